@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* flight.h: the flight recorder. The last FLIGHT_EVENTS things that happened
+ * to one QP, cheap enough to be always on. Written under the engine lock;
+ * `nopin trace` gets a copy made under the same lock.
+ */
+#ifndef NOPIN_BASE_FLIGHT_H
+#define NOPIN_BASE_FLIGHT_H
+
+#include <stdint.h>
+
+enum flight_kind {
+	FLIGHT_NONE,
+#define FLIGHT(name, a, b, help) FLIGHT_##name,
+#include "base/flight.def"
+#undef FLIGHT
+	FLIGHT_NUM
+};
+
+struct flight_info {
+	const char *name, *a, *b, *help;
+};
+
+extern const struct flight_info flight_info[FLIGHT_NUM];
+
+enum { FLIGHT_EVENTS = 64 };
+
+/** struct flight_event - What @kind says @a and @b mean is in flight.def. */
+struct flight_event {
+	uint64_t at_ns;
+	uint32_t psn;
+	uint16_t kind;
+	uint16_t a;
+	uint64_t b;
+};
+
+/** struct flight - @next counts all events ever; the ring keeps the last. */
+struct flight {
+	uint64_t next;
+	struct flight_event ev[FLIGHT_EVENTS];
+};
+
+static inline void flight_note(struct flight *f, uint64_t now_ns,
+			       enum flight_kind kind, uint32_t psn, uint16_t a,
+			       uint64_t b)
+{
+	f->ev[f->next++ % FLIGHT_EVENTS] =
+		(struct flight_event){now_ns, psn, (uint16_t)kind, a, b};
+}
+
+#endif

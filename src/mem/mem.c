@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mem.c: opening and closing the memory side of a NIC. */
+#include "mem/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void mem_free(struct mem *m)
+{
+	pool_fini(m);
+	ticket_fini(m);
+	spt_fini(m);
+	mr_fini(m);
+	free(m);
+}
+
+/**
+ * mem_open() - Make the tables; large ones are not touched until used.
+ * @out:	set on success
+ * @cfg:	bounds; copied. slot_base and counters are borrowed until
+ *		mem_close()
+ *
+ * Return: 0, -ENOMEM, or -EINVAL for a bound out of range (see struct
+ * mem_config).
+ */
+int mem_open(struct mem **out, const struct mem_config *cfg)
+{
+	struct mem *m;
+	int ret;
+
+	if (cfg->entries < SPT_ENTRIES_MIN || cfg->slots == 0 ||
+	    cfg->slots > INT32_MAX || cfg->tickets == 0 ||
+	    cfg->tickets > TICKETS_MAX)
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->cfg = *cfg;
+	m->cnt = cfg->counters;
+	key_init(&m->keys, cfg->seed);
+	ret = spt_init(m);
+	if (ret == 0)
+		ret = ticket_init(m);
+	if (ret == 0)
+		ret = pool_init(m);
+	if (ret != 0) {
+		mem_free(m);
+		return ret;
+	}
+	*out = m;
+	return 0;
+}
+
+/**
+ * mem_close() - Free everything; whoever used it is gone.
+ * @m:		consumed
+ */
+void mem_close(struct mem *m)
+{
+	CHECK(m->mrs.num_used == 0);
+	CHECK(m->holds == 0);
+	CHECK(m->tickets.out == 0);
+	CHECK(m->pool.num_free == m->cfg.slots);
+	mem_free(m);
+}
+
+/**
+ * mem_inline_budget() - Cheap faults allowed until the next call.
+ * @m:		the NIC's memory
+ * @pages:	how many pages
+ */
+void mem_inline_budget(struct mem *m, unsigned pages)
+{
+	m->inline_budget = pages;
+}

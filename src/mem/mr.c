@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mr.c: protection domains and memory regions: who may reach which addresses
+ * by which key. Registration records a range and touches no page (design D6);
+ * what the pages are is spt.c's business.
+ *
+ * Teardown: mr_revoke() makes a region unreachable at once; mr_free() gives
+ * its index back when the last hold is gone. Indices are reused first in,
+ * first out, and never while fewer than MR_CHUNK are free, so a key cannot
+ * come back before MR_CHUNK * 2^KEY_GEN_BITS other registrations.
+ */
+#include "mem/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	PD_MAX = 1 << 16,
+	ACCESS_ALL = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+		     ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
+		     ACCESS_MW_BIND | ACCESS_ZERO_BASED | ACCESS_ON_DEMAND |
+		     ACCESS_RELAXED_ORDERING,
+};
+
+/* --- protection domains -------------------------------------------------- */
+
+static struct pd *pd_at(struct mem *m, uint32_t pd)
+{
+	CHECK(pd > 0 && pd <= m->pds.num);
+	CHECK(m->pds.v[pd - 1].used);
+	return &m->pds.v[pd - 1];
+}
+
+static int pd_grow(struct pds *p)
+{
+	uint32_t cap = p->cap ? p->cap * 2 : 8;
+	struct pd *v;
+
+	if (p->num < p->cap)
+		return 0;
+	if (cap > PD_MAX)
+		return -ENOMEM;
+	v = realloc(p->v, cap * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	p->v = v;
+	p->cap = cap;
+	return 0;
+}
+
+/**
+ * pd_alloc() - A new protection domain without users.
+ * @m:		the NIC's memory
+ *
+ * Return: a PD number > 0, or -ENOMEM.
+ */
+int pd_alloc(struct mem *m)
+{
+	struct pds *p = &m->pds;
+	uint32_t pd = p->free;
+	int ret;
+
+	if (pd != 0) {
+		p->free = p->v[pd - 1].next;
+	} else {
+		ret = pd_grow(p);
+		if (ret != 0)
+			return ret;
+		pd = ++p->num;
+	}
+	p->v[pd - 1] = (struct pd){.used = true};
+	return (int)pd;
+}
+
+/**
+ * pd_get() - One more user: a region, a window or a QP.
+ * @m:		the NIC's memory
+ * @pd:		from pd_alloc()
+ */
+void pd_get(struct mem *m, uint32_t pd)
+{
+	pd_at(m, pd)->users++;
+}
+
+/**
+ * pd_put() - One user less.
+ * @m:		the NIC's memory
+ * @pd:		from pd_alloc()
+ */
+void pd_put(struct mem *m, uint32_t pd)
+{
+	struct pd *p = pd_at(m, pd);
+
+	CHECK(p->users > 0);
+	p->users--;
+}
+
+/**
+ * pd_dealloc() - Give the number back.
+ * @m:		the NIC's memory
+ * @pd:		from pd_alloc()
+ *
+ * Return: 0, or -EBUSY while it has users.
+ */
+int pd_dealloc(struct mem *m, uint32_t pd)
+{
+	struct pd *p = pd_at(m, pd);
+
+	if (p->users > 0)
+		return -EBUSY;
+	*p = (struct pd){.next = m->pds.free};
+	m->pds.free = pd;
+	return 0;
+}
+
+/* --- regions ------------------------------------------------------------- */
+
+/* Exists, live or revoked: what the control path may still ask about. */
+static struct mr *mr_find(struct mem *m, uint32_t key, uint32_t *index)
+{
+	struct regions *r = &m->mrs;
+	uint32_t i = r->cache[key % MR_CACHE];
+	struct mr *mr;
+
+	/* Whatever the guess, the whole key decides: generation and low bits
+	 * are in it, and a free index keeps key 0, which is never given out.
+	 */
+	if (likely(i < r->fresh) && likely(mr_at(r, i)->key == key) &&
+	    likely(key != 0)) {
+		*index = i;
+		return mr_at(r, i);
+	}
+	i = key_index(&m->keys, key);
+	if (i >= r->fresh || key == 0)
+		return NULL;
+	mr = mr_at(r, i);
+	if (mr->key != key)
+		return NULL;
+	r->cache[key % MR_CACHE] = i;
+	*index = i;
+	return mr;
+}
+
+struct mr *mr_lookup(struct mem *m, uint32_t key, uint32_t *index)
+{
+	struct mr *mr = mr_find(m, key, index);
+
+	return mr && mr->state == MR_LIVE ? mr : NULL;
+}
+
+/**
+ * mr_fini() - Free the tables of regions and PDs.
+ * @m:		the NIC's memory
+ */
+void mr_fini(struct mem *m)
+{
+	for (unsigned i = 0; i < MR_CHUNKS; i++)
+		free(m->mrs.chunk[i]);
+	free(m->pds.v);
+}
+
+static void mr_give_back(struct regions *r, uint32_t index)
+{
+	struct mr *mr = mr_at(r, index);
+
+	*mr = (struct mr){.gen = (uint8_t)(mr->gen + 1)};
+	if (r->num_free++ == 0)
+		r->free_head = index + 1;
+	else
+		mr_at(r, r->free_tail - 1)->next = index + 1;
+	r->free_tail = index + 1;
+	r->num_used--;
+}
+
+static int mr_grow(struct regions *r)
+{
+	struct mr *chunk;
+
+	if (r->made == MR_MAX)
+		return -ENOMEM;
+	chunk = calloc(MR_CHUNK, sizeof(*chunk));
+	if (!chunk)
+		return -ENOMEM;
+	r->chunk[r->made / MR_CHUNK] = chunk;
+	r->made += MR_CHUNK;
+	return 0;
+}
+
+/* A free index: one never used, else the one that is free for longest, else
+ * (while too few are free) one from a new chunk.
+ */
+static int mr_take(struct regions *r, uint32_t *index)
+{
+	struct mr *mr;
+
+	if (r->fresh == r->made && r->num_free < MR_CHUNK)
+		(void)mr_grow(r);
+	if (r->fresh < r->made) {
+		*index = r->fresh++;
+	} else if (r->num_free > 0) {
+		*index = r->free_head - 1;
+		mr = mr_at(r, *index);
+		r->free_head = mr->next;
+		r->num_free--;
+	} else {
+		return -ENOMEM;
+	}
+	r->num_used++;
+	return 0;
+}
+
+static bool access_valid(uint32_t access)
+{
+	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
+
+	if (access & ~(uint32_t)ACCESS_ALL)
+		return false;
+	return !(access & writes) || (access & ACCESS_LOCAL_WRITE);
+}
+
+/**
+ * mr_register() - Record a region; O(1), no page is touched or checked.
+ * @m:		the NIC's memory
+ * @attr:	copied; its PD gets one more user. With ACCESS_ZERO_BASED the
+ *		caller has set iova to 0
+ * @key:	set on success, never 0
+ *
+ * Return: 0; -EINVAL: a range wraps or the rights make no sense; -ENOMEM.
+ */
+int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
+{
+	struct mr *mr;
+	uint32_t i;
+	int ret;
+
+	if (range_wraps(attr->addr, attr->length) ||
+	    range_wraps(attr->iova, attr->length) ||
+	    !access_valid(attr->access))
+		return -EINVAL;
+	ret = mr_take(&m->mrs, &i);
+	if (ret != 0)
+		return ret;
+	pd_get(m, attr->pd);
+	mr = mr_at(&m->mrs, i);
+	*mr = (struct mr){
+		.attr = *attr,
+		.key = key_make(&m->keys, i, mr->gen),
+		.state = MR_LIVE,
+		.gen = mr->gen,
+	};
+	m->mrs.cache[mr->key % MR_CACHE] = i;
+	*key = mr->key;
+	return 0;
+}
+
+/**
+ * mr_query() - What was registered; also of a region that is revoked but not
+ * yet freed.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @attr:	set on success
+ *
+ * Return: 0, or -ENOENT.
+ */
+int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
+{
+	uint32_t i;
+	struct mr *mr = mr_find(m, key, &i);
+
+	if (!mr)
+		return -ENOENT;
+	*attr = mr->attr;
+	return 0;
+}
+
+/**
+ * mr_revoke() - Unreachable from now on, for local and remote users. Revoking
+ * what a peer has invalidated already is fine.
+ * @m:		the NIC's memory
+ * @key:	any
+ *
+ * Return: 0, or -ENOENT.
+ */
+int mr_revoke(struct mem *m, uint32_t key)
+{
+	uint32_t i;
+	struct mr *mr = mr_find(m, key, &i);
+
+	if (!mr)
+		return -ENOENT;
+	mr->state = MR_REVOKED;
+	return 0;
+}
+
+/**
+ * mr_free() - The region ceases to exist and its PD loses a user. A region
+ * that is still live is revoked first.
+ * @m:		the NIC's memory
+ * @key:	any
+ *
+ * Return: 0; -ENOENT; -EBUSY while moves hold the region, which is revoked.
+ */
+int mr_free(struct mem *m, uint32_t key)
+{
+	uint32_t i;
+	struct mr *mr = mr_find(m, key, &i);
+
+	if (!mr)
+		return -ENOENT;
+	mr->state = MR_REVOKED;
+	if (mr->holds > 0)
+		return -EBUSY;
+	pd_put(m, mr->attr.pd);
+	mr_give_back(&m->mrs, i);
+	return 0;
+}
+
+/**
+ * mr_invalidate() - SEND_WITH_INV and LOCAL_INV.
+ * @m:		the NIC's memory
+ * @pd:		of the QP
+ * @key:	what the peer or the program named
+ *
+ * Return: V_OK, the region is then revoked; or V_PROT.
+ */
+enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
+{
+	uint32_t i;
+	struct mr *mr = mr_lookup(m, key, &i);
+
+	if (!mr || mr->attr.pd != pd)
+		return V_PROT;
+	mr->state = MR_REVOKED;
+	return V_OK;
+}

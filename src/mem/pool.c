@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pool.c: slots of the redirect pool, as numbers. The memory is os/'s; it is
+ * not looked at here. The slot given back last is handed out first, so that a
+ * small number of slots stays warm.
+ */
+#include "mem/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/**
+ * pool_init() - All slots free.
+ * @m:		with cfg set
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int pool_init(struct mem *m)
+{
+	struct pool *p = &m->pool;
+
+	p->free = calloc(m->cfg.slots, sizeof(*p->free));
+	p->used = calloc(m->cfg.slots, sizeof(*p->used));
+	if (!p->free || !p->used)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->cfg.slots; i++)
+		p->free[i] = m->cfg.slots - 1 - i;
+	p->num_free = m->cfg.slots;
+	return 0;
+}
+
+/**
+ * pool_fini() - Free what pool_init() made.
+ * @m:		also after a pool_init() that failed
+ */
+void pool_fini(struct mem *m)
+{
+	free(m->pool.free);
+	free(m->pool.used);
+}
+
+/**
+ * slot_get() - Take a slot.
+ * @m:		the NIC's memory
+ *
+ * Return: slot number, or -EAGAIN when the pool is used up.
+ */
+int slot_get(struct mem *m)
+{
+	struct pool *p = &m->pool;
+	uint64_t *most = &m->cnt->v[CNT_slots_used_max];
+	uint32_t slot;
+
+	if (p->num_free == 0)
+		return -EAGAIN;
+	slot = p->free[--p->num_free];
+	p->used[slot] = 1;
+	*most = MAX(*most, m->cfg.slots - p->num_free);
+	return (int)slot;
+}
+
+/**
+ * slot_put() - Give a slot back.
+ * @m:		the NIC's memory
+ * @slot:	from slot_get()
+ */
+void slot_put(struct mem *m, int slot)
+{
+	struct pool *p = &m->pool;
+
+	CHECK(slot >= 0 && (uint32_t)slot < m->cfg.slots);
+	CHECK(p->used[slot]);
+	p->used[slot] = 0;
+	p->free[p->num_free++] = (uint32_t)slot;
+}
+
+/**
+ * slot_data() - Memory of a slot in use.
+ * @m:		the NIC's memory
+ * @slot:	from slot_get()
+ *
+ * Return: SLOT_BYTES bytes.
+ */
+uint8_t *slot_data(struct mem *m, int slot)
+{
+	CHECK(slot >= 0 && (uint32_t)slot < m->cfg.slots);
+	return m->cfg.slot_base + (size_t)slot * SLOT_BYTES;
+}
+
+/**
+ * slots_free() - How many slots slot_get() could give.
+ * @m:		the NIC's memory
+ */
+unsigned slots_free(const struct mem *m)
+{
+	return m->pool.num_free;
+}

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* spt.c: the shadow page table: what the NIC knows of the host's pages
+ * (design D7, D12). Who asks for missing pages is ticket.c, who resolves
+ * accesses dma.c.
+ *
+ * Theory of operation
+ *
+ * A 4-way set-associative table of 8-byte entries, a set being half a cache
+ * line. An entry is
+ *
+ *	state (2 bits) | aux (20 bits) | tag (42 bits)
+ *
+ * and an entry that is all zero is free. Page number <-> (set, tag) is a
+ * bijection, so the page can be computed from an entry's place. Two neighbours
+ * share a set and a run of pages uses consecutive sets, which makes runs cheap
+ * for the cache; different stretches as long as the table are displaced
+ * against each other by a hash.
+ *
+ * Ways are kept in the order of last touch, newest first, so the entry to
+ * replace is the last one that may be.
+ *
+ * Exact hosts: aux is a hold count. An entry with holds is not replaced, even
+ * if its state is SPT_ABSENT (a page held for a cheap fault, or after
+ * dma_fault()). A page without entry is absent.
+ *
+ * Other hosts: aux is the time of the last touch in ticks of 2^20 ns, rounded
+ * down. The table is a guess there, and its pages may vanish at any time: a
+ * hold on a page would promise nothing, so only regions are held, and the bits
+ * go to the stamp. Stamps wrap after 18 minutes; the sweep, which is driven
+ * by time passing and looks at every set once in 2^18 ticks (4.6 minutes),
+ * removes entries older than that, and older ones never count. So a
+ * wrapped stamp cannot look fresh.
+ * spt_protect_all() (every fork) does not walk the table: it remembers the
+ * tick, up to which all stamps count as readable only, and goes on with the
+ * next one.
+ */
+#include "mem/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
+	TAG_BITS = 42,
+	AUX_BITS = 20,
+	AUX_SHIFT = TAG_BITS,
+	STATE_SHIFT = TAG_BITS + AUX_BITS,
+	TICK_SHIFT = 20,
+	/* for one sweep, and the oldest age that counts */
+	SWEEP_TICKS = 1 << (AUX_BITS - 2),
+	/* A right to write survives touches that only read if they come as
+	 * often as the sweeper's (ticks).
+	 */
+	KEEP_WRITABLE = 64,
+	/* How far the stamps may run ahead of time by forks (ticks). */
+	AHEAD_MAX = 8,
+};
+
+#define TAG_MASK ((UINT64_C(1) << TAG_BITS) - 1)
+#define AUX_MASK ((UINT64_C(1) << AUX_BITS) - 1)
+#define AUX_ONE	 (UINT64_C(1) << AUX_SHIFT)
+#define RUN_MASK ((UINT64_C(1) << RUN_SHIFT) - 1)
+
+static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
+
+/* --- entries and sets ---------------------------------------------------- */
+
+static enum spt_state e_state(uint64_t e)
+{
+	return (enum spt_state)(e >> STATE_SHIFT);
+}
+
+static uint64_t e_aux(uint64_t e)
+{
+	return e >> AUX_SHIFT & AUX_MASK;
+}
+
+static uint64_t e_make(uint64_t tag, uint64_t aux, enum spt_state state)
+{
+	return tag | (aux & AUX_MASK) << AUX_SHIFT |
+	       (uint64_t)state << STATE_SHIFT;
+}
+
+static bool e_held(const struct spt *s, uint64_t e)
+{
+	return s->exact && e_aux(e) != 0;
+}
+
+static uint64_t e_age(const struct spt *s, uint64_t e)
+{
+	return (s->tick - e_aux(e)) & AUX_MASK;
+}
+
+/* The state that may be carried over when the page is touched again. */
+static enum spt_state e_kept_state(const struct spt *s, uint64_t e)
+{
+	int64_t age = (int64_t)e_age(s, e);
+
+	if (!s->exact && e_state(e) == SPT_WRITABLE &&
+	    (age > KEEP_WRITABLE || age >= (int64_t)s->tick - s->protect))
+		return SPT_READABLE;
+	return e_state(e);
+}
+
+static uint64_t set_displace(const struct spt *s, uint64_t stretch)
+{
+	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
+}
+
+static uint64_t *set_of(const struct spt *s, uint64_t vpn)
+{
+	uint64_t run = vpn >> RUN_SHIFT;
+	uint64_t set = run + set_displace(s, run >> s->set_bits);
+
+	return s->e + (set & s->set_mask) * SPT_WAYS;
+}
+
+static uint64_t tag_of(const struct spt *s, uint64_t vpn)
+{
+	uint64_t stretch = vpn >> (RUN_SHIFT + s->set_bits);
+
+	return stretch << RUN_SHIFT | (vpn & RUN_MASK);
+}
+
+/* The page that the entry at table index @i is about: set_of() inverted. */
+static uint64_t vpn_of(const struct spt *s, uint64_t i)
+{
+	uint64_t tag = s->e[i] & TAG_MASK, stretch = tag >> RUN_SHIFT;
+	uint64_t set = i / SPT_WAYS - set_displace(s, stretch);
+
+	return (stretch << s->set_bits | (set & s->set_mask)) << RUN_SHIFT |
+	       (tag & RUN_MASK);
+}
+
+static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
+{
+	uint64_t *set = set_of(s, vpn), tag = tag_of(s, vpn);
+
+	for (unsigned i = 0; i < SPT_WAYS; i++)
+		if ((set[i] & TAG_MASK) == tag && set[i] >> AUX_SHIFT)
+			return &set[i];
+	return NULL;
+}
+
+static uint64_t *set_to_front(uint64_t *set, unsigned i)
+{
+	uint64_t e = set[i];
+
+	for (; i > 0; i--)
+		set[i] = set[i - 1];
+	set[0] = e;
+	return set;
+}
+
+/* --- replacement --------------------------------------------------------- */
+
+/*
+ * To tell a table miss from a fault we would have to remember every page that
+ * was replaced, for which D12 leaves no room. So the last few thousand are
+ * remembered, one in a slot, by 15 bits of a hash: a replaced page is
+ * forgotten when another falls into its slot, and one page in 2^15 that was
+ * never in the table is taken for one that was.
+ */
+static uint16_t *victim_slot(struct spt *s, uint64_t vpn, uint16_t *print)
+{
+	uint64_t h = vpn * UINT64_C(0xd6e8feb86659fd93);
+
+	*print = (uint16_t)(h >> 32 | 1);
+	return &s->victim[h >> 52 & (SPT_VICTIMS - 1)];
+}
+
+static void victim_note(struct spt *s, uint64_t vpn)
+{
+	uint16_t print, *slot = victim_slot(s, vpn, &print);
+
+	*slot = print;
+}
+
+/**
+ * spt_was_replaced() - Was the entry of this page replaced lately? Forgets it.
+ * @s:		the table
+ * @vpn:	a page that is missing
+ */
+bool spt_was_replaced(struct spt *s, uint64_t vpn)
+{
+	uint16_t print, *slot = victim_slot(s, vpn, &print);
+
+	if (*slot != print)
+		return false;
+	*slot = 0;
+	return true;
+}
+
+/* The way to use for a new entry: a free one, else the oldest not held. */
+static int set_victim(const struct spt *s, const uint64_t *set)
+{
+	int way = -1;
+
+	for (int i = SPT_WAYS - 1; i >= 0; i--) {
+		if (set[i] == 0)
+			return i;
+		if (way < 0 && !e_held(s, set[i]))
+			way = i;
+	}
+	return way;
+}
+
+/* The entry of a page, moved to the front of its set; a new one is absent and
+ * unstamped. NULL: everything else in the set is held.
+ */
+static uint64_t *spt_place(struct mem *m, uint64_t vpn)
+{
+	struct spt *s = &m->spt;
+	uint64_t *set = set_of(s, vpn), *e = spt_find(s, vpn);
+	int way;
+
+	if (e)
+		return set_to_front(set, (unsigned)(e - set));
+	way = set_victim(s, set);
+	if (way < 0)
+		return NULL;
+	if (set[way] != 0) {
+		victim_note(s, vpn_of(s, (uint64_t)(&set[way] - s->e)));
+		count(m->cnt, CNT_spt_evictions);
+	}
+	set[way] = tag_of(s, vpn);
+	return set_to_front(set, (unsigned)way);
+}
+
+/**
+ * spt_room() - Could an entry for this page be installed?
+ * @s:		the table
+ * @vpn:	page
+ */
+bool spt_room(const struct spt *s, uint64_t vpn)
+{
+	return spt_find(s, vpn) || set_victim(s, set_of(s, vpn)) >= 0;
+}
+
+/* --- time ---------------------------------------------------------------- */
+
+static void spt_sweep(struct spt *s, uint64_t sets, bool all)
+{
+	for (; sets > 0; sets--) {
+		uint64_t *set = s->e + s->sweep * SPT_WAYS;
+
+		/* Not written if free: the table may never have been touched.
+		 */
+		for (unsigned i = 0; i < SPT_WAYS; i++)
+			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
+				set[i] = 0;
+		s->sweep = (s->sweep + 1) & s->set_mask;
+	}
+}
+
+/**
+ * spt_tick() - Time has passed. Cheap within a tick, a few sets a tick
+ * otherwise; a whole sweep (4 ms at the default size) after 4.6 idle minutes.
+ * @s:		the table
+ * @now_ns:	may be a little older than what was seen before
+ */
+void spt_tick(struct spt *s, uint64_t now_ns)
+{
+	uint64_t now = now_ns >> TICK_SHIFT, gone;
+
+	if (likely(now <= s->now_tick))
+		return;
+	gone = now - s->now_tick;
+	s->now_tick = now;
+	s->tick = MAX(s->tick, now);
+	if (s->exact)
+		return;
+	/* After so long a time stamps may have wrapped: all go. */
+	if (gone > SWEEP_TICKS) {
+		spt_sweep(s, s->set_mask + 1, true);
+		return;
+	}
+	s->sweep_rest += gone * (s->set_mask + 1);
+	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
+	s->sweep_rest %= SWEEP_TICKS;
+}
+
+/**
+ * spt_view() - What counts as fresh. A stamp is a tick rounded down and must
+ * not lie before fresh_ns, so an entry may count as stale up to a tick too
+ * early; but one from the running tick is fresh in any case, or a waiter that
+ * was woken just now could not go on.
+ * @s:		the table, spt_tick() was called
+ * @now_ns:	now
+ * @fresh_ns:	what was learned before this does not count
+ */
+struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns)
+{
+	uint64_t fresh = (fresh_ns >> TICK_SHIFT) +
+			 ((fresh_ns & ((1 << TICK_SHIFT) - 1)) != 0);
+	int64_t age = fresh >= s->tick ? 0 : (int64_t)(s->tick - fresh);
+	int64_t since_protect = (int64_t)s->tick - s->protect - 1;
+
+	if (fresh_ns > now_ns)
+		return (struct spt_view){{-1, -1}};
+	age = MIN(age, SWEEP_TICKS);
+	return (struct spt_view){{age, MIN(age, since_protect)}};
+}
+
+/**
+ * spt_ready() - Can the page be accessed without a fault, as far as we know?
+ * @s:		the table
+ * @v:		what counts as fresh
+ * @vpn:	page
+ * @write:	to write it
+ */
+bool spt_ready(const struct spt *s, const struct spt_view *v, uint64_t vpn,
+	       bool write)
+{
+	const uint64_t *e = spt_find(s, vpn);
+
+	if (!e || e_state(*e) < (write ? SPT_WRITABLE : SPT_READABLE))
+		return false;
+	return s->exact || (int64_t)e_age(s, *e) <= v->max_age[write];
+}
+
+/* --- installing, holding, touching --------------------------------------- */
+
+/**
+ * spt_install() - The page is present as of now. Rights it had stay.
+ * @m:		the NIC's memory, spt_tick() was called
+ * @vpn:	page
+ * @writable:	and writable
+ * Where the set is full of held entries nothing happens: the page misses.
+ */
+void spt_install(struct mem *m, uint64_t vpn, bool writable)
+{
+	enum spt_state state = writable ? SPT_WRITABLE : SPT_READABLE;
+	struct spt *s = &m->spt;
+	uint64_t aux, *e;
+
+	/* Nothing to do for what was touched last in its set, in this tick. */
+	e = set_of(s, vpn);
+	aux = s->exact ? e_aux(*e) : s->tick;
+	if (e_state(*e) >= state &&
+	    *e == e_make(tag_of(s, vpn), aux, e_state(*e)))
+		return;
+	e = spt_place(m, vpn);
+	if (!e)
+		return;
+	aux = s->exact ? e_aux(*e) : s->tick;
+	state = MAX(state, e_kept_state(s, *e));
+	*e = e_make(*e & TAG_MASK, aux, state);
+}
+
+/**
+ * spt_hold() - On exact hosts, keep the page from being unmapped; else a
+ * no-op.
+ * @m:		the NIC's memory
+ * @vpn:	page, ready or not
+ *
+ * Return: false if it cannot be held: too many holds in its set, or on it.
+ */
+bool spt_hold(struct mem *m, uint64_t vpn)
+{
+	uint64_t *e;
+
+	if (!m->spt.exact)
+		return true;
+	e = spt_place(m, vpn);
+	if (!e || e_aux(*e) == AUX_MASK)
+		return false;
+	*e += AUX_ONE;
+	return true;
+}
+
+/**
+ * spt_unhold() - Undo one spt_hold().
+ * @m:		the NIC's memory
+ * @vpn:	page
+ */
+void spt_unhold(struct mem *m, uint64_t vpn)
+{
+	uint64_t *e;
+
+	if (!m->spt.exact)
+		return;
+	e = spt_find(&m->spt, vpn);
+	CHECK(e && e_aux(*e) > 0);
+	*e -= AUX_ONE;
+	if (*e >> AUX_SHIFT == 0)
+		*e = 0;
+}
+
+/* --- ranges -------------------------------------------------------------- */
+
+/* What to do with an entry of a range. Return: true to stop. */
+typedef bool (*entry_fn)(struct spt *s, uint64_t *e);
+
+/* At most as much work as the table is large, however long the range is. */
+static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
+{
+	uint64_t num = (s->set_mask + 1) * SPT_WAYS, *e;
+
+	if (pages < num) {
+		for (uint64_t i = 0; i < pages; i++) {
+			e = spt_find(s, vpn + i);
+			if (e && fn(s, e))
+				return true;
+		}
+		return false;
+	}
+	for (uint64_t i = 0; i < num; i++)
+		if (s->e[i] && range_ok(vpn_of(s, i) - vpn, 1, pages) &&
+		    fn(s, &s->e[i]))
+			return true;
+	return false;
+}
+
+static bool entry_held(struct spt *s, uint64_t *e)
+{
+	return e_held(s, *e);
+}
+
+static bool entry_drop(struct spt *s, uint64_t *e)
+{
+	*e = e_held(s, *e) ? e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT) : 0;
+	return false;
+}
+
+static bool entry_protect(struct spt *s, uint64_t *e)
+{
+	(void)s;
+	if (e_state(*e) == SPT_WRITABLE)
+		*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_READABLE);
+	return false;
+}
+
+/* Replaced pages that now really are gone must not count as table misses. */
+static void victim_forget(struct spt *s, uint64_t vpn, uint64_t pages)
+{
+	if (pages >= SPT_VICTIMS)
+		memset(s->victim, 0, sizeof(s->victim));
+	else
+		for (uint64_t i = 0; i < pages; i++)
+			(void)spt_was_replaced(s, vpn + i);
+}
+
+/**
+ * spt_forget() - Drop what is known of a range, cheap ranges included.
+ * @m:		the NIC's memory
+ * @vpn, @pages: the range
+ */
+void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	m->spt.gen++;
+	spt_walk(&m->spt, vpn, pages, entry_drop);
+	victim_forget(&m->spt, vpn, pages);
+	cheap_forget(&m->cheap, vpn, vpn + pages);
+}
+
+/**
+ * spt_map() - The host says: pages are present.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which; of more than the table can hold the last are noted
+ * @writable:	and writable; false does not take that right away
+ * @now_ns:	when they were seen
+ */
+void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
+	     uint64_t now_ns)
+{
+	uint64_t num = (m->spt.set_mask + 1) * SPT_WAYS;
+	uint64_t end;
+
+	spt_tick(&m->spt, now_ns);
+	pages = pages_clip(vpn, pages);
+	end = vpn + pages;
+	for (vpn = end - MIN(pages, num); vpn < end; vpn++)
+		spt_install(m, vpn, writable);
+}
+
+/**
+ * spt_unmap() - The host says: pages are going away. Tickets out for them
+ * become stale.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ *
+ * Return: 0, or (exact hosts) -EBUSY when some are held: nothing has changed
+ * then, wait and repeat.
+ */
+int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	pages = pages_clip(vpn, pages);
+	if (spt_held(m, vpn, pages))
+		return -EBUSY;
+	spt_forget(m, vpn, pages);
+	ticket_outdate(m, vpn, pages);
+	return 0;
+}
+
+/**
+ * spt_protect() - The host says: pages become readable only. Tickets out for
+ * them become stale.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ *
+ * Return: as spt_unmap().
+ */
+int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	pages = pages_clip(vpn, pages);
+	if (spt_held(m, vpn, pages))
+		return -EBUSY;
+	m->spt.gen++;
+	spt_walk(&m->spt, vpn, pages, entry_protect);
+	cheap_forget(&m->cheap, vpn, vpn + pages);
+	ticket_outdate(m, vpn, pages);
+	return 0;
+}
+
+/**
+ * spt_protect_all() - fork(): every page readable only, held or not. O(1) in
+ * the table but for exact hosts, and for more than AHEAD_MAX forks within a
+ * tick.
+ * @m:		the NIC's memory
+ */
+void spt_protect_all(struct mem *m)
+{
+	struct spt *s = &m->spt;
+
+	s->gen++;
+	if (!s->exact && s->tick - s->now_tick < AHEAD_MAX)
+		s->protect = (int64_t)s->tick++;
+	else
+		spt_walk(s, 0, VPN_END, entry_protect);
+	m->cheap.num = 0;
+	ticket_outdate(m, 0, VPN_END);
+}
+
+/**
+ * spt_held() - Is any of these pages under a hold? On hosts that are not exact
+ * pages are not held: false.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ */
+bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	return m->spt.exact && spt_walk(&m->spt, vpn, pages_clip(vpn, pages),
+					entry_held);
+}
+
+/* --- making -------------------------------------------------------------- */
+
+/**
+ * spt_init() - An empty table; its memory is not touched.
+ * @m:		with cfg set
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int spt_init(struct mem *m)
+{
+	struct spt *s = &m->spt;
+	unsigned bits = 31 - (unsigned)__builtin_clz(m->cfg.entries);
+
+	s->set_bits = bits - 2;
+	s->set_mask = (UINT64_C(1) << s->set_bits) - 1;
+	s->exact = m->cfg.exact;
+	s->protect = -1;
+	s->e = calloc(UINT64_C(1) << bits, sizeof(*s->e));
+	return s->e ? 0 : -ENOMEM;
+}
+
+/**
+ * spt_fini() - Free the table.
+ * @m:		also after an spt_init() that failed
+ */
+void spt_fini(struct mem *m)
+{
+	free(m->spt.e);
+}

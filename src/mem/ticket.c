@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ticket.c: outstanding faults and who waits for them. A ticket covers a run
+ * of at most TICKET_PAGES pages and goes to a pager once; accesses that miss
+ * the same pages join it. Which pages are missing is decided in dma.c.
+ *
+ * Tickets that can be joined are in a hash by block of 2^TICKET_BLOCK_SHIFT
+ * pages. A run lies in one or two blocks and is in the chain of each: a chain
+ * link is ticket index * 2 + (0: first block, 1: last block) + 1, 0 ends it.
+ *
+ * When a range is unmapped or protected, the tickets that pagers have for it
+ * become stale: what they answer may have been true before or after. They
+ * leave the hash, and ticket_done() only wakes their waiters.
+ */
+#include "mem/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static_assert(TICKET_PAGES <= 1 << TICKET_BLOCK_SHIFT, "two blocks at most");
+
+static uint32_t *bucket_of(struct tickets *t, uint64_t block)
+{
+	uint64_t h = block * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &t->bucket[h >> 32 & t->bucket_mask];
+}
+
+static uint64_t block_of(const struct ticket *t, unsigned which)
+{
+	uint64_t vpn = which == 0 ? t->vpn : t->vpn + t->pages - 1;
+
+	return vpn >> TICKET_BLOCK_SHIFT;
+}
+
+static unsigned num_blocks(const struct ticket *t)
+{
+	return block_of(t, 0) == block_of(t, 1) ? 1 : 2;
+}
+
+static void ticket_hash(struct tickets *ts, struct ticket *t)
+{
+	uint32_t link = (uint32_t)(t - ts->v) * 2 + 1;
+
+	for (unsigned i = 0; i < num_blocks(t); i++) {
+		uint32_t *b = bucket_of(ts, block_of(t, i));
+
+		t->hash[i] = *b;
+		*b = link + i;
+	}
+	ts->hashed++;
+}
+
+static uint32_t *link_next(struct tickets *ts, uint32_t link)
+{
+	return &ts->v[(link - 1) / 2].hash[(link - 1) % 2];
+}
+
+static void ticket_unhash(struct tickets *ts, struct ticket *t)
+{
+	uint32_t link = (uint32_t)(t - ts->v) * 2 + 1;
+
+	for (unsigned i = 0; i < num_blocks(t); i++) {
+		uint32_t *p = bucket_of(ts, block_of(t, i));
+
+		while (*p != link + i) {
+			CHECK(*p != 0);
+			p = link_next(ts, *p);
+		}
+		*p = t->hash[i];
+	}
+	ts->hashed--;
+}
+
+static bool ticket_covers(const struct ticket *t, uint64_t vpn)
+{
+	return range_ok(vpn - t->vpn, 1, t->pages);
+}
+
+/**
+ * ticket_find() - A ticket that can be joined.
+ * @ts:		all tickets
+ * @vpn:	page it must cover
+ * @write:	it must be for writing; else any will do
+ *
+ * Return: the ticket, or NULL.
+ */
+struct ticket *ticket_find(struct tickets *ts, uint64_t vpn, bool write)
+{
+	uint32_t link;
+
+	if (ts->hashed == 0)
+		return NULL;
+	link = *bucket_of(ts, vpn >> TICKET_BLOCK_SHIFT);
+	for (; link != 0; link = *link_next(ts, link)) {
+		struct ticket *t = &ts->v[(link - 1) / 2];
+
+		if (ticket_covers(t, vpn) && t->write >= write)
+			return t;
+	}
+	return NULL;
+}
+
+/**
+ * ticket_of() - The ticket of an id.
+ * @ts:		all tickets
+ * @id:		of a ticket that is out
+ */
+struct ticket *ticket_of(struct tickets *ts, struct ticket_id id)
+{
+	struct ticket *t = &ts->v[id.v % TICKETS_MAX];
+
+	CHECK(id.v % TICKETS_MAX < ts->num);
+	CHECK(t->state != TICKET_FREE && t->gen == id.v / TICKETS_MAX);
+	return t;
+}
+
+static struct ticket_id ticket_id(const struct tickets *ts,
+				  const struct ticket *t)
+{
+	return (struct ticket_id){t->gen * (uint32_t)TICKETS_MAX +
+				  (uint32_t)(t - ts->v)};
+}
+
+/**
+ * ticket_room() - Where must a new ticket end?
+ * @ts:		all tickets
+ * @vpn:	its first page
+ * @end:	it need not go beyond this
+ *
+ * Return: @end, or before it: TICKET_PAGES, or where another ticket starts.
+ */
+uint64_t ticket_room(struct tickets *ts, uint64_t vpn, uint64_t end)
+{
+	uint64_t block = vpn >> TICKET_BLOCK_SHIFT, last;
+
+	end = MIN(end, vpn + TICKET_PAGES);
+	last = (end - 1) >> TICKET_BLOCK_SHIFT;
+	for (; ts->hashed > 0 && block <= last; block++) {
+		uint32_t link = *bucket_of(ts, block);
+
+		for (; link != 0; link = *link_next(ts, link)) {
+			const struct ticket *t = &ts->v[(link - 1) / 2];
+
+			if (t->vpn > vpn && t->vpn < end)
+				end = t->vpn;
+		}
+	}
+	return end;
+}
+
+/**
+ * ticket_open() - A new ticket, for ticket_next() to give out.
+ * @m:		the NIC's memory
+ * @vpn, @pages: its run, 1 to TICKET_PAGES pages
+ * @write:	the pages are to be made writable
+ *
+ * Return: the ticket, which needs a waiter; NULL: too many are out.
+ */
+struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
+			   bool write)
+{
+	struct tickets *ts = &m->tickets;
+	struct ticket *t;
+
+	CHECK(pages > 0 && pages <= TICKET_PAGES);
+	if (list_empty(&ts->free))
+		return NULL;
+	t = list_entry(ts->free.next, struct ticket, link);
+	list_del(&t->link);
+	list_add_tail(&ts->fresh, &t->link);
+	t->vpn = vpn;
+	t->pages = (uint32_t)pages;
+	t->write = write;
+	t->stale = false;
+	t->state = TICKET_NEW;
+	if (++t->gen == 0)
+		t->gen = 1;
+	ts->out++;
+	ticket_hash(ts, t);
+	count(m->cnt, CNT_tickets);
+	return t;
+}
+
+static void ticket_close(struct mem *m, struct ticket *t)
+{
+	struct tickets *ts = &m->tickets;
+
+	CHECK(list_empty(&t->waiters));
+	if (!t->stale)
+		ticket_unhash(ts, t);
+	t->state = TICKET_FREE;
+	list_del(&t->link);
+	list_add_tail(&ts->free, &t->link);
+	ts->out--;
+}
+
+/**
+ * ticket_outdate() - A range lost rights: answers for it are out of date.
+ * @m:		the NIC's memory
+ * @vpn, @pages: the range
+ */
+void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	list_for_each(pos, &m->tickets.sent) {
+		struct ticket *t = list_entry(pos, struct ticket, link);
+
+		if (t->stale || pages == 0)
+			continue;
+		if (ticket_covers(t, vpn) || range_ok(t->vpn - vpn, 1, pages)) {
+			ticket_unhash(&m->tickets, t);
+			t->stale = true;
+		}
+	}
+}
+
+/* --- waiters ------------------------------------------------------------- */
+
+/**
+ * waiter_init() - Idle.
+ * @w:		to be embedded in whatever waits
+ * @owner:	handed back by ticket_done()
+ */
+void waiter_init(struct waiter *w, void *owner)
+{
+	*w = (struct waiter){.owner = owner};
+	list_init(&w->link);
+}
+
+/**
+ * waiter_cancel() - Stop waiting and forget the verdict. A ticket that nobody
+ * was asked for yet goes with its last waiter.
+ * @m:		the NIC's memory
+ * @w:		waiting or not; idle afterwards
+ */
+void waiter_cancel(struct mem *m, struct waiter *w)
+{
+	w->bad = w->bad_write = false;
+	ticket_leave(m, w);
+}
+
+/**
+ * ticket_wait() - Put a waiter at the end of a ticket's queue.
+ * @m:		the NIC's memory
+ * @t:		ticket
+ * @w:		idle, not with a verdict; @w->vpn and @w->pages are set
+ */
+void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
+{
+	CHECK(w->ticket.v == 0);
+	w->ticket = ticket_id(&m->tickets, t);
+	list_add_tail(&t->waiters, &w->link);
+}
+
+/**
+ * ticket_leave() - Take a waiter from its ticket, if it has one.
+ * @m:		the NIC's memory
+ * @w:		waiter
+ */
+void ticket_leave(struct mem *m, struct waiter *w)
+{
+	struct ticket *t;
+
+	if (w->ticket.v == 0)
+		return;
+	t = ticket_of(&m->tickets, w->ticket);
+	w->ticket.v = 0;
+	list_del(&w->link);
+	if (t->state == TICKET_NEW && list_empty(&t->waiters))
+		ticket_close(m, t);
+}
+
+/* --- the pagers' side ---------------------------------------------------- */
+
+/**
+ * ticket_next() - Take the next new ticket to hand to os/.
+ * @m:		the NIC's memory
+ * @req:	set on success
+ *
+ * Return: false if there is none.
+ */
+bool ticket_next(struct mem *m, struct ticket_req *req)
+{
+	struct tickets *ts = &m->tickets;
+	struct ticket *t;
+
+	if (list_empty(&ts->fresh))
+		return false;
+	t = list_entry(ts->fresh.next, struct ticket, link);
+	list_del(&t->link);
+	list_add_tail(&ts->sent, &t->link);
+	t->state = TICKET_SENT;
+	*req = (struct ticket_req){
+		.id = ticket_id(ts, t),
+		.vpn = t->vpn,
+		.pages = t->pages,
+		.write = t->write,
+	};
+	return true;
+}
+
+/**
+ * ticket_unsent() - os/ was full: the ticket comes again from ticket_next(),
+ * before all others, unless everybody has stopped waiting for it.
+ * @m:		the NIC's memory
+ * @id:		from ticket_next()
+ */
+void ticket_unsent(struct mem *m, struct ticket_id id)
+{
+	struct ticket *t = ticket_of(&m->tickets, id);
+
+	CHECK(t->state == TICKET_SENT);
+	if (t->stale)
+		ticket_hash(&m->tickets, t);
+	t->stale = false;
+	t->state = TICKET_NEW;
+	list_del(&t->link);
+	list_insert_after(&m->tickets.fresh, &t->link);
+	if (list_empty(&t->waiters))
+		ticket_close(m, t);
+}
+
+static void ticket_wake(struct ticket *t, bool bad, uint64_t bad_page,
+			struct list *woken)
+{
+	while (!list_empty(&t->waiters)) {
+		struct waiter *w = list_entry(t->waiters.next, struct waiter,
+					      link);
+
+		list_del(&w->link);
+		w->ticket.v = 0;
+		if (bad && range_ok(bad_page - w->vpn, 1, w->pages)) {
+			w->bad = true;
+			w->bad_write = t->write;
+			w->bad_page = bad_page;
+		}
+		list_add_tail(woken, &w->link);
+	}
+}
+
+/**
+ * ticket_done() - The pager's answer. Entries are installed, unless the ticket
+ * became stale, and the waiters wake in the order they came.
+ * @m:		the NIC's memory
+ * @id:		from ticket_next(); gone afterwards
+ * @pages_ready: from the start
+ * @failed:	the page behind them gave an error: waiters whose access needs it
+ *		are marked
+ * @writable:	they are ready for writing too
+ * @cheap_start, @cheap_end: addresses where misses are cheap, or equal
+ * @service_ns:	what the faults took
+ * @now_ns:	now
+ * @woken:	the waiters are appended (waiter.link), their ticket cleared
+ */
+void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
+		 bool failed, bool writable, uint64_t cheap_start,
+		 uint64_t cheap_end, uint64_t service_ns, uint64_t now_ns,
+		 struct list *woken)
+{
+	struct ticket *t = ticket_of(&m->tickets, id);
+
+	CHECK(t->state == TICKET_SENT && pages_ready <= t->pages);
+	spt_tick(&m->spt, now_ns);
+	count_add(m->cnt, CNT_service_ns, service_ns);
+	failed = failed && pages_ready < t->pages;
+	if (failed)
+		count(m->cnt, CNT_fault_prot);
+	if (!t->stale) {
+		/* The last page first: if the table is so small that the run
+		 * displaces itself, what was asked for stays, not what is
+		 * ahead of it.
+		 */
+		for (uint64_t i = pages_ready; i-- > 0;)
+			spt_install(m, t->vpn + i, writable);
+		cheap_learn(&m->cheap,
+			    page_of(cheap_start) +
+				    (cheap_start % PAGE_BYTES != 0),
+			    page_of(cheap_end), now_ns);
+	}
+	ticket_wake(t, failed && !t->stale, t->vpn + pages_ready, woken);
+	ticket_close(m, t);
+}
+
+/**
+ * tickets_out() - Tickets not yet answered, whether handed out or not.
+ * @m:		the NIC's memory
+ */
+unsigned tickets_out(const struct mem *m)
+{
+	return m->tickets.out;
+}
+
+/* --- making -------------------------------------------------------------- */
+
+/**
+ * ticket_init() - All tickets free.
+ * @m:		with cfg set
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ticket_init(struct mem *m)
+{
+	struct tickets *ts = &m->tickets;
+	uint32_t buckets = 2;
+
+	while (buckets < m->cfg.tickets * 2)
+		buckets *= 2;
+	list_init(&ts->free);
+	list_init(&ts->fresh);
+	list_init(&ts->sent);
+	ts->v = calloc(m->cfg.tickets, sizeof(*ts->v));
+	ts->bucket = calloc(buckets, sizeof(*ts->bucket));
+	if (!ts->v || !ts->bucket)
+		return -ENOMEM;
+	ts->bucket_mask = buckets - 1;
+	ts->num = m->cfg.tickets;
+	for (uint32_t i = 0; i < ts->num; i++) {
+		list_init(&ts->v[i].waiters);
+		list_add_tail(&ts->free, &ts->v[i].link);
+	}
+	return 0;
+}
+
+/**
+ * ticket_fini() - Free the tables.
+ * @m:		also after a ticket_init() that failed
+ */
+void ticket_fini(struct mem *m)
+{
+	free(m->tickets.v);
+	free(m->tickets.bucket);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* config.c: the environment (design §6, nopin(7)). A value that is not
+ * understood is refused, with the list of those that are.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse(const char *name, const char *value, const char *valid)
+{
+	log_error("%s=%s is not understood; valid: %s", name, value, valid);
+	return -EINVAL;
+}
+
+static int read_log(struct nic_config *cfg)
+{
+	const char *v = getenv("NOPIN_LOG");
+
+	cfg->log = LOG_WARN;
+	if (!v)
+		return 0;
+	for (int i = 0; i < LOG_NUM; i++)
+		if (!strcmp(v, log_level_names[i])) {
+			cfg->log = (enum log_level)i;
+			return 0;
+		}
+	return refuse("NOPIN_LOG", v, "none error warn info debug");
+}
+
+static int read_fault(struct nic_config *cfg)
+{
+	static const struct {
+		const char *name;
+		uint32_t strategies;
+	} known[] = {
+		{"redirect", 1u << STRATEGY_REDIRECT | 1u << STRATEGY_RESUME |
+				     1u << STRATEGY_RNR},
+		{"resume", 1u << STRATEGY_RESUME | 1u << STRATEGY_RNR},
+		{"rnr", 1u << STRATEGY_RNR},
+		{"block", 1u << STRATEGY_BLOCK},
+	};
+	const char *v = getenv("NOPIN_FAULT");
+
+	cfg->strategies = known[0].strategies;
+	if (!v)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(v, known[i].name)) {
+			cfg->strategies = known[i].strategies;
+			return 0;
+		}
+	return refuse("NOPIN_FAULT", v, "redirect resume rnr block");
+}
+
+static int read_choice(const char *name, const char *off, const char *on,
+		       const char *valid, bool *out)
+{
+	const char *v = getenv(name);
+
+	if (!v)
+		return 0;
+	if (strcmp(v, on) && strcmp(v, off))
+		return refuse(name, v, valid);
+	*out = !strcmp(v, on);
+	return 0;
+}
+
+/* A number with an optional K, M or G. */
+static int read_size(const char *name, uint64_t min, uint64_t max,
+		     const char *valid, uint64_t *out)
+{
+	const char *v = getenv(name);
+	unsigned shift = 0;
+	uint64_t n;
+	char *end;
+
+	if (!v)
+		return 0;
+	errno = 0;
+	n = strtoull(v, &end, 0);
+	if (*end == 'K' || *end == 'k')
+		shift = 10;
+	else if (*end == 'M' || *end == 'm')
+		shift = 20;
+	else if (*end == 'G' || *end == 'g')
+		shift = 30;
+	if (errno || end == v || v[0] == '-' || end[shift ? 1 : 0] ||
+	    n > max >> shift || n << shift < min)
+		return refuse(name, v, valid);
+	*out = n << shift;
+	return 0;
+}
+
+static int read_mtu(struct nic_config *cfg)
+{
+	uint64_t mtu = 0;
+	int err = read_size("NOPIN_MTU", MTU_MIN, MTU_MAX,
+			    "256 512 1024 2048 4096", &mtu);
+
+	if (!err && mtu & (mtu - 1))
+		return refuse("NOPIN_MTU", getenv("NOPIN_MTU"),
+			      "256 512 1024 2048 4096");
+	cfg->mtu = (uint32_t)mtu;
+	return err;
+}
+
+static int read_sizes(struct nic_config *cfg)
+{
+	uint64_t entries = 4 << 20;
+	int err;
+
+	cfg->pool_bytes = 4 << 20;
+	err = read_size("NOPIN_POOL", 64 << 10, UINT64_C(1) << 32,
+			"64K to 4G", &cfg->pool_bytes);
+	if (!err)
+		err = read_size("NOPIN_ENTRIES", 64, 1 << 30, "64 to 1G",
+				&entries);
+	cfg->entries = (uint32_t)entries;
+	return err ? err : read_mtu(cfg);
+}
+
+static int read_link(void)
+{
+	const char *v = getenv("NOPIN_LINK");
+
+	if (v && strcmp(v, "auto") && strcmp(v, "udp"))
+		return refuse("NOPIN_LINK", v, "auto udp");
+	return 0;
+}
+
+int config_read(struct nic_config *cfg)
+{
+	int err;
+
+	*cfg = (struct nic_config){.scatter = true};
+	cfg->os.addr = getenv("NOPIN_ADDR");
+	cfg->os.pagers = 8;
+	err = read_log(cfg);
+	if (!err)
+		err = read_fault(cfg);
+	if (!err)
+		err = read_choice("NOPIN_REG", "ondemand", "pin",
+				  "ondemand pin", &cfg->pin);
+	if (!err)
+		err = read_choice("NOPIN_SCATTER", "off", "on", "on off",
+				  &cfg->scatter);
+	if (!err)
+		err = read_link();
+	return err ? err : read_sizes(cfg);
+}

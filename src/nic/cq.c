@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cq.c: completion queues for the API edge. Polling one makes progress for the
+ * whole NIC, but only when it is empty.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int nic_cq_create(struct nic *nic, struct nic_async *async,
+		  struct nic_channel *ch, uint32_t entries, void *cookie,
+		  struct nic_cq **out)
+{
+	struct nic_cq *cq;
+	int err;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	if (!entries || entries > NIC_MAX_CQE)
+		return -EINVAL;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	err = cq_init(&cq->cq, entries);
+	if (err) {
+		free(cq);
+		return err;
+	}
+	cq->nic = nic;
+	cq->async = async;
+	cq->channel = ch;
+	cq->cookie = cookie;
+	pthread_mutex_init(&cq->poll, NULL);
+	list_init(&cq->ready);
+	list_init(&cq->async_link);
+	*out = cq;
+	return 0;
+}
+
+static void unqueue(struct nic_cq *cq)
+{
+	list_del(&cq->cq.link);
+	if (cq->channel) {
+		pthread_mutex_lock(&cq->channel->lock);
+		list_del(&cq->ready);
+		if (list_empty(&cq->channel->ready))
+			os_event_clear(cq->channel->fd);
+		pthread_mutex_unlock(&cq->channel->lock);
+	}
+	if (cq->async) {
+		pthread_mutex_lock(&cq->async->lock);
+		list_del(&cq->async_link);
+		pthread_mutex_unlock(&cq->async->lock);
+	}
+}
+
+int nic_cq_destroy(struct nic_cq *cq)
+{
+	struct nic *nic = cq->nic;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	nic_lock(nic);
+	if (cq->refs) {
+		nic_unlock(nic);
+		return -EBUSY;
+	}
+	unqueue(cq);
+	nic_unlock(nic);
+	pthread_mutex_destroy(&cq->poll);
+	cq_fini(&cq->cq);
+	free(cq);
+	return 0;
+}
+
+int nic_cq_resize(struct nic_cq *cq, uint32_t entries)
+{
+	struct nic *nic = cq->nic;
+	struct cq bigger;
+	struct cqe e;
+	int err;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	if (!entries || entries > NIC_MAX_CQE)
+		return -EINVAL;
+	err = cq_init(&bigger, entries);
+	if (err)
+		return err;
+	pthread_mutex_lock(&cq->poll);
+	nic_lock(nic);
+	if (cq->cq.prod - cq->cq.cons > entries) {
+		err = -EINVAL;
+	} else {
+		while (cq_take(&cq->cq, 1, &e))
+			cq_push(&bigger, &e);
+		cq_swap(&cq->cq, &bigger);
+	}
+	nic_unlock(nic);
+	pthread_mutex_unlock(&cq->poll);
+	cq_fini(&bigger);
+	return err;
+}
+
+int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
+{
+	unsigned got;
+
+	if (os_child(cq->nic->os))
+		return -ENODEV;
+	if (cq_empty(&cq->cq)) {
+		progress_poll(cq->nic);
+		if (cq_empty(&cq->cq))
+			return 0;
+	}
+	pthread_mutex_lock(&cq->poll);
+	got = cq_take(&cq->cq, n, out);
+	pthread_mutex_unlock(&cq->poll);
+	return (int)got;
+}
+
+int nic_cq_arm(struct nic_cq *cq, bool solicited_only)
+{
+	if (os_child(cq->nic->os))
+		return -ENODEV;
+	cq_arm(&cq->cq, solicited_only);
+	return 0;
+}

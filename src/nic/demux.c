@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* demux.c: a QPN names a UDP port (design D4): its upper 14 bits are the
+ * port's index above 49152, the lower 10 are random within it. A NIC opens one
+ * more port when the ones it has are full.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint32_t port_prefix(const struct nic_port *p)
+{
+	return (uint32_t)(p->number - QPN_PORT_BASE) << 10;
+}
+
+static int port_open(struct nic *nic, struct nic_port **out)
+{
+	struct nic_port *p;
+	uint16_t number;
+	int i;
+
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	i = os_port_open(nic->os, 0, &number);
+	if (i < 0) {
+		free(p);
+		return i;
+	}
+	p->os_port = i;
+	p->number = number;
+	nic->ports[i] = p;
+	*out = p;
+	return 0;
+}
+
+/* The port that has room: a quarter is left free so that a random pick is
+ * quick and QPNs are not used again at once. */
+static int port_with_room(struct nic *nic, struct nic_port **out)
+{
+	for (int i = 0; i < OS_PORTS_MAX; i++) {
+		struct nic_port *p = nic->ports[i];
+
+		if (p && p->used < QPNS_PER_PORT * 3 / 4) {
+			*out = p;
+			return 0;
+		}
+	}
+	return port_open(nic, out);
+}
+
+int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
+{
+	struct nic_port *p;
+	uint32_t low;
+	int err;
+
+	err = port_with_room(nic, &p);
+	if (err)
+		return err;
+	do
+		low = (uint32_t)rnd_next(&nic->rnd) % QPNS_PER_PORT;
+	while (p->qp[low] || port_prefix(p) + low < 2); /* 0, 1: management */
+	p->qp[low] = qp;
+	p->used++;
+	qp->port = p;
+	*qpn = port_prefix(p) | low;
+	return 0;
+}
+
+void demux_remove(struct nic *nic, struct nic_qp *qp)
+{
+	struct nic_port *p = qp->port;
+
+	(void)nic;
+	p->qp[qp->qp.cfg.qpn % QPNS_PER_PORT] = NULL;
+	p->used--;
+}
+
+struct nic_qp *demux_find(struct nic *nic, uint32_t qpn)
+{
+	for (int i = 0; i < OS_PORTS_MAX; i++) {
+		struct nic_port *p = nic->ports[i];
+
+		if (p && port_prefix(p) == (qpn & ~(uint32_t)0x3ff))
+			return p->qp[qpn % QPNS_PER_PORT];
+	}
+	return NULL;
+}
+
+void demux_close(struct nic *nic)
+{
+	for (int i = 0; i < OS_PORTS_MAX; i++) {
+		if (!nic->ports[i])
+			continue;
+		os_port_close(nic->os, nic->ports[i]->os_port);
+		free(nic->ports[i]);
+		nic->ports[i] = NULL;
+	}
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* engine.c: one step of the NIC as plan, move and commit (design D7). The plan
+ * and the commit run under the engine lock and do no I/O on application memory;
+ * the move runs without a lock and may take as long as a page takes.
+ * A driver (progress.c, or the simulator's scheduler) calls, for receiving:
+ *     engine_receive(); while (engine_rx_plan()) { move; commit; }
+ * and for everything else:
+ *     while (engine_plan()) { move; commit; }
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+
+/* --- receiving --------------------------------------------------------------- */
+
+bool engine_receive(struct nic *nic, struct step *s)
+{
+	struct iovec iov = {s->buf, sizeof(s->buf)};
+	int n;
+
+	s->rx = (struct os_rx){.port = -1};
+	n = os_recv(nic->os, &iov, 1, &s->rx, OS_TAKE);
+	if (n <= 0)
+		return false;
+	s->kind = STEP_RX;
+	s->at = 0;
+	s->npkts = 0;
+	s->nonce = 0;
+	rx_run_init(&s->run);
+	return true;
+}
+
+static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
+		      const uint8_t *bytes, uint32_t len)
+{
+	struct path path = {.src = s->rx.src.ip,
+			    .dst = s->rx.dst,
+			    .sport = s->rx.src.port,
+			    .dport = s->rx.dport};
+	bool ext = p->ext || (p->op & OPF_EXT);
+
+	if (ext ? !xcrc_ok(bytes, p->hdr_len, bytes + len - ICRC_BYTES)
+		: !icrc_ok(&path, bytes, len)) {
+		count(&nic->cnt, CNT_drop_icrc);
+		return false;
+	}
+	if (!ext || p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY)
+		return true;
+	if (!s->nonce)
+		s->nonce = peers_nonce(nic, &s->rx.src.ip);
+	if (p->nonce == s->nonce)
+		return true;
+	count(&nic->cnt, CNT_drop_nonce);
+	return false;
+}
+
+static enum rx_result to_qp(struct nic *nic, struct step *s,
+			    const struct pkt *p, const uint8_t *payload,
+			    uint64_t now_ns)
+{
+	struct nic_qp *nq = demux_find(nic, p->qpn);
+
+	if (!nq) {
+		count(&nic->cnt, CNT_drop_qpn);
+		return RX_NEXT;
+	}
+	if (nq->qp.state < QPS_RTR ||
+	    !ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip)) {
+		count(&nic->cnt, nq->qp.state < QPS_RTR ? CNT_drop_state
+							: CNT_drop_peer);
+		return RX_NEXT;
+	}
+	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
+		    p->payload_len);
+	return qp_rx(&nq->qp, p, payload, &s->run, now_ns);
+}
+
+static enum rx_result take_segment(struct nic *nic, struct step *s,
+				   const uint8_t *bytes, uint32_t len,
+				   uint64_t now_ns)
+{
+	struct pkt *p = &s->pkts[s->npkts];
+	enum rx_result res;
+	enum counter why = pkt_parse(bytes, len, len, p);
+
+	if (why != CNT_NUM) {
+		count(&nic->cnt, why);
+		return RX_NEXT;
+	}
+	if (!authentic(nic, s, p, bytes, len))
+		return RX_NEXT;
+	if (p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY) {
+		peers_hello(nic, p, &s->rx, now_ns);
+		return RX_NEXT;
+	}
+	if (p->pkey != PKEY_DEFAULT) {
+		count(&nic->cnt, CNT_drop_pkey);
+		return RX_NEXT;
+	}
+	res = to_qp(nic, s, p, bytes + p->hdr_len, now_ns);
+	if (res == RX_NEXT && s->run.num && s->run.pkt[s->run.num - 1].pkt == p)
+		s->npkts++;
+	return res;
+}
+
+bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	enum rx_result res = RX_NEXT;
+
+	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
+	mem_inline_budget(nic->mem, RUN_PKTS);
+	if (!s->at) {
+		count(&nic->cnt, CNT_rx_bursts);
+		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
+		nic->cnt.v[CNT_kernel_drops] = s->rx.kernel_drops;
+	}
+	if (!s->run.qp)
+		s->npkts = 0;
+	while (s->at < s->rx.len && s->npkts < RUN_PKTS) {
+		uint32_t len = MIN(s->rx.seg, s->rx.len - s->at);
+
+		res = take_segment(nic, s, s->buf + s->at, len, now_ns);
+		if (res == RX_FULL)
+			break;
+		count(&nic->cnt, CNT_rx_packets);
+		s->at += len;
+	}
+	CHECK(res != RX_FULL || s->run.qp);
+	return s->run.qp != NULL || s->at < s->rx.len;
+}
+
+/* --- everything else ----------------------------------------------------------- */
+
+static void take_pages(struct nic *nic, uint64_t now_ns)
+{
+	struct os_page_done done[16];
+	struct list woken;
+	unsigned n;
+
+	list_init(&woken);
+	while ((n = os_page_reap(nic->os, done, ARRAY_SIZE(done)))) {
+		for (unsigned i = 0; i < n; i++) {
+			const struct os_page_done *d = &done[i];
+
+			if (!d->id) { /* a prefetch that nobody waits for */
+				spt_map(nic->mem, page_of(d->addr),
+					d->bytes >> PAGE_SHIFT, d->writable,
+					now_ns);
+				continue;
+			}
+			ticket_done(nic->mem,
+				    (struct ticket_id){(uint32_t)d->id},
+				    d->bytes >> PAGE_SHIFT, d->error != 0,
+				    d->writable, d->cheap_start, d->cheap_end,
+				    d->service_ns, now_ns, &woken);
+			count_add(&nic->cnt, CNT_service_ns, d->service_ns);
+		}
+	}
+	list_for_each_safe(l, tmp, &woken) {
+		struct waiter *w = list_entry(l, struct waiter, link);
+
+		list_del(l);
+		if (w->owner)
+			qp_wake(w, now_ns);
+		else
+			pthread_cond_broadcast(&nic->idle);
+	}
+	if (!nic->x.starved || tickets_out(nic->mem) == TICKETS)
+		return;
+	list_for_each(l, &nic->qps)
+		xport_tickets_free(&nic->x,
+				   &list_entry(l, struct nic_qp, all)->qp);
+	nic->x.starved = false;
+}
+
+static void ask_pages(struct nic *nic)
+{
+	struct ticket_req t;
+
+	while (ticket_next(nic->mem, &t)) {
+		struct os_page_req req = {.id = t.id.v,
+					  .addr = t.vpn << PAGE_SHIFT,
+					  .bytes = t.pages << PAGE_SHIFT,
+					  .write = t.write};
+
+		if (os_page_ask(nic->os, &req)) {
+			ticket_unsent(nic->mem, t.id);
+			break;
+		}
+	}
+}
+
+static void run_timers(struct nic *nic, uint64_t now_ns)
+{
+	struct timer *t;
+
+	while ((t = timerq_pop(&nic->x.timers, now_ns)))
+		qp_timeout(container_of(t, struct qp, timer), now_ns);
+	peers_timers(nic, now_ns);
+}
+
+static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	struct list *head = &nic->x.drainable;
+
+	rx_run_init(&s->run);
+	while (!list_empty(head)) {
+		struct qp *qp = list_entry(head->next, struct qp, drain_link);
+
+		list_del(&qp->drain_link);
+		if (qp_drain(qp, &s->run, now_ns)) {
+			s->kind = STEP_DRAIN;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	struct list *head = &nic->x.runnable;
+
+	while (!list_empty(head)) {
+		struct qp *qp = list_entry(head->next, struct qp, run_link);
+
+		list_del(&qp->run_link);
+		if (qp_tx(qp, &s->burst, now_ns)) {
+			s->kind = STEP_SEND;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first peer whose ACKs are due; with @flush any. */
+static bool plan_acks(struct nic *nic, struct step *s, bool flush,
+		      uint64_t now_ns)
+{
+	list_for_each_safe(l, tmp, &nic->x.ack_peers) {
+		struct peer *p = list_entry(l, struct peer, ack_link);
+
+		if ((flush || p->ack_due_ns <= now_ns) &&
+		    peer_ack_burst(&nic->x, p, &s->burst, now_ns)) {
+			s->kind = STEP_SEND;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t next_deadline(const struct nic *nic)
+{
+	uint64_t at = MIN(timerq_next(&nic->x.timers),
+			  timerq_next(&nic->hello_timers));
+
+	list_for_each(l, &nic->x.ack_peers)
+		at = MIN(at, list_entry(l, struct peer, ack_link)->ack_due_ns);
+	return at;
+}
+
+bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
+		 uint64_t now_ns)
+{
+	bool found;
+
+	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
+	mem_inline_budget(nic->mem, RUN_PKTS);
+	posted_take(nic, now_ns);
+	take_pages(nic, now_ns);
+	run_timers(nic, now_ns);
+	s->kind = STEP_NONE;
+	found = plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
+		plan_acks(nic, s, flush_acks, now_ns);
+	ask_pages(nic);
+	events_deliver(nic);
+	__atomic_store_n(&nic->deadline, next_deadline(nic), __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
+			 __ATOMIC_RELAXED);
+	return found;
+}
+
+/* --- move and commit ------------------------------------------------------------ */
+
+void engine_move(struct nic *nic, struct step *s)
+{
+	uint64_t before = os_majflt();
+
+	if (s->kind == STEP_SEND)
+		txbatch_send(nic, s);
+	else if (s->run.moves.num)
+		os_moves(nic->os, &s->run.moves);
+	s->majflt = os_majflt() - before;
+	if (s->majflt)
+		count_atomic(&nic->cnt, CNT_engine_majflt, s->majflt);
+}
+
+void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	if (s->kind == STEP_SEND) {
+		count(&nic->cnt, CNT_tx_bursts);
+		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
+		if (s->burst.qp)
+			qp_tx_commit(&s->burst, s->error, now_ns);
+		else
+			count_add(&nic->cnt, CNT_tx_packets, s->burst.nsegs);
+	} else {
+		qp_rx_commit(&s->run, now_ns);
+	}
+	if (nic->idle_waiters)
+		pthread_cond_broadcast(&nic->idle);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* events.c: completion channels and asynchronous events: what the engine found
+ * becomes readable descriptors and queues that a program's thread empties.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void fire(struct nic_cq *cq)
+{
+	struct nic_channel *ch = cq->channel;
+
+	cq->cq.fired = false;
+	if (!ch)
+		return;
+	pthread_mutex_lock(&ch->lock);
+	cq->pending++;
+	if (list_empty(&cq->ready))
+		list_add_tail(&ch->ready, &cq->ready);
+	os_event_set(ch->fd);
+	pthread_mutex_unlock(&ch->lock);
+}
+
+static void overflowed(struct nic_cq *cq)
+{
+	struct nic_async *a = cq->async;
+
+	log_error("completion queue of %u entries overflowed", cq->cq.limit);
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	if (list_empty(&cq->async_link))
+		list_add_tail(&a->cqs, &cq->async_link);
+	os_event_set(a->fd);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void report(struct nic_qp *qp)
+{
+	struct nic_async *a = qp->async;
+	uint32_t events = qp->qp.events;
+
+	qp->qp.events = 0;
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	qp->events |= events;
+	if (list_empty(&qp->async_link))
+		list_add_tail(&a->qps, &qp->async_link);
+	os_event_set(a->fd);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void events_deliver(struct nic *nic)
+{
+	list_for_each_safe(l, tmp, &nic->x.fired) {
+		struct cq *cq = list_entry(l, struct cq, link);
+		struct nic_cq *ncq = container_of(cq, struct nic_cq, cq);
+
+		list_del(l);
+		if (cq->overflow)
+			overflowed(ncq);
+		if (cq->fired)
+			fire(ncq);
+	}
+	list_for_each_safe(l, tmp, &nic->x.errors) {
+		struct qp *qp = list_entry(l, struct qp, err_link);
+
+		list_del(l);
+		report(container_of(qp, struct nic_qp, qp));
+	}
+}
+
+/* --- completion channels ------------------------------------------------------ */
+
+int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd)
+{
+	struct nic_channel *ch;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	ch = calloc(1, sizeof(*ch));
+	if (!ch)
+		return -ENOMEM;
+	ch->fd = os_event_open();
+	if (ch->fd < 0) {
+		int err = ch->fd;
+
+		free(ch);
+		return err;
+	}
+	ch->nic = nic;
+	pthread_mutex_init(&ch->lock, NULL);
+	list_init(&ch->ready);
+	*fd = ch->fd;
+	*out = ch;
+	return 0;
+}
+
+void nic_channel_close(struct nic_channel *ch)
+{
+	CHECK(os_child(ch->nic->os) || list_empty(&ch->ready));
+	os_event_close(ch->fd);
+	pthread_mutex_destroy(&ch->lock);
+	free(ch);
+}
+
+static bool channel_take(struct nic_channel *ch, void **cookie)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&ch->lock);
+	if (!list_empty(&ch->ready)) {
+		struct nic_cq *cq =
+			list_entry(ch->ready.next, struct nic_cq, ready);
+
+		list_del(&cq->ready);
+		if (--cq->pending)
+			list_add_tail(&ch->ready, &cq->ready);
+		*cookie = cq->cookie;
+		found = true;
+	}
+	if (list_empty(&ch->ready))
+		os_event_clear(ch->fd);
+	pthread_mutex_unlock(&ch->lock);
+	return found;
+}
+
+int nic_channel_get(struct nic_channel *ch, void **cq_cookie)
+{
+	for (;;) {
+		if (os_child(ch->nic->os))
+			return -ENODEV;
+		if (channel_take(ch, cq_cookie))
+			return 0;
+		if (os_event_nonblock(ch->fd) || ch->nic->cfg.manual)
+			return -EAGAIN;
+		progress_block(ch->nic, ch->fd);
+	}
+}
+
+/* --- asynchronous events -------------------------------------------------------- */
+
+int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
+{
+	struct nic_async *a;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->fd = os_event_open();
+	if (a->fd < 0) {
+		int err = a->fd;
+
+		free(a);
+		return err;
+	}
+	a->nic = nic;
+	pthread_mutex_init(&a->lock, NULL);
+	list_init(&a->cqs);
+	list_init(&a->qps);
+	*fd = a->fd;
+	*out = a;
+	return 0;
+}
+
+void nic_async_close(struct nic_async *a)
+{
+	os_event_close(a->fd);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+static bool async_take(struct nic_async *a, struct nic_event *ev)
+{
+	bool found = true;
+
+	pthread_mutex_lock(&a->lock);
+	if (!list_empty(&a->qps)) {
+		struct nic_qp *qp =
+			list_entry(a->qps.next, struct nic_qp, async_link);
+		int bit = __builtin_ctz(qp->events);
+
+		*ev = (struct nic_event){(enum nic_event_type)bit,
+					 qp->init.cookie};
+		qp->events &= ~(1u << bit);
+		if (!qp->events)
+			list_del(&qp->async_link);
+	} else if (!list_empty(&a->cqs)) {
+		struct nic_cq *cq =
+			list_entry(a->cqs.next, struct nic_cq, async_link);
+
+		*ev = (struct nic_event){NIC_EVENT_CQ_ERR, cq->cookie};
+		list_del(&cq->async_link);
+	} else {
+		found = false;
+		os_event_clear(a->fd);
+	}
+	if (list_empty(&a->qps) && list_empty(&a->cqs))
+		os_event_clear(a->fd);
+	pthread_mutex_unlock(&a->lock);
+	return found;
+}
+
+int nic_async_get(struct nic_async *a, struct nic_event *ev)
+{
+	for (;;) {
+		if (os_child(a->nic->os))
+			return -ENODEV;
+		if (async_take(a, ev))
+			return 0;
+		if (os_event_nonblock(a->fd) || a->nic->cfg.manual)
+			return -EAGAIN;
+		os_wait(a->nic->os, OS_WAIT_TIMER, TIME_NEVER, a->fd);
+	}
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* impl.h: what the files of nic/ share; also included by the simulator's tests,
+ * which drive the steps of a NIC themselves.
+ *
+ * Locks, in the order they are taken:
+ *   nic_qp.post (per queue)  ->  engine lock
+ *   nic_cq.poll              ->  engine lock
+ *   channel and async queues: leaves
+ * The engine lock is never held across a call that may block.
+ */
+#ifndef NOPIN_NIC_IMPL_H
+#define NOPIN_NIC_IMPL_H
+
+#include "nic/handoff.h"
+#include "nic/nic.h"
+#include "os/os.h"
+#include "wire/wire.h"
+
+#include <pthread.h>
+
+/**
+ * struct nic_config - The environment, checked (nic/config.c).
+ * @manual:	no threads, no progress by polling: a test drives the steps
+ * @exact:	the host drives the shadow page table (simulator)
+ */
+struct nic_config {
+	struct os_config os;
+	enum log_level log;
+	uint32_t strategies; /* bit per enum strategy */
+	bool pin; /* NOPIN_REG=pin */
+	bool scatter;
+	uint32_t mtu; /* NOPIN_MTU or 0 */
+	uint64_t pool_bytes;
+	uint32_t entries;
+	bool always_ready; /* test builds: a table that is always wrong */
+	bool manual, exact;
+};
+
+/** config_read() - Return: 0; -EINVAL after logging what would be valid. */
+int config_read(struct nic_config *cfg);
+
+enum {
+	STEPS_MAX = 8,
+	STEP_BUF = 66 * 1024,
+	STEP_IOV = OS_IOV_MAX,
+	QPNS_PER_PORT = 1024,
+	TICKETS = 256,
+};
+
+enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
+
+/**
+ * struct step - One plan, its moves and its commit. Lives in NIC memory, so
+ * that moves can name its parts.
+ * @buf:	received bytes (RX), or staged payload of standard packets (SEND)
+ * @at:		RX: offset of the next segment in @buf
+ * @npkts:	RX: parsed packets that the run refers to
+ * @error:	SEND: what os_send() said
+ */
+struct step {
+	enum step_kind kind;
+	int index;
+	struct os_rx rx;
+	uint32_t at;
+	unsigned npkts;
+	uint32_t nonce;
+	struct pkt pkts[RUN_PKTS];
+	struct rx_run run;
+	struct burst burst;
+	int error;
+	uint64_t majflt;
+	struct iovec iov[STEP_IOV];
+	uint8_t buf[STEP_BUF];
+};
+
+/** struct nic_port - A local UDP port and the QPNs that name it. */
+struct nic_port {
+	int os_port; /* index in os/, -1: unused */
+	uint16_t number;
+	uint32_t used;
+	struct nic_qp *qp[QPNS_PER_PORT];
+};
+
+struct nic_async {
+	struct nic *nic;
+	int fd;
+	pthread_mutex_t lock;
+	struct list cqs, qps; /* with events to report */
+};
+
+struct nic_channel {
+	struct nic *nic;
+	int fd;
+	pthread_mutex_t lock;
+	struct list ready; /* struct nic_cq.ready */
+};
+
+/**
+ * struct nic_cq
+ * @poll:	serialises pollers, resize and cq_forget()
+ * @pending:	events queued on the channel and not yet taken (channel lock)
+ */
+struct nic_cq {
+	struct cq cq;
+	struct nic *nic;
+	struct nic_async *async;
+	struct nic_channel *channel;
+	void *cookie;
+	unsigned refs;
+	pthread_mutex_t poll;
+	struct list ready;
+	unsigned pending;
+	struct list async_link;
+};
+
+/** struct nic_qp - @all: on nic.qps */
+struct nic_qp {
+	struct qp qp;
+	struct nic *nic;
+	struct nic_async *async;
+	struct nic_qp_init init;
+	struct wq sq, rq;
+	pthread_mutex_t sq_lock, rq_lock;
+	struct list all;
+	struct list async_link;
+	uint32_t events;
+	struct nic_port *port;
+	/* posted.c */
+	struct nic_qp *posted_next;
+	uint32_t posted;
+};
+
+/**
+ * struct nic
+ * @engine:	the engine lock and its hand-off (handoff.h)
+ * @token:	0, or when the holder of the receive token took it
+ * @last_poll:	when a program's thread last polled (relaxed)
+ * @deadline:	next time anything is due (relaxed; for pollers)
+ * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
+ * @blocked:	threads blocked in nic_channel_get()
+ * @steps_free:	bit per free step (atomic)
+ */
+struct nic {
+	struct nic_config cfg;
+	struct os *os;
+	struct mem *mem;
+	struct counters cnt;
+	struct xport x;
+	struct rnd rnd;
+	uint64_t nonce_key[2];
+	uint32_t mtu;
+	unsigned naddrs;
+	struct os_addr addr[NIC_GIDS_MAX];
+	/* engine lock */
+	struct handoff engine;
+	struct nic_port *ports[OS_PORTS_MAX];
+	int roce_port; /* index in os/ of 4791, or -1 */
+	int roce_claim;
+	struct list qps, peers;
+	struct timerq hello_timers;
+	unsigned npeers, nqps;
+	uint32_t push_budget;
+	unsigned idle_waiters;
+	pthread_cond_t idle;
+	struct {
+		struct moves moves;
+		struct holds holds;
+	} scratch; /* nic_mr_advise() */
+	struct nic_qp *posted; /* atomic stack, posted.c */
+	/* steps */
+	struct step *steps;
+	uint32_t steps_free;
+	/* progress */
+	uint64_t token;
+	uint64_t last_poll;
+	uint64_t deadline;
+	uint32_t acks_owed;
+	uint32_t empty_polls;
+	uint32_t blocked;
+	bool stop;
+	struct os_thread *bg;
+};
+
+/* nic.c */
+int nic_open(struct nic **out, const struct nic_config *cfg);
+void nic_close(struct nic *nic);
+void nic_lock(struct nic *nic);
+/** nic_unlock() - And see that work left meanwhile is done. */
+void nic_unlock(struct nic *nic);
+/** nic_wait_idle() - Engine lock held: until a commit happened. */
+void nic_wait_idle(struct nic *nic);
+
+/* demux.c */
+int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn);
+void demux_remove(struct nic *nic, struct nic_qp *qp);
+struct nic_qp *demux_find(struct nic *nic, uint32_t qpn);
+void demux_close(struct nic *nic);
+
+/* peers.c */
+struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
+		      const struct nic_qp *qp, uint64_t now_ns);
+void peer_put(struct nic *nic, struct peer *p);
+void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
+		 uint64_t now_ns);
+void peers_timers(struct nic *nic, uint64_t now_ns);
+/** peers_errors() - Take the ICMP errors. Takes the engine lock. */
+void peers_errors(struct nic *nic);
+uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
+
+/* engine.c: the three phases of a step. plan and commit: lock held */
+/** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
+bool engine_receive(struct nic *nic, struct step *s);
+/** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
+bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns);
+/** engine_plan() - Anything but receiving. true: move and commit; call again. */
+bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
+		 uint64_t now_ns);
+/** engine_move() - No lock: copy or send. */
+void engine_move(struct nic *nic, struct step *s);
+void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns);
+
+/* txbatch.c */
+void txbatch_send(struct nic *nic, struct step *s);
+
+/* progress.c */
+struct step *step_get(struct nic *nic);
+void step_put(struct nic *nic, struct step *s);
+bool progress_receive(struct nic *nic, uint64_t now_ns);
+void progress_work(struct nic *nic, bool flush_acks);
+void progress_poll(struct nic *nic);
+/** progress_block() - Run the engine, sleep until @fd or something else. */
+void progress_block(struct nic *nic, int fd);
+int progress_start(struct nic *nic);
+void progress_stop(struct nic *nic);
+
+/* posted.c */
+void posted_push(struct nic_qp *qp);
+void posted_take(struct nic *nic, uint64_t now_ns);
+
+/* events.c */
+void events_deliver(struct nic *nic);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* nic.c: composition and lifetime of the device (design D1): one NIC a process,
+ * made at the first nic_get(), gone with the last nic_put().
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static pthread_mutex_t nic_global_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nic *nic_global;
+static unsigned nic_global_refs;
+
+void nic_lock(struct nic *nic)
+{
+	handoff_lock(&nic->engine);
+}
+
+void nic_unlock(struct nic *nic)
+{
+	handoff_leave(&nic->engine);
+	handoff_unlock(&nic->engine);
+	progress_work(nic, false);
+}
+
+void nic_wait_idle(struct nic *nic)
+{
+	nic->idle_waiters++;
+	handoff_leave(&nic->engine);
+	os_kick(nic->os);
+	pthread_cond_wait(&nic->idle, &nic->engine.lock);
+	nic->idle_waiters--;
+}
+
+static uint32_t mtu_for(uint32_t ip_mtu)
+{
+	/* IPv6, UDP, our longest data header and the trailer */
+	uint32_t room = ip_mtu - MIN(ip_mtu, 40 + 8 + 36 + 16 + 4);
+	uint32_t mtu = MTU_MAX;
+
+	while (mtu > MTU_MIN && mtu > room)
+		mtu /= 2;
+	return mtu;
+}
+
+static int find_addresses(struct nic *nic)
+{
+	int n = os_addresses(nic->os, nic->addr + 1, NIC_GIDS_MAX - 1);
+	uint32_t mtu = MTU_MAX;
+
+	if (n <= 0)
+		return n ? n : -ENODEV;
+	/* Index 1 repeats index 0: scripts for soft-RoCE say -g 1 (D4). */
+	nic->addr[0] = nic->addr[1];
+	nic->naddrs = (unsigned)n + 1;
+	for (int i = 0; i < n; i++)
+		if (!nic->addr[i + 1].loopback)
+			mtu = MIN(mtu, mtu_for(nic->addr[i + 1].mtu));
+	nic->mtu = nic->cfg.mtu ? nic->cfg.mtu : mtu;
+	return 0;
+}
+
+static int open_memory(struct nic *nic)
+{
+	uint32_t slots = (uint32_t)(nic->cfg.pool_bytes / MTU_MAX);
+	struct mem_config cfg = {.entries = nic->cfg.entries,
+				 .slots = slots,
+				 .tickets = TICKETS,
+				 .exact = nic->cfg.exact,
+				 .always_ready = nic->cfg.always_ready,
+				 .counters = &nic->cnt};
+	uint64_t seed[2];
+	int err;
+
+	nic->steps = os_memory(nic->os, STEPS_MAX * sizeof(struct step));
+	cfg.slot_base = os_memory(nic->os, (size_t)slots * MTU_MAX);
+	if (!nic->steps || !cfg.slot_base)
+		return -ENOMEM;
+	os_random(nic->os, cfg.seed, sizeof(cfg.seed));
+	os_random(nic->os, seed, sizeof(seed));
+	err = mem_open(&nic->mem, &cfg);
+	if (err)
+		return err;
+	err = xport_open(&nic->x, nic->mem, &nic->cnt, slots, seed);
+	if (err)
+		mem_close(nic->mem);
+	return err;
+}
+
+/* Our receive budget (D14): what READs ask for, what peers may push, and the
+ * rest for ACKs and for what a change of shares overlaps. */
+static void share_budget(struct nic *nic)
+{
+	size_t rcvbuf = os_rcvbuf(nic->os);
+
+	nic->push_budget = (uint32_t)(rcvbuf / 100 * 54);
+	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 36);
+}
+
+static void init_fields(struct nic *nic, const struct nic_config *cfg)
+{
+	pthread_condattr_t attr;
+
+	nic->cfg = *cfg;
+	handoff_init(&nic->engine);
+	pthread_condattr_init(&attr);
+	pthread_cond_init(&nic->idle, &attr);
+	list_init(&nic->qps);
+	list_init(&nic->peers);
+	timerq_init(&nic->hello_timers);
+	nic->roce_port = -1;
+	nic->roce_claim = -1;
+	nic->deadline = TIME_NEVER;
+	nic->steps_free = (1u << STEPS_MAX) - 1;
+}
+
+static int open_port(struct nic *nic)
+{
+	uint16_t number;
+	struct nic_port *p = calloc(1, sizeof(*p));
+	int i;
+
+	if (!p)
+		return -ENOMEM;
+	i = os_port_open(nic->os, 0, &number);
+	if (i < 0) {
+		free(p);
+		return i;
+	}
+	p->os_port = i;
+	p->number = number;
+	nic->ports[i] = p;
+	return 0;
+}
+
+int nic_open(struct nic **out, const struct nic_config *cfg)
+{
+	struct nic *nic = calloc(1, sizeof(*nic));
+	int err;
+
+	if (!nic)
+		return -ENOMEM;
+	init_fields(nic, cfg);
+	err = os_open(&nic->os, &cfg->os);
+	if (err)
+		goto free_nic;
+	os_random(nic->os, nic->nonce_key, sizeof(nic->nonce_key));
+	os_random(nic->os, &nic->rnd, sizeof(nic->rnd));
+	err = find_addresses(nic);
+	if (err)
+		goto close_os;
+	err = open_memory(nic);
+	if (err)
+		goto close_os;
+	err = open_port(nic);
+	if (err)
+		goto close_mem;
+	share_budget(nic);
+	nic->x.strategies = cfg->strategies;
+	for (int i = 0; i < STEPS_MAX; i++)
+		nic->steps[i].index = i;
+	err = progress_start(nic);
+	if (err)
+		goto close_ports;
+	*out = nic;
+	return 0;
+
+close_ports:
+	demux_close(nic);
+close_mem:
+	xport_close(&nic->x);
+	mem_close(nic->mem);
+close_os:
+	os_close(nic->os);
+free_nic:
+	free(nic);
+	return err;
+}
+
+void nic_close(struct nic *nic)
+{
+	progress_stop(nic);
+	demux_close(nic);
+	CHECK(list_empty(&nic->peers));
+	timerq_fini(&nic->hello_timers);
+	xport_close(&nic->x);
+	mem_close(nic->mem);
+	os_close(nic->os);
+	pthread_cond_destroy(&nic->idle);
+	free(nic);
+}
+
+static void write_line(const char *line, int len)
+{
+	os_log(line, (size_t)len);
+}
+
+static int open_from_environment(struct nic **out)
+{
+	struct nic_config cfg;
+	int err;
+
+	log_set(LOG_WARN, write_line);
+	err = config_read(&cfg);
+	if (err)
+		return err;
+	log_set(cfg.log, write_line);
+	return nic_open(out, &cfg);
+}
+
+int nic_get(struct nic **out)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&nic_global_lock);
+	if (!nic_global)
+		err = open_from_environment(&nic_global);
+	else if (os_child(nic_global->os))
+		err = -ENODEV;
+	if (!err) {
+		nic_global_refs++;
+		*out = nic_global;
+	}
+	pthread_mutex_unlock(&nic_global_lock);
+	return err;
+}
+
+void nic_put(struct nic *nic)
+{
+	if (os_child(nic->os))
+		return;
+	pthread_mutex_lock(&nic_global_lock);
+	CHECK(nic == nic_global && nic_global_refs);
+	if (!--nic_global_refs) {
+		nic_global = NULL;
+		nic_close(nic);
+	}
+	pthread_mutex_unlock(&nic_global_lock);
+}
+
+bool nic_present(void)
+{
+	struct nic_config cfg;
+	struct os_addr a;
+	struct os *os;
+	int n;
+
+	log_set(LOG_WARN, write_line);
+	if (config_read(&cfg))
+		return false;
+	cfg.os.pagers = 0;
+	if (os_open(&os, &cfg.os))
+		return false;
+	n = os_addresses(os, &a, 1);
+	os_close(os);
+	return n > 0;
+}
+
+void nic_query(struct nic *nic, struct nic_attr *out)
+{
+	const uint8_t *m = nic->addr[0].mac;
+
+	*out = (struct nic_attr){.active_mtu = nic->mtu, .gids = nic->naddrs};
+	out->guid = (uint64_t)(m[0] ^ 2) << 56 | (uint64_t)m[1] << 48 |
+		    (uint64_t)m[2] << 40 | UINT64_C(0xfffe) << 24 |
+		    (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
+	memcpy(out->netdev, nic->addr[0].ifname, sizeof(out->netdev));
+}
+
+int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)
+{
+	const struct os_addr *a;
+
+	if (index >= nic->naddrs)
+		return -ENOENT;
+	a = &nic->addr[index];
+	*out = (struct nic_gid){.ip = a->ip, .ifindex = a->ifindex};
+	memcpy(out->mac, a->mac, sizeof(out->mac));
+	memcpy(out->ifname, a->ifname, sizeof(out->ifname));
+	return 0;
+}
+
+void nic_counters(struct nic *nic, struct counters *out)
+{
+	nic_lock(nic);
+	*out = nic->cnt;
+	nic_unlock(nic);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* nic.h: façade of nic/ for the API edge: the device of this process, its
+ * objects and the calls on them. Types are nopin's; nothing here knows verbs.h,
+ * but numbers of states, masks, access rights and statuses are verbs' numbers.
+ *
+ * Every function may be called from any thread, is no cancellation point, and
+ * returns 0 or -errno unless it says otherwise. In a fork()ed child of the
+ * process that opened the NIC every function answers -ENODEV and touches
+ * nothing.
+ */
+#ifndef NOPIN_NIC_NIC_H
+#define NOPIN_NIC_NIC_H
+
+#include "base/base.h"
+#include "mem/mem.h"
+#include "ring/ring.h"
+#include "xport/xport.h"
+
+struct nic;
+struct nic_async;
+struct nic_channel;
+struct nic_cq;
+struct nic_qp;
+
+/* --- the device ----------------------------------------------------------- */
+
+/**
+ * nic_get() - The NIC of this process, opened at the first call (one reference
+ * each). Reads the NOPIN_* environment then; a bad value is logged with the
+ * list of valid ones and answers -EINVAL.
+ */
+int nic_get(struct nic **out);
+/** nic_put() - Drop a reference; the last one closes the NIC. */
+void nic_put(struct nic *nic);
+
+/** nic_present() - Would nic_get() find an address to offer? Opens nothing. */
+bool nic_present(void);
+
+enum {
+	NIC_MAX_QP = 65536,
+	NIC_MAX_QP_WR = 32768,
+	NIC_MAX_SGE = 32,
+	NIC_MAX_INLINE = 512,
+	NIC_MAX_CQ = 65536,
+	NIC_MAX_CQE = 4194303,
+	NIC_MAX_MR = 262144,
+	NIC_MAX_PD = 65536,
+	NIC_MAX_RD_ATOMIC = 16,
+	NIC_GIDS_MAX = 64,
+};
+
+/**
+ * struct nic_attr - What the device and its only port say.
+ * @active_mtu:	payload bytes: 256..4096
+ * @guid:	EUI-64 of the first interface
+ */
+struct nic_attr {
+	uint64_t guid;
+	uint32_t active_mtu;
+	unsigned gids;
+	char netdev[16]; /* of GID 0 */
+};
+void nic_query(struct nic *nic, struct nic_attr *out);
+
+struct nic_gid {
+	struct ipaddr ip;
+	uint32_t ifindex;
+	uint8_t mac[6];
+	char ifname[16];
+};
+/** nic_gid() - Return: 0, or -ENOENT beyond the table. */
+int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out);
+
+/** nic_counters() - A snapshot. */
+void nic_counters(struct nic *nic, struct counters *out);
+
+/* --- asynchronous events ---------------------------------------------------- */
+
+/* The numbers are those of enum ibv_event_type. */
+enum nic_event_type {
+	NIC_EVENT_CQ_ERR = 0,
+	NIC_EVENT_QP_FATAL = 1,
+	NIC_EVENT_QP_REQ_ERR = 2,
+	NIC_EVENT_QP_ACCESS_ERR = 3,
+	NIC_EVENT_COMM_EST = 4,
+	NIC_EVENT_SQ_DRAINED = 5,
+	NIC_EVENT_DEVICE_FATAL = 8,
+};
+
+/** struct nic_event - @cookie: of the CQ or QP (NULL: the device's). */
+struct nic_event {
+	enum nic_event_type type;
+	void *cookie;
+};
+
+/** nic_async_open() - One queue of events, with a pollable descriptor. */
+int nic_async_open(struct nic *nic, struct nic_async **out, int *fd);
+void nic_async_close(struct nic_async *a);
+/** nic_async_get() - Next event: blocks unless the fd is O_NONBLOCK (-EAGAIN). */
+int nic_async_get(struct nic_async *a, struct nic_event *ev);
+
+/* --- completion channels and queues ----------------------------------------- */
+
+int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd);
+/** nic_channel_close() - No CQ uses it any more (the caller checks). */
+void nic_channel_close(struct nic_channel *ch);
+/**
+ * nic_channel_get() - The next CQ (its cookie) with an event. Blocks, and then
+ * runs the engine itself, unless the fd is O_NONBLOCK (-EAGAIN).
+ * The fd stays readable while events are queued.
+ */
+int nic_channel_get(struct nic_channel *ch, void **cq_cookie);
+
+/**
+ * nic_cq_create() - @entries: 1..NIC_MAX_CQE; @ch may be NULL; @async gets
+ * NIC_EVENT_CQ_ERR on overflow.
+ */
+int nic_cq_create(struct nic *nic, struct nic_async *async,
+		  struct nic_channel *ch, uint32_t entries, void *cookie,
+		  struct nic_cq **out);
+/** nic_cq_destroy() - Return: -EBUSY while QPs use it. Queued events go too. */
+int nic_cq_destroy(struct nic_cq *cq);
+/** nic_cq_resize() - Return: -EINVAL if more completions are queued. */
+int nic_cq_resize(struct nic_cq *cq, uint32_t entries);
+/** nic_cq_poll() - Make progress and take up to @n. Return: count or -errno. */
+int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out);
+int nic_cq_arm(struct nic_cq *cq, bool solicited_only);
+
+/* --- protection domains and regions ------------------------------------------ */
+
+int nic_pd_alloc(struct nic *nic, uint32_t *pd);
+int nic_pd_dealloc(struct nic *nic, uint32_t pd);
+int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key);
+/** nic_mr_dereg() - Revoke, wait for moves that hold it (never for a pager). */
+int nic_mr_dereg(struct nic *nic, uint32_t key);
+int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr);
+
+/* The numbers are those of enum ib_uverbs_advise_mr_advice. */
+enum nic_advice {
+	NIC_PREFETCH,
+	NIC_PREFETCH_WRITE,
+	NIC_PREFETCH_NO_FAULT,
+};
+/**
+ * nic_mr_advise() - Bring pages in (or only learn which are there).
+ * @flush:	wait until it is done
+ * Return: -EFAULT for an unmapped or protected range (when flushing);
+ * -EINVAL, -EPERM: bad key, range or PD, rights that the region lacks.
+ */
+int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
+		  bool flush, const struct sge *sge, unsigned n);
+
+/* --- queue pairs --------------------------------------------------------------- */
+
+/** struct nic_qp_init - What a program asks for; in/out: what it got. */
+struct nic_qp_init {
+	uint32_t pd;
+	struct nic_cq *send_cq, *recv_cq;
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge;
+	uint32_t max_inline;
+	bool sq_sig_all;
+	void *cookie;
+};
+
+/** nic_qp_create() - A reliable-connection QP in RESET. */
+int nic_qp_create(struct nic *nic, struct nic_async *async,
+		  struct nic_qp_init *init, struct nic_qp **out,
+		  uint32_t *qpn);
+int nic_qp_destroy(struct nic_qp *qp);
+/** nic_qp_modify() - @mask: IBV_QP_* numbers (enum qp_attr_mask). */
+int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr,
+		  uint32_t mask);
+int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
+		 struct nic_qp_init *init);
+
+/**
+ * Posting: nic_send_begin() locks the send queue; then for each request
+ * nic_send_slot(), fill the WQE (op, flags, SGEs or inline data, length),
+ * nic_send_publish(); at last nic_send_end(), which unlocks and runs the
+ * engine. The SGE count and inline size are checked by the caller against
+ * nic_qp_limits(). Receives likewise.
+ *
+ * nic_send_begin() Return: 0; -EINVAL: the QP's state takes no sends;
+ * -ENODEV. nic_send_slot() Return: NULL when the queue is full.
+ */
+int nic_send_begin(struct nic_qp *qp);
+struct wqe *nic_send_slot(struct nic_qp *qp);
+void nic_send_publish(struct nic_qp *qp);
+void nic_send_end(struct nic_qp *qp);
+
+/**
+ * nic_send_slot_ahead() - The slot @ahead behind the next free one; NULL when
+ * the queue has none. nic_send_publish_many() - Publish the next @n slots at
+ * once. For requests that are posted all or not at all (ibv_wr_complete()).
+ */
+struct wqe *nic_send_slot_ahead(struct nic_qp *qp, uint32_t ahead);
+void nic_send_publish_many(struct nic_qp *qp, uint32_t n);
+
+int nic_recv_begin(struct nic_qp *qp);
+struct wqe *nic_recv_slot(struct nic_qp *qp);
+void nic_recv_publish(struct nic_qp *qp);
+void nic_recv_end(struct nic_qp *qp);
+
+/** nic_qp_limits() - Constant after creation. */
+const struct nic_qp_init *nic_qp_limits(const struct nic_qp *qp);
+
+#endif

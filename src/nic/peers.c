@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* peers.c: other NICs: "are you a nopin?" (design D4, D5) and the shares of our
+ * receive budget (D14). The question goes to the port that the peer's QPN
+ * names; a port unreachable or silence for 3 x 20 ms means a standard peer on
+ * 4791. The nonce that we hand out is a keyed hash of the asker's address, so
+ * that answering costs no state and only who can receive there learns it.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	HELLO_TRIES = 3,
+	HELLO_NS = 20 * 1000 * 1000,
+	WIRE_VERSION = 1,
+};
+
+uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip)
+{
+	uint64_t hi, lo;
+
+	memcpy(&hi, ip->b, 8);
+	memcpy(&lo, ip->b + 8, 8);
+	hi = siphash_u64(nic->nonce_key[0], nic->nonce_key[1], hi);
+	return (uint32_t)siphash_u64(hi, nic->nonce_key[0], lo);
+}
+
+static uint32_t fair_share(const struct nic *nic)
+{
+	return nic->push_budget / MAX(nic->npeers, 1);
+}
+
+static void share_again(struct nic *nic)
+{
+	list_for_each(l, &nic->peers)
+		list_entry(l, struct peer, link)->granted = fair_share(nic);
+}
+
+static void send_hello(struct nic *nic, uint8_t opcode,
+		       const struct endpoint *to, const struct ipaddr *from,
+		       int port, uint32_t nonce)
+{
+	struct pkt p = {.opcode = opcode,
+			.ext = true,
+			.pkey = PKEY_DEFAULT,
+			.version = WIRE_VERSION,
+			.nonce = nonce,
+			.my_nonce = peers_nonce(nic, &to->ip),
+			.credit = fair_share(nic)};
+	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
+	unsigned n = pkt_build(&p, bytes);
+	struct iovec iov = {bytes, n + ICRC_BYTES};
+	struct os_tx tx = {.dst = *to,
+			   .src = *from,
+			   .port = port,
+			   .iov = &iov,
+			   .niov = 1};
+
+	icrc_store(xcrc(bytes, n), bytes + n);
+	os_send(nic->os, &tx);
+}
+
+static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	send_hello(nic, OP_X_HELLO, &p->ep, &p->local, p->port, 0);
+	p->hello_tries++;
+	timerq_set(&nic->hello_timers, &p->hello, now_ns + HELLO_NS);
+}
+
+static struct peer *find(struct nic *nic, const struct endpoint *ep,
+			 const struct ipaddr *local)
+{
+	list_for_each(l, &nic->peers) {
+		struct peer *p = list_entry(l, struct peer, link);
+
+		if (ipaddr_eq(&p->local, local) && endpoint_eq(&p->asked, ep))
+			return p;
+	}
+	return NULL;
+}
+
+struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
+		      const struct nic_qp *qp, uint64_t now_ns)
+{
+	const struct os_addr *a;
+	struct endpoint ep = {.ip = attr->dgid,
+			      .port = (uint16_t)(QPN_PORT_BASE +
+						 (attr->dest_qpn >> 10))};
+	struct peer *p;
+
+	if (attr->sgid_index >= nic->naddrs)
+		return NULL;
+	a = &nic->addr[attr->sgid_index];
+	if (a->link_local)
+		ep.scope = a->ifindex;
+	p = find(nic, &ep, &a->ip);
+	if (!p) {
+		if (timerq_reserve(&nic->hello_timers, nic->npeers + 1))
+			return NULL;
+		p = malloc(sizeof(*p));
+		if (!p)
+			return NULL;
+		peer_init(p, &ep, &a->ip);
+		p->gso = os_gso(nic->os);
+		p->port = qp->port->os_port;
+		list_add_tail(&nic->peers, &p->link);
+		nic->npeers++;
+		share_again(nic);
+		ask(nic, p, now_ns);
+	}
+	p->refs++;
+	return p;
+}
+
+void peer_put(struct nic *nic, struct peer *p)
+{
+	if (--p->refs)
+		return;
+	CHECK(list_empty(&p->owed) && list_empty(&p->stalled));
+	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	list_del(&p->link);
+	list_del(&p->ack_link);
+	free(p);
+	nic->npeers--;
+	share_again(nic);
+}
+
+static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
+{
+	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	p->kind = kind;
+	if (kind == PEER_STANDARD)
+		p->ep.port = ROCE_PORT;
+	peer_answered(&nic->x, p);
+}
+
+static void take_reply(struct nic *nic, const struct pkt *p,
+		       const struct os_rx *rx)
+{
+	struct peer *peer = find(nic, &rx->src, &rx->dst);
+
+	if (!peer || p->nonce != peers_nonce(nic, &rx->src.ip)) {
+		count(&nic->cnt, CNT_drop_nonce);
+		return;
+	}
+	peer->nonce = p->my_nonce;
+	if (peer->kind != PEER_PROBING)
+		return;
+	peer->features = p->features;
+	peer->budget = p->credit;
+	answered(nic, peer, PEER_NOPIN);
+}
+
+void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
+		 uint64_t now_ns)
+{
+	(void)now_ns;
+	if (p->version != WIRE_VERSION) {
+		count(&nic->cnt, CNT_drop_ext);
+		return;
+	}
+	if (p->opcode == OP_X_HELLO_REPLY)
+		take_reply(nic, p, rx);
+	else
+		send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst, rx->port,
+			   p->my_nonce);
+}
+
+void peers_timers(struct nic *nic, uint64_t now_ns)
+{
+	struct timer *t;
+
+	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
+		struct peer *p = container_of(t, struct peer, hello);
+
+		if (p->hello_tries < HELLO_TRIES)
+			ask(nic, p, now_ns);
+		else
+			answered(nic, p, PEER_STANDARD);
+	}
+}
+
+void peers_errors(struct nic *nic)
+{
+	struct endpoint dst;
+	uint32_t mtu;
+	int err;
+
+	while (os_recv_error(nic->os, &dst, &err, &mtu) > 0) {
+		if (err != ECONNREFUSED)
+			continue;
+		nic_lock(nic);
+		list_for_each(l, &nic->peers) {
+			struct peer *p = list_entry(l, struct peer, link);
+
+			if (p->kind == PEER_PROBING && endpoint_eq(&p->ep, &dst))
+				answered(nic, p, PEER_STANDARD);
+		}
+		nic_unlock(nic);
+	}
+}

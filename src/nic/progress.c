@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* progress.c: who runs the engine (design D9): whoever polls, whoever posts,
+ * whoever blocks for an event, and a background thread when none of them does.
+ *
+ * Theory of operation. Receiving is done by the holder of the receive token,
+ * from os_recv() to the last commit, so that packets are taken in the order
+ * they came; a token older than 50 us may be taken over (its holder was
+ * preempted or met a page that blocks), then the QP that is moving gets its
+ * packets into slots. Everything else is work behind the hand-off of the engine
+ * lock (handoff.h).
+ * The background thread sleeps on the sockets; while somebody polls it sleeps
+ * on a timer instead, so that packets do not wake it for nothing.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+
+enum {
+	TOKEN_STALE_NS = 50 * 1000,
+	POLLED_RECENTLY_NS = 200 * 1000,
+	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
+};
+
+struct step *step_get(struct nic *nic)
+{
+	uint32_t free = __atomic_load_n(&nic->steps_free, __ATOMIC_RELAXED);
+
+	while (free) {
+		uint32_t bit = free & -free;
+
+		if (__atomic_compare_exchange_n(&nic->steps_free, &free,
+						free & ~bit, false,
+						__ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return &nic->steps[__builtin_ctz(bit)];
+	}
+	return NULL;
+}
+
+void step_put(struct nic *nic, struct step *s)
+{
+	__atomic_fetch_or(&nic->steps_free, 1u << s->index, __ATOMIC_RELEASE);
+}
+
+static bool token_take(struct nic *nic, uint64_t now_ns)
+{
+	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
+
+	if (held && now_ns - held < TOKEN_STALE_NS)
+		return false;
+	return __atomic_compare_exchange_n(&nic->token, &held, now_ns, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void token_give(struct nic *nic, uint64_t mine)
+{
+	__atomic_compare_exchange_n(&nic->token, &mine, 0, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+static void move_and_commit(struct nic *nic, struct step *s)
+{
+	handoff_unlock(&nic->engine);
+	engine_move(nic, s);
+	handoff_lock(&nic->engine);
+	engine_commit(nic, s, os_now(nic->os));
+}
+
+bool progress_receive(struct nic *nic, uint64_t now_ns)
+{
+	const uint64_t mine = now_ns;
+	bool got = false;
+	struct step *s;
+
+	if (!token_take(nic, mine))
+		return false;
+	s = step_get(nic);
+	if (s && engine_receive(nic, s)) {
+		got = true;
+		handoff_lock(&nic->engine);
+		now_ns = os_now(nic->os);
+		while (engine_rx_plan(nic, s, now_ns)) {
+			move_and_commit(nic, s);
+			now_ns = os_now(nic->os);
+		}
+		handoff_leave(&nic->engine);
+		handoff_unlock(&nic->engine);
+	}
+	if (s)
+		step_put(nic, s);
+	token_give(nic, mine);
+	return got;
+}
+
+/* Lock held. Return: true when the rounds were used up. */
+static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks)
+{
+	for (int i = 0; i < WORK_ROUNDS; i++) {
+		if (!engine_plan(nic, s, flush_acks, os_now(nic->os)))
+			return false;
+		move_and_commit(nic, s);
+	}
+	return true;
+}
+
+void progress_work(struct nic *nic, bool flush_acks)
+{
+	bool more = false;
+	struct step *s;
+
+	handoff_leave(&nic->engine);
+	if (nic->cfg.manual)
+		return;
+	s = step_get(nic);
+	if (!s)
+		return;
+	while (!more && handoff_left(&nic->engine) &&
+	       handoff_try(&nic->engine)) {
+		handoff_take(&nic->engine);
+		more = work_rounds(nic, s, flush_acks);
+		if (more)
+			handoff_leave(&nic->engine);
+		handoff_unlock(&nic->engine);
+	}
+	step_put(nic, s);
+	if (more)
+		os_kick(nic->os);
+}
+
+static bool work_waits(struct nic *nic, uint64_t now_ns)
+{
+	return handoff_left(&nic->engine) || os_pages_waiting(nic->os) ||
+	       now_ns >= __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
+}
+
+void progress_poll(struct nic *nic)
+{
+	uint64_t now = os_now(nic->os);
+	uint32_t empty;
+
+	if (nic->cfg.manual)
+		return;
+	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
+	if (progress_receive(nic, now)) {
+		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
+		progress_work(nic, false);
+		return;
+	}
+	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
+	if (work_waits(nic, now))
+		progress_work(nic, false);
+	else if (empty >= 2 &&
+		 __atomic_load_n(&nic->acks_owed, __ATOMIC_RELAXED))
+		progress_work(nic, true);
+}
+
+/* One turn of the background thread. Return: when to wake at the latest. */
+static uint64_t turn(struct nic *nic, enum os_wait_for *what)
+{
+	uint64_t now = os_now(nic->os), polled, deadline;
+	int empty = 0;
+
+	polled = __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED);
+	if (now - polled < POLLED_RECENTLY_NS ||
+	    __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
+		*what = OS_WAIT_TIMER;
+		if (work_waits(nic, now))
+			progress_work(nic, false);
+		return polled + POLLED_RECENTLY_NS > now
+			       ? polled + POLLED_RECENTLY_NS
+			       : now + POLLED_RECENTLY_NS;
+	}
+	while (empty < 2) {
+		if (progress_receive(nic, os_now(nic->os))) {
+			empty = 0;
+			progress_work(nic, false);
+		} else {
+			empty++;
+		}
+	}
+	peers_errors(nic);
+	progress_work(nic, true);
+	*what = OS_WAIT_PACKETS;
+	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
+	return handoff_left(&nic->engine) ? now : deadline;
+}
+
+static void background(void *arg)
+{
+	struct nic *nic = arg;
+
+	while (!__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
+		enum os_wait_for what;
+		uint64_t until = turn(nic, &what);
+
+		os_wait(nic->os, what, until, -1);
+	}
+}
+
+void progress_block(struct nic *nic, int fd)
+{
+	uint64_t now = os_now(nic->os), deadline;
+
+	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
+	while (progress_receive(nic, os_now(nic->os)))
+		progress_work(nic, false);
+	progress_work(nic, true);
+	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
+	os_wait(nic->os, OS_WAIT_PACKETS,
+		handoff_left(&nic->engine) ? now : deadline, fd);
+	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+}
+
+int progress_start(struct nic *nic)
+{
+	if (nic->cfg.manual)
+		return 0;
+	return os_thread_start(nic->os, &nic->bg, "nopin-bg", background, nic);
+}
+
+void progress_stop(struct nic *nic)
+{
+	if (!nic->bg)
+		return;
+	__atomic_store_n(&nic->stop, true, __ATOMIC_RELEASE);
+	os_kick(nic->os);
+	os_thread_join(nic->bg);
+	nic->bg = NULL;
+}

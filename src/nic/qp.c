@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* qp.c: queue pairs for the API edge: creation, teardown, posting. */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool init_ok(const struct nic_qp_init *i)
+{
+	return i->max_send_wr <= NIC_MAX_QP_WR &&
+	       i->max_recv_wr <= NIC_MAX_QP_WR &&
+	       i->max_send_sge <= NIC_MAX_SGE &&
+	       i->max_recv_sge <= NIC_MAX_SGE &&
+	       i->max_inline <= NIC_MAX_INLINE && i->send_cq && i->recv_cq;
+}
+
+static int queues_init(struct nic_qp *qp)
+{
+	struct nic_qp_init *i = &qp->init;
+	int err;
+
+	err = wq_init(&qp->sq, i->max_send_wr, i->max_send_sge, i->max_inline);
+	if (err)
+		return err;
+	err = wq_init(&qp->rq, i->max_recv_wr, i->max_recv_sge, 0);
+	if (err)
+		wq_fini(&qp->sq);
+	return err;
+}
+
+/* Lock held: everything that other objects know of the QP. */
+static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
+{
+	struct qp_config cfg = {.pd = qp->init.pd,
+				.sq = &qp->sq,
+				.rq = &qp->rq,
+				.send_cq = &qp->init.send_cq->cq,
+				.recv_cq = &qp->init.recv_cq->cq,
+				.sq_sig_all = qp->init.sq_sig_all};
+	int err;
+
+	err = timerq_reserve(&nic->x.timers, nic->nqps + 1);
+	if (!err)
+		err = nic->nqps == NIC_MAX_QP ? -ENOMEM
+					      : demux_add(nic, qp, qpn);
+	if (err)
+		return err;
+	cfg.qpn = *qpn;
+	cfg.port = qp->port->os_port;
+	qp_init(&qp->qp, &nic->x, &cfg);
+	list_add_tail(&nic->qps, &qp->all);
+	nic->nqps++;
+	pd_get(nic->mem, qp->init.pd);
+	qp->init.send_cq->refs++;
+	qp->init.recv_cq->refs++;
+	return 0;
+}
+
+int nic_qp_create(struct nic *nic, struct nic_async *async,
+		  struct nic_qp_init *init, struct nic_qp **out, uint32_t *qpn)
+{
+	struct nic_qp *qp;
+	int err;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	if (!init_ok(init))
+		return -EINVAL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->nic = nic;
+	qp->async = async;
+	qp->init = *init;
+	err = queues_init(qp);
+	if (err) {
+		free(qp);
+		return err;
+	}
+	pthread_mutex_init(&qp->sq_lock, NULL);
+	pthread_mutex_init(&qp->rq_lock, NULL);
+	list_init(&qp->async_link);
+	nic_lock(nic);
+	err = attach(nic, qp, qpn);
+	nic_unlock(nic);
+	if (err) {
+		wq_fini(&qp->sq);
+		wq_fini(&qp->rq);
+		free(qp);
+		return err;
+	}
+	*out = qp;
+	return 0;
+}
+
+/* Lock held. The QP can be found by nobody any more; moves may still be out. */
+static void detach(struct nic *nic, struct nic_qp *qp)
+{
+	struct peer *peer = qp->qp.peer;
+
+	qp_error(&qp->qp, os_now(nic->os));
+	demux_remove(nic, qp);
+	while (!qp_idle(&qp->qp))
+		nic_wait_idle(nic);
+	posted_take(nic, os_now(nic->os));
+	qp_fini(&qp->qp);
+	if (peer)
+		peer_put(nic, peer);
+	list_del(&qp->all);
+	nic->nqps--;
+	pd_put(nic->mem, qp->init.pd);
+	qp->init.send_cq->refs--;
+	qp->init.recv_cq->refs--;
+}
+
+static void forget_completions(struct nic *nic, struct nic_qp *qp,
+			       struct nic_cq *cq)
+{
+	pthread_mutex_lock(&cq->poll);
+	nic_lock(nic);
+	cq_forget(&cq->cq, qp->qp.cfg.qpn);
+	nic_unlock(nic);
+	pthread_mutex_unlock(&cq->poll);
+}
+
+int nic_qp_destroy(struct nic_qp *qp)
+{
+	struct nic *nic = qp->nic;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	nic_lock(nic);
+	detach(nic, qp);
+	if (qp->async) {
+		pthread_mutex_lock(&qp->async->lock);
+		list_del(&qp->async_link);
+		pthread_mutex_unlock(&qp->async->lock);
+	}
+	nic_unlock(nic);
+	forget_completions(nic, qp, qp->init.send_cq);
+	if (qp->init.recv_cq != qp->init.send_cq)
+		forget_completions(nic, qp, qp->init.recv_cq);
+	pthread_mutex_destroy(&qp->sq_lock);
+	pthread_mutex_destroy(&qp->rq_lock);
+	wq_fini(&qp->sq);
+	wq_fini(&qp->rq);
+	free(qp);
+	return 0;
+}
+
+/* Lock held. */
+static int modify(struct nic *nic, struct nic_qp *qp,
+		  const struct qp_attr *attr, uint32_t mask)
+{
+	uint64_t now = os_now(nic->os);
+	struct peer *was = qp->qp.peer, *peer = NULL;
+	bool to_rtr = (mask & QPA_STATE) && attr->state == QPS_RTR;
+	int err;
+
+	if ((mask & QPA_STATE) && attr->state == QPS_RESET) {
+		qp_error(&qp->qp, now);
+		while (!qp_idle(&qp->qp))
+			nic_wait_idle(nic);
+		posted_take(nic, now);
+	}
+	if (to_rtr && (mask & QPA_AV) && (mask & QPA_DEST_QPN) &&
+	    qp->qp.state == QPS_INIT) {
+		peer = peer_get(nic, attr, qp, now);
+		if (!peer)
+			return -EINVAL;
+	}
+	err = qp_modify(&qp->qp, attr, mask, peer, now);
+	if (err && peer)
+		peer_put(nic, peer);
+	if (!err && was && was != qp->qp.peer)
+		peer_put(nic, was);
+	return err;
+}
+
+int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	struct nic *nic = qp->nic;
+	int err;
+
+	if (os_child(nic->os))
+		return -ENODEV;
+	nic_lock(nic);
+	err = modify(nic, qp, attr, mask);
+	nic_unlock(nic);
+	if (err || !(mask & QPA_STATE) || attr->state != QPS_RESET)
+		return err;
+	forget_completions(nic, qp, qp->init.send_cq);
+	forget_completions(nic, qp, qp->init.recv_cq);
+	return 0;
+}
+
+int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
+		 struct nic_qp_init *init)
+{
+	if (os_child(qp->nic->os))
+		return -ENODEV;
+	nic_lock(qp->nic);
+	qp_query(&qp->qp, attr);
+	nic_unlock(qp->nic);
+	*init = qp->init;
+	return 0;
+}
+
+const struct nic_qp_init *nic_qp_limits(const struct nic_qp *qp)
+{
+	return &qp->init;
+}
+
+/* The state is read without the engine lock. A QP that enters ERR meanwhile is
+ * safe: whoever publishes looks at the state again (posted.c), and whoever
+ * flushes looks at the queue's end after it set the state. */
+static enum qp_state state_of(const struct nic_qp *qp)
+{
+	return __atomic_load_n(&qp->qp.state, __ATOMIC_SEQ_CST);
+}
+
+int nic_send_begin(struct nic_qp *qp)
+{
+	enum qp_state st;
+
+	if (os_child(qp->nic->os))
+		return -ENODEV;
+	st = state_of(qp);
+	if (st < QPS_RTS)
+		return -EINVAL;
+	pthread_mutex_lock(&qp->sq_lock);
+	return 0;
+}
+
+struct wqe *nic_send_slot(struct nic_qp *qp)
+{
+	return wq_reserve(&qp->sq);
+}
+
+void nic_send_publish(struct nic_qp *qp)
+{
+	wq_publish(&qp->sq);
+}
+
+void nic_send_end(struct nic_qp *qp)
+{
+	pthread_mutex_unlock(&qp->sq_lock);
+	posted_push(qp);
+	progress_work(qp->nic, false);
+}
+
+int nic_recv_begin(struct nic_qp *qp)
+{
+	if (os_child(qp->nic->os))
+		return -ENODEV;
+	if (state_of(qp) == QPS_RESET)
+		return -EINVAL;
+	pthread_mutex_lock(&qp->rq_lock);
+	return 0;
+}
+
+struct wqe *nic_recv_slot(struct nic_qp *qp)
+{
+	return wq_reserve(&qp->rq);
+}
+
+void nic_recv_publish(struct nic_qp *qp)
+{
+	wq_publish(&qp->rq);
+}
+
+void nic_recv_end(struct nic_qp *qp)
+{
+	pthread_mutex_unlock(&qp->rq_lock);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (state_of(qp) != QPS_ERR)
+		return;
+	posted_push(qp);
+	progress_work(qp->nic, false);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* txbatch.c: a burst becomes one send call. To a nopin the kernel gathers the
+ * payload straight from application memory; to a standard peer it is copied
+ * into staging first, so that the ICRC and the wire see the same read of it
+ * (design D5). Runs without a lock.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+
+struct gatherv {
+	struct iovec *iov;
+	unsigned n;
+};
+
+/* Pieces that lie behind each other in burst.bytes become one. */
+static bool add(struct gatherv *g, void *base, size_t len)
+{
+	struct iovec *last = g->n ? &g->iov[g->n - 1] : NULL;
+
+	if (!len)
+		return true;
+	if (last && (char *)last->iov_base + last->iov_len == base) {
+		last->iov_len += len;
+		return true;
+	}
+	if (g->n == STEP_IOV)
+		return false;
+	g->iov[g->n++] = (struct iovec){base, len};
+	return true;
+}
+
+static int send_iov(struct nic *nic, struct step *s, unsigned n)
+{
+	struct burst *b = &s->burst;
+	struct os_tx tx = {.dst = b->peer->ep,
+			   .src = b->peer->local,
+			   .port = b->qp ? b->qp->cfg.port : b->peer->port,
+			   .iov = s->iov,
+			   .niov = n,
+			   .seg = b->nsegs > 1 ? b->seg_len : 0};
+
+	return os_send(nic->os, &tx);
+}
+
+static int send_ext(struct nic *nic, struct step *s)
+{
+	struct burst *b = &s->burst;
+	struct gatherv g = {s->iov, 0};
+	bool ok = true;
+
+	for (unsigned i = 0; i < b->nsegs; i++) {
+		const struct seg *seg = &b->seg[i];
+		uint8_t *hdr = b->bytes + seg->hdr;
+
+		ok = ok && add(&g, hdr, seg->hdr_len);
+		for (unsigned k = 0; k < seg->moves; k++) {
+			const struct move *m = &b->gathers.m[seg->move + k];
+
+			ok = ok && add(&g, (void *)(uintptr_t)m->addr, m->len);
+		}
+		ok = ok && add(&g, hdr + seg->hdr_len, seg->trailer_len);
+	}
+	CHECK(ok);
+	return send_iov(nic, s, g.n);
+}
+
+/* The IPv4 identification that the kernel will write: the segment's index. */
+static void seal(const struct step *s, uint8_t *pkt, uint32_t len,
+		 unsigned index, uint16_t sport)
+{
+	const struct peer *peer = s->burst.peer;
+	struct path path = {.src = peer->local,
+			    .dst = peer->ep.ip,
+			    .sport = sport,
+			    .dport = peer->ep.port};
+	struct span span = {pkt, len - ICRC_BYTES};
+
+	icrc_store(icrc(&path, (uint16_t)index, &span, 1),
+		   pkt + len - ICRC_BYTES);
+}
+
+static uint16_t source_port(const struct nic *nic, const struct burst *b)
+{
+	return nic->ports[b->qp ? b->qp->cfg.port : b->peer->port]->number;
+}
+
+static int send_std(struct nic *nic, struct step *s)
+{
+	struct burst *b = &s->burst;
+	uint16_t sport = source_port(nic, b);
+	uint8_t *out = s->buf;
+	uint32_t at = 0;
+
+	for (unsigned i = 0; i < b->nsegs; i++) {
+		struct seg *seg = &b->seg[i];
+		const uint8_t *hdr = b->bytes + seg->hdr;
+		uint32_t to = at + seg->hdr_len;
+
+		memcpy(out + at, hdr, seg->hdr_len);
+		for (unsigned k = 0; k < seg->moves; k++) {
+			struct move *m = &b->gathers.m[seg->move + k];
+
+			m->nic = out + to;
+			to += m->len;
+		}
+		memcpy(out + to, hdr + seg->hdr_len, seg->trailer_len);
+		at = to + seg->trailer_len;
+	}
+	if (b->gathers.num)
+		os_moves(nic->os, &b->gathers);
+	if (b->gathers.error)
+		return b->gathers.error;
+	at = 0;
+	for (unsigned i = 0; i < b->nsegs; i++) {
+		uint32_t len = b->seg[i].hdr_len + b->seg[i].payload_len +
+			       b->seg[i].trailer_len;
+
+		seal(s, out + at, len, i, sport);
+		at += len;
+	}
+	s->iov[0] = (struct iovec){out, at};
+	return send_iov(nic, s, 1);
+}
+
+void txbatch_send(struct nic *nic, struct step *s)
+{
+	s->error = s->burst.ext ? send_ext(nic, s) : send_std(nic, s);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* copy.c: executes lists of moves between NIC memory and application memory
+ * (design D7, D8). Application addresses are given to the kernel only, which
+ * answers EFAULT where a load or store of ours would raise a signal.
+ *
+ * Theory of operation
+ *
+ * Scatter: NIC memory is a memfd, so preadv(2) copies from it to the
+ * application. A call costs 200 ns, a further piece 30..60, and the NIC sides
+ * of a burst lie in the file one behind the other with headers between them:
+ * successive scatters become one call that reads those gaps into a bin. The
+ * kernel fills the pieces in order, so what a program sees appears in order.
+ *
+ * Gather: pwritev(2) into a lane (lane.c), then from there into NIC memory.
+ * process_vm_readv(2) would do without the second copy but takes the
+ * address-space lock, and so waits while another thread forks; it is used only
+ * when no lane is left.
+ *
+ * Atomics: read, compute, write, under a lock chosen by the address. They are
+ * atomic among themselves (ATOMIC_HCA), not against the CPU.
+ */
+#include "os/impl.h"
+
+#include <string.h>
+
+enum {
+	COPY_PIECES = 64, /* iovecs of one call; 1 KiB of stack */
+	COPY_GAP = 512, /* a gap up to this is cheaper than another call */
+};
+
+/* Nobody reads it. Movers write it at the same time, through the kernel. */
+static uint8_t copy_bin[COPY_GAP];
+
+static const struct os_region *region_of(const struct os *os, const void *p,
+					 uint64_t len)
+{
+	unsigned n = __atomic_load_n(&os->nregions, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct os_region *r = &os->region[i];
+		uintptr_t off = (uintptr_t)p - (uintptr_t)r->base;
+
+		if (range_ok(off, len, r->bytes))
+			return r;
+	}
+	return NULL;
+}
+
+static uint64_t region_offset(const struct os_region *r, const void *p)
+{
+	return r->off + ((uintptr_t)p - (uintptr_t)r->base);
+}
+
+static struct iovec app_iov(uint64_t addr, uint64_t len)
+{
+	return (struct iovec){(void *)(uintptr_t)addr, len};
+}
+
+/* Read all of @v from @fd. Return: bytes that arrived; @err why not more. */
+static uint64_t copy_out(int fd, struct iovec *v, unsigned n, uint64_t off,
+			 uint64_t want, int *err)
+{
+	uint64_t done = 0;
+	ssize_t got;
+
+	*err = 0;
+	while (done < want) {
+		got = sys_preadv(fd, v, n, off + done);
+		if (got == -EINTR)
+			continue;
+		if (got <= 0) {
+			*err = got < 0 ? (int)got : -EIO;
+			break;
+		}
+		done += (uint64_t)got;
+		if (done == want)
+			break;
+		/* Short: the page behind it fails. Ask again for its errno. */
+		while (n > 0 && (uint64_t)got >= v->iov_len) {
+			got -= (ssize_t)v->iov_len;
+			v++;
+			n--;
+		}
+		v->iov_base = (char *)v->iov_base + got;
+		v->iov_len -= (size_t)got;
+	}
+	return done;
+}
+
+/* --- scatter ------------------------------------------------------------- */
+
+/* struct run - Successive scatters that become one call. */
+struct run {
+	struct iovec v[COPY_PIECES];
+	unsigned pieces, moves;
+	uint64_t start, end; /* file offsets */
+};
+
+static bool run_add(struct run *run, const struct os_region *r,
+		    const struct move *m)
+{
+	uint64_t off = region_offset(r, m->nic), gap = off - run->end;
+
+	if (run->moves == 0) {
+		run->start = off;
+		gap = 0;
+	}
+	if (gap > COPY_GAP || run->pieces + 2 > COPY_PIECES)
+		return false;
+	if (gap > 0)
+		run->v[run->pieces++] = (struct iovec){copy_bin, gap};
+	run->v[run->pieces++] = app_iov(m->addr, m->len);
+	run->moves++;
+	run->end = off + m->len;
+	return true;
+}
+
+/* How many moves of the run are whole after @bytes of it? */
+static unsigned run_whole(const struct os *os, const struct move *m,
+			  const struct run *run, uint64_t bytes)
+{
+	unsigned i = 0;
+
+	for (; i < run->moves; i++) {
+		const struct os_region *r = region_of(os, m[i].nic, m[i].len);
+
+		if (region_offset(r, m[i].nic) + m[i].len - run->start > bytes)
+			break;
+	}
+	return i;
+}
+
+/* NIC memory that the kernel cannot copy from: through a lane. */
+static int scatter_bounced(struct os *os, const struct move *m)
+{
+	int lane = lane_wait(os), err = 0;
+	uint64_t len;
+
+	if (lane < 0)
+		return lane;
+	for (uint64_t at = 0; at < m->len && err == 0; at += len) {
+		struct iovec v;
+
+		len = MIN(m->len - at, (uint64_t)OS_LANE_BYTES);
+		v = app_iov(m->addr + at, len);
+		memcpy(os->lane[lane].buf, (uint8_t *)m->nic + at, len);
+		copy_out(os->lane[lane].fd, &v, 1, 0, len, &err);
+	}
+	lane_put(os, lane);
+	return err;
+}
+
+/* Return: moves done of the @n from @m on (0 with @err on failure). */
+static unsigned scatter(struct os *os, struct move *m, unsigned n, int *err)
+{
+	const struct os_region *r = region_of(os, m->nic, m->len);
+	struct run run;
+	uint64_t got;
+
+	run.pieces = run.moves = 0;
+	run.start = run.end = 0;
+
+	if (!r) {
+		*err = scatter_bounced(os, m);
+		return *err == 0;
+	}
+	for (unsigned i = 0; i < n && m[i].kind == MOVE_SCATTER; i++) {
+		r = region_of(os, m[i].nic, m[i].len);
+		if (!r || !run_add(&run, r, &m[i]))
+			break;
+	}
+	got = copy_out(os->memfd, run.v, run.pieces, run.start,
+		       run.end - run.start, err);
+	return *err == 0 ? run.moves : run_whole(os, m, &run, got);
+}
+
+/* --- gather -------------------------------------------------------------- */
+
+/* Without a lane: one piece, straight into NIC memory. */
+static int gather_direct(const struct os *os, const struct move *m)
+{
+	uint64_t done = 0;
+
+	while (done < m->len) {
+		struct iovec to = {(uint8_t *)m->nic + done, m->len - done};
+		struct iovec from = app_iov(m->addr + done, m->len - done);
+		ssize_t n = sys_vm_readv(os->pid, &to, 1, &from, 1);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? (int)n : -EFAULT;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Bring [addr, addr + len) into the lane, from its start. */
+static int lane_fill(const struct os_lane *l, struct iovec *v, unsigned n,
+		     uint64_t want, uint64_t *got)
+{
+	ssize_t ret = 0;
+
+	*got = 0;
+	while (*got < want) {
+		ret = sys_pwritev(l->fd, v, n, *got);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0)
+			return ret < 0 ? (int)ret : -EIO;
+		*got += (uint64_t)ret;
+		while (n > 0 && (uint64_t)ret >= v->iov_len) {
+			ret -= (ssize_t)v->iov_len;
+			v++;
+			n--;
+		}
+		if (n > 0) {
+			v->iov_base = (char *)v->iov_base + ret;
+			v->iov_len -= (size_t)ret;
+		}
+	}
+	return 0;
+}
+
+/* One move that is larger than a lane. */
+static int gather_large(const struct os_lane *l, const struct move *m)
+{
+	uint64_t len, got;
+	int err = 0;
+
+	for (uint64_t at = 0; at < m->len && err == 0; at += len) {
+		struct iovec v;
+
+		len = MIN(m->len - at, (uint64_t)OS_LANE_BYTES);
+		v = app_iov(m->addr + at, len);
+		err = lane_fill(l, &v, 1, len, &got);
+		memcpy((uint8_t *)m->nic + at, l->buf, got);
+	}
+	return err;
+}
+
+/* As many moves as fit into a lane. Return: how many are whole. */
+static unsigned gather_run(const struct os_lane *l, struct move *m, unsigned n,
+			   int *err)
+{
+	struct iovec v[COPY_PIECES];
+	uint64_t want = 0, got, at = 0;
+	unsigned k = 0;
+
+	for (; k < n && k < COPY_PIECES && m[k].kind == MOVE_GATHER; k++) {
+		if (!range_ok(want, m[k].len, OS_LANE_BYTES))
+			break;
+		v[k] = app_iov(m[k].addr, m[k].len);
+		want += m[k].len;
+	}
+	*err = lane_fill(l, v, k, want, &got);
+	for (unsigned i = 0; i < k; i++) {
+		if (!range_ok(at, m[i].len, got))
+			return i;
+		memcpy(m[i].nic, l->buf + at, m[i].len);
+		at += m[i].len;
+	}
+	return k;
+}
+
+static unsigned gather(struct os *os, struct move *m, unsigned n, int *err)
+{
+	int lane = lane_get(os);
+	unsigned done;
+
+	if (lane < 0) {
+		*err = gather_direct(os, m);
+		return *err == 0;
+	}
+	if (m->len > OS_LANE_BYTES) {
+		*err = gather_large(&os->lane[lane], m);
+		done = *err == 0;
+	} else {
+		done = gather_run(&os->lane[lane], m, n, err);
+	}
+	lane_put(os, lane);
+	return done;
+}
+
+/* --- atomics ------------------------------------------------------------- */
+
+static int atomic_locked(const struct os_lane *l, struct move *m)
+{
+	uint64_t *word = (uint64_t *)l->buf;
+	struct iovec v = app_iov(m->addr, 8);
+	uint64_t got;
+	int err;
+
+	err = lane_fill(l, &v, 1, 8, &got);
+	if (err < 0)
+		return err;
+	m->result = word[0];
+	if (m->kind == MOVE_FETCH_ADD)
+		word[1] = m->result + m->operand;
+	else if (m->result == m->compare)
+		word[1] = m->operand;
+	else
+		return 0;
+	v = app_iov(m->addr, 8);
+	copy_out(l->fd, &v, 1, 8, 8, &err);
+	return err;
+}
+
+static int atomic(struct os *os, struct move *m)
+{
+	int lane = lane_wait(os), err;
+	pthread_mutex_t *lock;
+
+	if (lane < 0)
+		return lane;
+	lock = &os->stripe[m->addr / 8 % OS_STRIPES];
+	pthread_mutex_lock(lock);
+	err = atomic_locked(&os->lane[lane], m);
+	pthread_mutex_unlock(lock);
+	lane_put(os, lane);
+	return err;
+}
+
+/**
+ * os_moves() - See os.h.
+ * @mv: borrowed; done, error and the atomics' results are set
+ */
+void os_moves(struct os *os, struct moves *mv)
+{
+	int err = 0;
+
+	mv->done = 0;
+	while (mv->done < mv->num && err == 0) {
+		struct move *m = &mv->m[mv->done];
+		unsigned left = mv->num - mv->done;
+
+		switch (m->kind) {
+		case MOVE_SCATTER:
+			mv->done += scatter(os, m, left, &err);
+			break;
+		case MOVE_GATHER:
+			mv->done += gather(os, m, left, &err);
+			break;
+		case MOVE_FETCH_ADD:
+		case MOVE_CMP_SWP:
+			err = atomic(os, m);
+			mv->done += err == 0;
+			break;
+		default:
+			CHECK(false);
+		}
+	}
+	mv->error = err;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fd.c: descriptors of a guest (design D13): CLOEXEC, and out of the way of
+ * programs that expect the lowest number or close everything below 1024.
+ */
+#include "os/impl.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum {
+	FD_ROOM = 256, /* descriptors that we may need at most, about */
+	FD_BASE = 1024, /* where the limit allows it: beyond select(2) */
+};
+
+static int fd_move(int fd, long base)
+{
+	int moved;
+
+	if (fd < 0 || fd >= base)
+		return fd;
+	moved = sys_fcntl(fd, F_DUPFD_CLOEXEC, base);
+	if (moved < 0)
+		return fd; /* a low number works as well */
+	sys_close(fd);
+	return moved;
+}
+
+static long fd_limit(void)
+{
+	struct rlimit rl;
+
+	if (sys_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, SYS_PTR(&rl), 0, 0) <
+	    0)
+		return 0;
+	return rl.rlim_cur > 1 << 20 ? 1 << 20 : (long)rl.rlim_cur;
+}
+
+int fd_high(int fd)
+{
+	long limit = fd_limit();
+
+	if (limit >= FD_BASE + FD_ROOM)
+		return fd_move(fd, FD_BASE);
+	return fd_move(fd, limit - MIN(limit / 2, FD_ROOM));
+}
+
+int fd_event(int fd)
+{
+	long limit = MIN(fd_limit(), FD_BASE);
+
+	return fd_move(fd, limit - MIN(limit / 2, FD_ROOM));
+}
+
+void fd_close(int fd)
+{
+	if (fd >= 0)
+		sys_close(fd);
+}
+
+static int fd_unlinked(void)
+{
+	int fd = sys_open("/dev/shm", O_TMPFILE | O_RDWR | O_EXCL);
+
+	if (fd < 0)
+		fd = sys_open("/tmp", O_TMPFILE | O_RDWR | O_EXCL);
+	return fd;
+}
+
+int fd_memory(const char *name, uint64_t bytes)
+{
+	int fd = (int)sys_call(SYS_memfd_create, SYS_PTR(name), MFD_CLOEXEC, 0,
+			       0, 0, 0);
+	int ret;
+
+	if (fd < 0)
+		fd = fd_unlinked();
+	fd = fd_high(fd);
+	if (fd < 0 || bytes == 0)
+		return fd;
+	ret = sys_ftruncate(fd, bytes);
+	if (ret == 0)
+		return fd;
+	sys_close(fd);
+	return ret;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fork.c: what fork() means to a NIC (design D7, D13). The parent counts it,
+ * because every private page has become copy-on-write. The child, which gets
+ * ENODEV for everything, gives up its copies of our sockets: a port or a name
+ * must be free when the parent dies, also if the child lives on.
+ *
+ * The handlers cannot be taken back; the library is never unloaded.
+ */
+#include "os/impl.h"
+
+#include <sys/stat.h>
+
+enum { FORK_FDS_MAX = 256 };
+
+/* @ino makes sure that the child closes our socket, and not what the program
+ * got under the same number after it closed ours.
+ */
+struct fork_fd {
+	int fd; /* + 1; 0 when free */
+	uint64_t dev, ino;
+};
+
+static struct fork_fd fork_fds[FORK_FDS_MAX];
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static uint64_t forks;
+static int fork_ret;
+
+static int fork_stat(int fd, struct stat *st)
+{
+	return (int)sys_call(SYS_fstat, fd, SYS_PTR(st), 0, 0, 0, 0);
+}
+
+/* The lock is held across fork() so that the child finds a whole table. */
+static void fork_before(void)
+{
+	pthread_mutex_lock(&fork_lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&fork_lock);
+	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
+}
+
+static void fork_child(void)
+{
+	struct stat st;
+
+	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
+		struct fork_fd *f = &fork_fds[i];
+
+		if (f->fd != 0 && fork_stat(f->fd - 1, &st) == 0 &&
+		    st.st_dev == f->dev && st.st_ino == f->ino)
+			sys_close(f->fd - 1);
+		f->fd = 0;
+	}
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void fork_install(void)
+{
+	fork_ret = -pthread_atfork(fork_before, fork_parent, fork_child);
+}
+
+int fork_init(void)
+{
+	pthread_once(&fork_once, fork_install);
+	return fork_ret;
+}
+
+uint64_t fork_count(void)
+{
+	return __atomic_load_n(&forks, __ATOMIC_ACQUIRE);
+}
+
+void fork_close_in_child(int fd)
+{
+	struct stat st;
+
+	if (fork_stat(fd, &st) < 0)
+		return;
+	pthread_mutex_lock(&fork_lock);
+	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
+		if (fork_fds[i].fd != 0)
+			continue;
+		fork_fds[i] = (struct fork_fd){fd + 1, st.st_dev, st.st_ino};
+		break;
+	}
+	pthread_mutex_unlock(&fork_lock);
+}
+
+void fork_forget(int fd)
+{
+	pthread_mutex_lock(&fork_lock);
+	for (unsigned i = 0; i < FORK_FDS_MAX; i++)
+		if (fork_fds[i].fd == fd + 1)
+			fork_fds[i].fd = 0;
+	pthread_mutex_unlock(&fork_lock);
+}

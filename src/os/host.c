@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* host.c: could an allocation have to wait here? With swap, with little memory
+ * left, or near the limit of a memory cgroup (v1 or v2) it could.
+ */
+#include "os/impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB UINT64_C(1048576)
+
+static const uint64_t host_look_ns = 20 * 1000 * 1000;
+static const uint64_t host_near = 64 * MIB;
+
+static uint64_t host_looked;
+static bool host_short = true; /* until somebody has looked */
+
+bool host_is_short(void)
+{
+	return __atomic_load_n(&host_short, __ATOMIC_RELAXED);
+}
+
+/* Return: bytes of text in @buf (always terminated), or -errno. */
+static ssize_t host_read(const char *path, char *buf, size_t size)
+{
+	int fd = sys_open(path, O_RDONLY);
+	ssize_t n;
+
+	buf[0] = 0;
+	if (fd < 0)
+		return fd;
+	n = sys_read(fd, buf, size - 1);
+	sys_close(fd);
+	if (n >= 0)
+		buf[n] = 0;
+	return n;
+}
+
+/* A number in a file of its own; "max" or no file: @none. */
+static uint64_t host_number(const char *dir, const char *file, uint64_t none)
+{
+	char path[512], text[32], *end;
+	uint64_t v;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, file) >=
+		    sizeof(path) ||
+	    host_read(path, text, sizeof(text)) <= 0)
+		return none;
+	v = strtoull(text, &end, 10);
+	return end == text ? none : v;
+}
+
+static bool limit_near(uint64_t limit, uint64_t used)
+{
+	if (limit == UINT64_MAX)
+		return false;
+	return used >= limit || limit - used < MAX(limit / 10, host_near);
+}
+
+/* @dir and all above it, down to @root characters. */
+static bool cgroup_near(char *dir, size_t root)
+{
+	for (;;) {
+		char *slash;
+		uint64_t v1 = host_number(dir, "memory.limit_in_bytes",
+					  UINT64_MAX);
+		uint64_t max = host_number(dir, "memory.max", UINT64_MAX);
+		uint64_t high = host_number(dir, "memory.high", UINT64_MAX);
+
+		if (limit_near(v1, host_number(dir, "memory.usage_in_bytes",
+					       0)) ||
+		    limit_near(MIN(max, high),
+			       host_number(dir, "memory.current", 0)))
+			return true;
+		slash = strrchr(dir, '/');
+		if (!slash || (size_t)(slash - dir) < root)
+			return false;
+		*slash = 0;
+	}
+}
+
+/* One line of /proc/self/cgroup: "4:memory:/a/b" (v1), "0::/a/b" (v2). */
+static bool cgroup_line_near(const char *line)
+{
+	static const char v1[] = "/sys/fs/cgroup/memory",
+			  v2[] = "/sys/fs/cgroup";
+	const char *names = strchr(line, ':'), *path;
+	bool memory, unified;
+	char dir[400];
+	int n;
+
+	path = names ? strchr(names + 1, ':') : NULL;
+	if (!path)
+		return false;
+	unified = path == names + 1;
+	memory = strncmp(names, ":memory", 7) == 0 || strstr(names, ",memory");
+	if (!unified && !memory)
+		return false;
+	n = snprintf(dir, sizeof(dir), "%s%s", unified ? v2 : v1, path + 1);
+	if (n < 0 || (size_t)n >= sizeof(dir))
+		return true; /* we do not know */
+	return cgroup_near(dir, unified ? sizeof(v2) - 1 : sizeof(v1) - 1);
+}
+
+static bool cgroups_near(void)
+{
+	char text[768], *save = NULL, *line;
+
+	if (host_read("/proc/self/cgroup", text, sizeof(text)) <= 0)
+		return false;
+	for (line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (cgroup_line_near(line))
+			return true;
+	return false;
+}
+
+static bool host_meminfo_short(void)
+{
+	unsigned long long total = 0, avail = 0, swap = 1;
+	char text[768], *p;
+
+	if (host_read("/proc/meminfo", text, sizeof(text)) <= 0)
+		return true;
+	if ((p = strstr(text, "MemTotal:")))
+		sscanf(p, "MemTotal: %llu", &total);
+	if ((p = strstr(text, "MemAvailable:")))
+		sscanf(p, "MemAvailable: %llu", &avail);
+	if ((p = strstr(text, "SwapTotal:")))
+		sscanf(p, "SwapTotal: %llu", &swap);
+	return swap > 0 ||
+	       avail * 1024 < MAX(total * 1024 / 20, (uint64_t)host_near);
+}
+
+void host_look(uint64_t now_ns)
+{
+	bool is_short;
+
+	if (host_looked != 0 && now_ns - host_looked < host_look_ns)
+		return;
+	is_short = host_meminfo_short() || cgroups_near();
+	host_looked = now_ns;
+	__atomic_store_n(&host_short, is_short, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* impl.h: what the files of the real host share among themselves. */
+#ifndef NOPIN_OS_IMPL_H
+#define NOPIN_OS_IMPL_H
+
+#include "os/os.h"
+#include "os/sys.h"
+
+#include <pthread.h>
+
+struct pagers;
+
+enum {
+	OS_REGIONS_MAX = 64, /* os_memory() calls of one NIC */
+	OS_LANES_MAX = 16, /* gathers at once before the slower way is taken */
+	OS_LANE_BYTES = 65536,
+	OS_STRIPES = 64, /* locks of the atomics, power of two */
+};
+
+/**
+ * struct os_port - One receive socket.
+ * @fd:		-1 when the index is free
+ * @ovfl:	last SO_RXQ_OVFL value
+ * @errors:	the socket reported an error that os_recv_error() has not read
+ */
+struct os_port {
+	int fd;
+	uint16_t port;
+	uint32_t ovfl;
+	bool errors;
+};
+
+/** struct os_region - What one os_memory() call made; @off in the memfd. */
+struct os_region {
+	uint8_t *base;
+	uint64_t bytes, off;
+};
+
+/**
+ * struct os_lane - A small memfd and its mapping, used by one copy at a time.
+ * @buf: NULL until it was first needed
+ */
+struct os_lane {
+	int fd;
+	uint8_t *buf;
+};
+
+/**
+ * struct os - One NIC's host.
+ * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
+ * @family:	AF_INET6 (both families) or AF_INET
+ * @ready:	bit per port that had packets when last looked
+ * @lanes_busy:	bit per lane in use
+ */
+struct os {
+	/* written by os_open() only */
+	char *addr_filter;
+	bool no_gro, gso;
+	int family;
+	int pid;
+	uint64_t *alive;
+	uint64_t forks_at_open;
+	int memfd;
+	int kick_fd, ports_ep;
+	struct pagers *pagers;
+
+	/* control path, under @lock; regions are published by @nregions */
+	pthread_mutex_t lock;
+	struct os_region region[OS_REGIONS_MAX];
+	unsigned nregions;
+	uint64_t mem_bytes;
+	size_t rcvbuf;
+
+	/* receivers and senders */
+	struct os_port port[OS_PORTS_MAX];
+	unsigned nports;
+	int only; /* the index in use if nports == 1 */
+	unsigned next; /* where the next look begins */
+	unsigned streak; /* receives since the last look at all ports */
+	uint64_t ready;
+	uint64_t drops;
+
+	/* movers */
+	uint32_t lanes_busy;
+	struct os_lane lane[OS_LANES_MAX];
+	pthread_mutex_t stripe[OS_STRIPES];
+};
+
+/* fd.c */
+
+/** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
+int fd_high(int fd);
+
+/** fd_event() - fd_high() for what a program may hand to select(2). */
+int fd_event(int fd);
+
+/** fd_close() - Close if it is one; -1 and -errno are left alone. */
+void fd_close(int fd);
+
+/** fd_memory() - A file in memory: a memfd, or where that is refused an
+ * unlinked file in /dev/shm or /tmp. Return: descriptor or -errno.
+ */
+int fd_memory(const char *name, uint64_t bytes);
+
+/* fork.c */
+
+/** fork_init() - Install the process's fork handlers, once. */
+int fork_init(void);
+uint64_t fork_count(void);
+
+/**
+ * fork_close_in_child() - A forked child must not keep @fd (a socket) alive.
+ * fork_forget() before it is closed here.
+ */
+void fork_close_in_child(int fd);
+void fork_forget(int fd);
+
+/* port.c */
+int port_probe(struct os *os, bool no_gso);
+
+/* lane.c */
+
+/** lane_get() - Return: a lane's index; -EAGAIN: all are in use; -errno. */
+int lane_get(struct os *os);
+
+/** lane_wait() - The same, but waits while all are in use. */
+int lane_wait(struct os *os);
+void lane_put(struct os *os, int lane);
+void lanes_close(struct os *os);
+
+/* pager.c */
+int pagers_open(struct pagers **out, unsigned max);
+void pagers_close(struct pagers *pg);
+
+/** pagers_fd() - Readable while answers wait. */
+int pagers_fd(const struct pagers *pg);
+
+/* thread.c */
+
+/** thread_start() - Start @fn(@arg), named, signals blocked, as D13 says. */
+int thread_start(pthread_t *out, const char *name, void *(*fn)(void *arg),
+		 void *arg);
+
+/* populate.c */
+
+/** struct populate - Result of making a range present. */
+struct populate {
+	uint64_t bytes; /* ready from the start */
+	int error; /* of what is behind: 0, -EFAULT, -ENOMEM */
+	bool writable;
+};
+
+/** populate_range() - Make pages present without writing to them. May block. */
+struct populate populate_range(uint64_t addr, uint64_t bytes, bool write);
+
+/** populate_probe() - What is present from the start; brings in nothing. */
+struct populate populate_probe(uint64_t addr, uint64_t bytes);
+
+/* touch.c */
+
+/**
+ * touch_page() - Load one byte at @addr, or (@write) or-in nothing, from user
+ * mode. Context: a pager: SIGSEGV and SIGBUS not blocked. Return: 0, -EFAULT.
+ */
+int touch_page(uint64_t addr, bool write);
+
+/** struct range - A half-open range of addresses. */
+struct range {
+	uint64_t start, end;
+};
+
+/* backing.c */
+struct backing_cache;
+struct backing_cache *backing_open(void);
+void backing_close(struct backing_cache *c);
+
+struct backing {
+	enum os_backing kind;
+	struct range cheap;
+};
+
+/**
+ * backing_of() - What is behind @addr, as far as is known?
+ * @slow: the fault just served took longer than a cheap one may
+ */
+struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
+			  uint64_t now_ns);
+
+/**
+ * backing_learn() - Find out for the next time, if it is time.
+ * Return: true if @addr is private anonymous memory that only reclaim takes
+ * away. Context: a pager; may take milliseconds.
+ */
+bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
+
+/* host.c */
+
+/** host_is_short() - Could an allocation have to wait? As last seen. */
+bool host_is_short(void);
+
+/** host_look() - Look again if it is time. Context: one thread at a time. */
+void host_look(uint64_t now_ns);
+
+/* fresh.c */
+
+/** fresh_check() - Look at the host's reclaim counters, if it is time. */
+void fresh_check(uint64_t now_ns);
+
+/** fresh_wanted() - Did anybody ask lately, so that looking makes sense? */
+bool fresh_wanted(uint64_t now_ns);
+
+/** fresh_unsure() - A page was served that goes in ways nobody counts. */
+void fresh_unsure(uint64_t now_ns);
+
+/* os.c */
+uint64_t clock_ns(void);
+
+/** until() - Time from now to @deadline_ns. Return: @ts, NULL for never. */
+struct timespec *until(uint64_t deadline_ns, uint64_t now_ns,
+		       struct timespec *ts);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lane.c: small memfds through which copy.c reads application memory.
+ *
+ * The kernel holds a file's lock while a write to it waits for a page of its
+ * source, so copies that run at once must not share a file (design D8): each
+ * takes a lane of its own. Lanes are made when that many copies run at once
+ * for the first time, and kept.
+ */
+#include "os/impl.h"
+
+#include <sys/mman.h>
+
+enum { LANE_WAIT_NS = 50000 };
+
+static int lane_open(struct os_lane *l)
+{
+	int fd = fd_memory("nopin-lane", OS_LANE_BYTES);
+	int keep = errno;
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	p = mmap(NULL, OS_LANE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 0);
+	if (p == MAP_FAILED) {
+		sys_close(fd);
+		errno = keep;
+		return -ENOMEM;
+	}
+	(void)sys_madvise((uintptr_t)p, OS_LANE_BYTES, MADV_DONTFORK);
+	l->fd = fd;
+	l->buf = p;
+	return 0;
+}
+
+int lane_get(struct os *os)
+{
+	uint32_t busy = __atomic_load_n(&os->lanes_busy, __ATOMIC_RELAXED);
+	int lane, err = 0;
+
+	static_assert(OS_LANES_MAX <= 31, "bits of lanes_busy");
+	do {
+		lane = __builtin_ctz(~busy);
+		if (lane >= OS_LANES_MAX)
+			return -EAGAIN;
+		/* Pairs with the release in lane_put(): @buf and @fd. */
+	} while (!__atomic_compare_exchange_n(
+		&os->lanes_busy, &busy, busy | UINT32_C(1) << lane, false,
+		__ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	if (!os->lane[lane].buf)
+		err = lane_open(&os->lane[lane]);
+	if (err < 0) {
+		lane_put(os, lane);
+		return err;
+	}
+	return lane;
+}
+
+int lane_wait(struct os *os)
+{
+	struct timespec ts = {.tv_nsec = LANE_WAIT_NS};
+	int lane;
+
+	while ((lane = lane_get(os)) == -EAGAIN)
+		(void)sys_ppoll(NULL, 0, &ts);
+	return lane;
+}
+
+void lane_put(struct os *os, int lane)
+{
+	__atomic_fetch_and(&os->lanes_busy, ~(UINT32_C(1) << lane),
+			   __ATOMIC_RELEASE);
+}
+
+void lanes_close(struct os *os)
+{
+	for (unsigned i = 0; i < OS_LANES_MAX; i++) {
+		if (!os->lane[i].buf)
+			continue;
+		munmap(os->lane[i].buf, OS_LANE_BYTES);
+		sys_close(os->lane[i].fd);
+	}
+}

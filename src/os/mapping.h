@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mapping.h: the mappings of this process, as /proc tells them. */
+#ifndef NOPIN_OS_MAPPING_H
+#define NOPIN_OS_MAPPING_H
+
+#include "os/impl.h"
+
+/**
+ * struct mapping - One line of maps, with smaps also what it is made of.
+ * @anon:	private and of no file
+ * @uffd:	registered with a userfaultfd (smaps only, as all below)
+ * @thp:	a fault may bring in a huge page
+ * @huge:	hugetlb
+ * @device:	not ordinary memory
+ */
+struct mapping {
+	struct range range;
+	bool read, write, anon;
+	bool uffd, thp, huge, device;
+};
+
+struct mapping_scan {
+	int fd;
+	bool smaps;
+	size_t at, have;
+	char buf[1536];
+};
+
+/**
+ * mapping_first() - Begin to read @path, a maps or smaps file.
+ * Return: 0 and the first mapping in @map; -errno: nothing is open.
+ * Context: a thread of ours: the scan is larger than 2 KiB.
+ */
+int mapping_first(struct mapping_scan *s, const char *path,
+		  struct mapping *map);
+
+/** mapping_next() - Return: false at the end. */
+bool mapping_next(struct mapping_scan *s, struct mapping *map);
+void mapping_end(struct mapping_scan *s);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* os.c: a real Linux host: open and close, NIC memory, clock, randomness.
+ * Sockets are in port.c and udp.c, application memory in copy.c (moves) and
+ * pager.c (presence), sleeping in wait.c. Design D2, D6, D13.
+ */
+#include "os/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	/* + 1: never 0, also in the first nanosecond after boot. */
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + 1;
+}
+
+struct timespec *until(uint64_t deadline_ns, uint64_t now_ns,
+		       struct timespec *ts)
+{
+	uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+
+	if (deadline_ns == TIME_NEVER)
+		return NULL;
+	ts->tv_sec = (time_t)(ns / 1000000000u);
+	ts->tv_nsec = (long)(ns % 1000000000u);
+	return ts;
+}
+
+static int os_open_fds(struct os *os)
+{
+	os->memfd = fd_memory("nopin", 0);
+	if (os->memfd < 0)
+		return os->memfd;
+	os->kick_fd = fd_high((int)sys_call(
+		SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
+	if (os->kick_fd < 0)
+		return os->kick_fd;
+	os->ports_ep = fd_high(
+		(int)sys_call(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0));
+	return os->ports_ep < 0 ? os->ports_ep : 0;
+}
+
+/* A child is told by a page of its own that the kernel wipes for it: that
+ * works for every kind of fork, also those that run no handlers.
+ */
+static int os_open_alive(struct os *os)
+{
+	int ret;
+
+	os->alive = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (os->alive == MAP_FAILED) {
+		os->alive = NULL;
+		return -ENOMEM;
+	}
+	ret = sys_madvise((uintptr_t)os->alive, PAGE_BYTES, MADV_WIPEONFORK);
+	*os->alive = 1;
+	return ret;
+}
+
+static void os_init(struct os *os, const struct os_config *cfg)
+{
+	os->memfd = os->kick_fd = os->ports_ep = -1;
+	os->no_gro = cfg->no_gro;
+	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	os->forks_at_open = fork_count();
+	pthread_mutex_init(&os->lock, NULL);
+	for (unsigned i = 0; i < OS_STRIPES; i++)
+		pthread_mutex_init(&os->stripe[i], NULL);
+	for (unsigned i = 0; i < OS_PORTS_MAX; i++)
+		os->port[i].fd = -1;
+	for (unsigned i = 0; i < OS_LANES_MAX; i++)
+		os->lane[i].fd = -1;
+}
+
+/**
+ * os_open() - A host for one NIC.
+ * @cfg: borrowed until return
+ * Return: 0; -ENOMEM, -EMFILE, -EAFNOSUPPORT (no IP at all), ...
+ */
+int os_open(struct os **out, const struct os_config *cfg)
+{
+	int keep = errno, ret = fork_init();
+	struct os *os;
+
+	if (ret < 0)
+		return ret;
+	os = calloc(1, sizeof(*os));
+	if (!os) {
+		errno = keep;
+		return -ENOMEM;
+	}
+	os_init(os, cfg);
+	if (cfg->addr) {
+		os->addr_filter = strdup(cfg->addr);
+		if (!os->addr_filter)
+			ret = -ENOMEM;
+	}
+	if (ret == 0)
+		ret = os_open_alive(os);
+	if (ret == 0)
+		ret = os_open_fds(os);
+	if (ret == 0)
+		ret = port_probe(os, cfg->no_gso);
+	if (ret == 0)
+		ret = pagers_open(&os->pagers, cfg->pagers);
+	if (ret < 0)
+		os_close(os);
+	else
+		*out = os;
+	errno = keep;
+	return ret;
+}
+
+void os_close(struct os *os)
+{
+	int keep = errno;
+
+	pagers_close(os->pagers);
+	for (int i = 0; i < OS_PORTS_MAX; i++)
+		if (os->port[i].fd >= 0)
+			os_port_close(os, i);
+	lanes_close(os);
+	for (unsigned i = 0; i < os->nregions; i++)
+		munmap(os->region[i].base, os->region[i].bytes);
+	fd_close(os->memfd);
+	fd_close(os->kick_fd);
+	fd_close(os->ports_ep);
+	if (os->alive)
+		munmap(os->alive, PAGE_BYTES);
+	for (unsigned i = 0; i < OS_STRIPES; i++)
+		pthread_mutex_destroy(&os->stripe[i]);
+	pthread_mutex_destroy(&os->lock);
+	free(os->addr_filter);
+	free(os);
+	errno = keep;
+}
+
+uint64_t os_now(struct os *os)
+{
+	(void)os;
+	return clock_ns();
+}
+
+/**
+ * os_random() - Kernel randomness; where getrandom(2) is refused, from the
+ * device.
+ */
+void os_random(struct os *os, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+	int fd = -1;
+
+	(void)os;
+	while (len > 0) {
+		ssize_t n;
+
+		if (fd < 0)
+			n = sys_call(SYS_getrandom, SYS_PTR(p), (long)len, 0, 0,
+				     0, 0);
+		else
+			n = sys_read(fd, p, len);
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		} else if (n != -EINTR) {
+			CHECK(fd < 0);
+			fd = sys_open("/dev/urandom", O_RDONLY);
+			CHECK(fd >= 0);
+		}
+	}
+	fd_close(fd);
+}
+
+static int os_memory_map(struct os *os, size_t bytes)
+{
+	struct os_region *r = &os->region[os->nregions];
+	int ret;
+
+	if (os->nregions == OS_REGIONS_MAX)
+		return -ENOMEM;
+	ret = sys_ftruncate(os->memfd, os->mem_bytes + bytes);
+	if (ret < 0)
+		return ret;
+	r->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       os->memfd, (off_t)os->mem_bytes);
+	if (r->base == MAP_FAILED)
+		return -ENOMEM;
+	/* A child never touches it (os_child()), and fork gets cheaper. */
+	(void)sys_madvise((uintptr_t)r->base, bytes, MADV_DONTFORK);
+	r->bytes = bytes;
+	r->off = os->mem_bytes;
+	os->mem_bytes += bytes;
+	__atomic_store_n(&os->nregions, os->nregions + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/**
+ * os_memory() - NIC memory.
+ * @bytes: > 0, rounded up to whole pages
+ * Return: the memory, freed by os_close(); NULL when there is none.
+ */
+void *os_memory(struct os *os, size_t bytes)
+{
+	int keep = errno, ret = -ENOMEM;
+	void *p = NULL;
+
+	pthread_mutex_lock(&os->lock);
+	if (bytes > 0 && bytes < SIZE_MAX / 2) {
+		bytes = DIV_ROUND_UP(bytes, PAGE_BYTES) * PAGE_BYTES;
+		ret = os_memory_map(os, bytes);
+	}
+	if (ret == 0)
+		p = os->region[os->nregions - 1].base;
+	pthread_mutex_unlock(&os->lock);
+	errno = keep;
+	return p;
+}
+
+uint64_t os_majflt(void)
+{
+	struct rusage ru;
+
+	if (sys_getrusage(RUSAGE_THREAD, &ru) < 0)
+		return 0;
+	return (uint64_t)ru.ru_majflt;
+}
+
+int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)
+{
+	(void)os;
+	return (int)sys_call(lock ? SYS_mlock : SYS_munlock, (long)addr,
+			     (long)len, 0, 0, 0, 0);
+}
+
+void os_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+bool os_child(const struct os *os)
+{
+	return __atomic_load_n(os->alive, __ATOMIC_RELAXED) == 0;
+}
+
+uint64_t os_forks(const struct os *os)
+{
+	return fork_count() - os->forks_at_open;
+}

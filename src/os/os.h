@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* os.h: façade of os/: everything a NIC asks of its host, and the only place
+ * that makes system calls. os/sim.c has the same façade over virtual time, a
+ * virtual network and virtual pages; a test program links one or the other.
+ *
+ * Rules (design D8, D9, D13): no function here is a cancellation point or uses
+ * more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
+ * moved to a high number; nothing is written to standard output.
+ * Unless it says otherwise a function may be called from any thread and
+ * returns 0 or -errno.
+ */
+#ifndef NOPIN_OS_OS_H
+#define NOPIN_OS_OS_H
+
+#include "base/base.h"
+
+#include <sys/uio.h>
+
+struct os;
+
+/**
+ * struct os_config - What the environment asked for, already checked.
+ * @addr:	NOPIN_ADDR: comma-separated addresses or interface names to
+ *		offer, or NULL for all
+ * @no_gso, @no_gro: refuse the feature as a kernel without it would
+ * @pagers:	pager threads to start at most (0: no pagers, a page asked for
+ *		never comes; for tests)
+ */
+struct os_config {
+	const char *addr;
+	bool no_gso, no_gro;
+	unsigned pagers;
+};
+
+int os_open(struct os **out, const struct os_config *cfg);
+
+/** os_close() - All threads of ours have ended; closes every descriptor. */
+void os_close(struct os *os);
+
+/** os_now() - Monotonic clock, ns. Never 0. */
+uint64_t os_now(struct os *os);
+
+/** os_random() - Kernel randomness. */
+void os_random(struct os *os, void *buf, size_t len);
+
+/**
+ * os_memory() - NIC memory: zeroed, page-aligned, never pinned, freed by
+ * os_close(). The @nic pointers of MOVE_SCATTER must lie in it (it is a memfd,
+ * so that the kernel can copy from it to the application and say EFAULT).
+ */
+void *os_memory(struct os *os, size_t bytes);
+
+/* --- addresses ---------------------------------------------------------- */
+
+/**
+ * struct os_addr - A local address that can be a GID.
+ * @mtu:	of the interface, IP bytes
+ */
+struct os_addr {
+	struct ipaddr ip;
+	uint32_t ifindex;
+	uint32_t mtu;
+	uint8_t mac[6];
+	bool loopback, link_local, default_route;
+	char ifname[16];
+};
+
+/**
+ * os_addresses() - Local addresses in the order of design D4: the default
+ * route's IPv4 address, other global ones, link-local, loopback last; only
+ * those that os_config.addr allows.
+ * Return: how many (<= max), or -errno.
+ */
+int os_addresses(struct os *os, struct os_addr *out, unsigned max);
+
+/* --- datagrams ---------------------------------------------------------- */
+
+enum {
+	OS_PORTS_MAX = 64, /* receive ports of one NIC */
+	OS_SEGS_MAX = 64, /* segments of one send, Linux < 6.9 */
+	OS_SEND_MAX = 65000, /* bytes of one send */
+	OS_IOV_MAX = 256, /* pieces of one send or receive */
+};
+
+/**
+ * os_port_open() - Bind one more UDP port, on all addresses, IPv4 and IPv6.
+ * @want:	port number, or 0 for a random free one in 49152..65535
+ * Return: index of the port in [0, OS_PORTS_MAX), or -EADDRINUSE, -EMFILE, ...
+ */
+int os_port_open(struct os *os, uint16_t want, uint16_t *port);
+void os_port_close(struct os *os, int index);
+
+/** os_rcvbuf() - Bytes that the kernel lets one port hold (real SO_RCVBUF). */
+size_t os_rcvbuf(struct os *os);
+
+/**
+ * struct os_rx - One receive: @len bytes, cut every @seg bytes (the last
+ * segment may be shorter); @seg == @len for a single datagram.
+ * @kernel_drops: what SO_RXQ_OVFL said, ever, all ports together
+ */
+struct os_rx {
+	struct endpoint src;
+	struct ipaddr dst;
+	uint16_t dport;
+	uint32_t len, seg;
+	uint64_t kernel_drops;
+	int port; /* index, in: try this one only (-1: all); out: which */
+};
+
+enum os_recv_mode { OS_TAKE, OS_PEEK };
+
+/**
+ * os_recv() - Take, or look at, what came in; never blocks.
+ * OS_PEEK fills @iov and leaves the packet; a following OS_TAKE with rx->port
+ * as it was returned gets the same packet.
+ * Return: 1; 0 when there is nothing; -EFAULT when a piece of @iov could not
+ * be written (the whole burst is lost then).
+ */
+int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
+	    enum os_recv_mode mode);
+
+/**
+ * os_recv_error() - Next ICMP error that came for something we sent.
+ * Return: 1: @dst was unreachable (@err: ECONNREFUSED, EMSGSIZE with @mtu, ..);
+ * 0: none.
+ */
+int os_recv_error(struct os *os, struct endpoint *dst, int *err,
+		  uint32_t *mtu);
+
+/**
+ * struct os_tx - One send: pieces that are cut every @seg bytes (0: do not).
+ * @src:	source address, one of ours
+ * @port:	index of the port to send from
+ */
+struct os_tx {
+	struct endpoint dst;
+	struct ipaddr src;
+	int port;
+	struct iovec *iov;
+	unsigned niov;
+	uint32_t seg;
+};
+
+/**
+ * os_send() - Send; pieces may point to application memory.
+ * Where GSO is refused the segments are sent one by one.
+ * Return: 0; -EFAULT: nothing was sent; -EAGAIN: socket full, nothing sent;
+ * -EMSGSIZE: larger than the path MTU; -ECONNREFUSED, -ENETUNREACH, ...
+ */
+int os_send(struct os *os, const struct os_tx *tx);
+
+/** os_gso() - Does one send make several packets here (as probed)? */
+bool os_gso(struct os *os);
+
+/* --- application memory ------------------------------------------------- */
+
+/**
+ * os_moves() - Execute copies; may block as long as a page takes; never
+ * raises a signal. Stops at the first failure, see struct moves.
+ * Context: any thread, no lock held.
+ */
+void os_moves(struct os *os, struct moves *mv);
+
+/** os_majflt() - Major faults of the calling thread so far. */
+uint64_t os_majflt(void);
+
+/**
+ * What a page is backed by decides how its fault may be answered; the pager
+ * finds out and tells with each answer.
+ * BACKING_CHEAP: a fault in [cheap_start, cheap_end) needs no I/O and cannot
+ * block (never-touched private anonymous memory where there is no swap, no
+ * memory limit near, no userfaultfd, no huge pages).
+ */
+enum os_backing { BACKING_UNKNOWN, BACKING_CHEAP, BACKING_SLOW, BACKING_NUM };
+
+/** struct os_page_req - Make [addr, addr + bytes) present, writable if so. */
+struct os_page_req {
+	uint64_t id;
+	uint64_t addr, bytes; /* whole pages */
+	bool write;
+	bool probe; /* only say what is there, bring in nothing */
+};
+
+/**
+ * struct os_page_done - Answer to a request.
+ * @bytes:	from the start of the request that are ready now; what is behind
+ *		failed with @error (-EFAULT: protection or no mapping or SIGBUS)
+ * @writable:	ready for writing too
+ * @service_ns: what the faults took
+ */
+struct os_page_done {
+	uint64_t id;
+	uint64_t addr;
+	uint64_t bytes;
+	int error;
+	bool writable;
+	bool major;
+	uint64_t service_ns;
+	enum os_backing backing;
+	uint64_t cheap_start, cheap_end;
+};
+
+/**
+ * os_page_ask() - Hand a request to the pagers, who bring pages in without
+ * writing to them, from user mode if need be. Never blocks.
+ * Return: 0, or -EAGAIN when too many are out (ask again after a reap).
+ */
+int os_page_ask(struct os *os, const struct os_page_req *req);
+
+/** os_page_reap() - Take up to @max answers. */
+unsigned os_page_reap(struct os *os, struct os_page_done *out, unsigned max);
+
+/** os_pages_waiting() - Is there an answer to reap? No system call. */
+bool os_pages_waiting(struct os *os);
+
+/**
+ * os_fresh_after() - Readiness learned before this time may be outdated
+ * (now - 10 ms, later when the host saw memory being reclaimed).
+ * Context: cheap, no system call.
+ */
+uint64_t os_fresh_after(struct os *os, uint64_t now_ns);
+
+/** os_lock_range() - mlock(2)/munlock(2) for NOPIN_REG=pin. */
+int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock);
+
+/* --- waiting, threads, names -------------------------------------------- */
+
+enum os_wait_for { OS_WAIT_TIMER = 0, OS_WAIT_PACKETS = 1 };
+
+/**
+ * os_wait() - Sleep until a page answer, a kick, the deadline or, if asked, a
+ * packet. @extra_fd (or -1): also until it is readable.
+ * Context: one background thread, or a thread blocked in a verb; several may
+ * wait at once.
+ */
+void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	     int extra_fd);
+
+/** os_kick() - Wake the background thread out of os_wait(). */
+void os_kick(struct os *os);
+
+/** os_event_open() - A pollable descriptor; starts unreadable. */
+int os_event_open(void);
+void os_event_set(int fd);
+/** os_event_clear() - Return: true if it was set. */
+bool os_event_clear(int fd);
+void os_event_close(int fd);
+/** os_event_nonblock() - Did the program set O_NONBLOCK on it? */
+bool os_event_nonblock(int fd);
+
+/** os_log() - Write a finished line to standard error. */
+void os_log(const char *line, size_t len);
+
+struct os_thread;
+/** os_thread_start() - A thread as design D13 says: named, signals blocked. */
+int os_thread_start(struct os *os, struct os_thread **out, const char *name,
+		    void (*fn)(void *arg), void *arg);
+void os_thread_join(struct os_thread *t);
+
+/** os_relax() - A moment's pause in a spin. */
+void os_relax(void);
+
+/**
+ * os_claim() - Become the holder of a name in this network namespace (an
+ * abstract unix socket; the kernel frees it when the process dies).
+ * Return: a descriptor; -EADDRINUSE while another process is the holder.
+ */
+int os_claim(struct os *os, const char *name);
+void os_unclaim(int fd);
+
+/** os_child() - Are we a fork()ed child of the process that opened @os? */
+bool os_child(const struct os *os);
+
+/** os_forks() - How often this process forked since os_open(). */
+uint64_t os_forks(const struct os *os);
+
+#endif

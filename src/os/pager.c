@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pager.c: the threads that wait for pages, so that nobody else has to
+ * (design D7, D8). What they do with a page is in populate.c.
+ *
+ * Theory of operation
+ *
+ * Requests wait in a ring, answers in another; one lock for both, never held
+ * across a fault. There is always one idle pager more than the work needs, up
+ * to the limit: a pager that takes a request while nobody else is idle first
+ * starts another. So a page that hangs blocks neither the other requests nor
+ * os_page_ask(), which starts no thread itself (that takes the address-space
+ * lock).
+ *
+ * A pager that hangs in a page cannot be stopped. pagers_close() leaves it
+ * behind with a reference on this struct; it frees it when the page comes.
+ *
+ * One idle pager, the watcher, also looks at the reclaim counters (fresh.c).
+ */
+#include "os/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+enum {
+	PAGER_RING = 1024, /* requests not yet reaped; a power of two */
+	PAGER_AT_OPEN = 2,
+	PAGER_CHEAP_NS = 20000, /* a page; slower revokes cheapness */
+};
+
+static const uint64_t pager_watch_ns = 6000000;
+static const uint64_t pager_close_ns = 50000000;
+
+/**
+ * struct pagers - All under @lock, but what is said to be atomic.
+ * @refs:	the NIC's and one per thread
+ * @idle:	threads that sleep or are about to look for work
+ * @wake:	futex: counts what a sleeper should wake for
+ * @gone:	futex: counts references given back
+ * @answers:	atomic: answers to be reaped
+ * @out:	requests not yet reaped: waiting + in service + answered
+ */
+struct pagers {
+	pthread_mutex_t lock;
+	unsigned max, threads, idle, refs;
+	bool closing, watching;
+	uint32_t wake, gone;
+	int done_fd;
+	struct backing_cache *backing;
+	unsigned out;
+	unsigned req_head, req_tail;
+	unsigned done_head, answers;
+	struct os_page_req req[PAGER_RING];
+	struct os_page_done done[PAGER_RING];
+};
+
+static void *pager_main(void *arg);
+
+int pagers_fd(const struct pagers *pg)
+{
+	return pg->done_fd;
+}
+
+/* Consumes a reference and the lock. */
+static void pagers_put(struct pagers *pg)
+{
+	bool last = --pg->refs == 0;
+
+	/* Under the lock: afterwards @pg may be gone. */
+	__atomic_fetch_add(&pg->gone, 1, __ATOMIC_RELAXED);
+	(void)sys_futex_wake(&pg->gone, 1);
+	pthread_mutex_unlock(&pg->lock);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&pg->lock);
+	backing_close(pg->backing);
+	fd_close(pg->done_fd);
+	free(pg);
+}
+
+/* The caller has counted the thread (threads, idle, refs). */
+static int pager_start(struct pagers *pg, unsigned n)
+{
+	char name[16] = "nopin-pg0";
+	pthread_t id;
+	int ret;
+
+	name[8] = (char)(n < 10 ? '0' + n : 'a' + n % 26);
+	ret = thread_start(&id, name, pager_main, pg);
+	if (ret < 0) {
+		pthread_mutex_lock(&pg->lock);
+		pg->threads--;
+		pg->idle--;
+		pagers_put(pg);
+		return ret;
+	}
+	pthread_detach(id);
+	return 0;
+}
+
+static void pager_count(struct pagers *pg)
+{
+	pg->threads++;
+	pg->idle++;
+	pg->refs++;
+}
+
+int pagers_open(struct pagers **out, unsigned max)
+{
+	struct pagers *pg = calloc(1, sizeof(*pg));
+	int ret = 0;
+
+	if (!pg)
+		return -ENOMEM;
+	pthread_mutex_init(&pg->lock, NULL);
+	pg->refs = 1;
+	pg->max = max;
+	pg->done_fd = fd_high((int)sys_call(
+		SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
+	pg->backing = backing_open();
+	if (pg->done_fd < 0 || !pg->backing)
+		ret = pg->done_fd < 0 ? pg->done_fd : -ENOMEM;
+	for (unsigned i = 0; i < MIN(max, PAGER_AT_OPEN) && ret == 0; i++) {
+		pthread_mutex_lock(&pg->lock);
+		pager_count(pg);
+		pthread_mutex_unlock(&pg->lock);
+		ret = pager_start(pg, i);
+	}
+	if (ret < 0)
+		pagers_close(pg);
+	else
+		*out = pg;
+	return ret;
+}
+
+void pagers_close(struct pagers *pg)
+{
+	uint64_t now = clock_ns(), end = now + pager_close_ns;
+	struct timespec ts;
+
+	if (!pg)
+		return;
+	pthread_mutex_lock(&pg->lock);
+	pg->closing = true;
+	__atomic_fetch_add(&pg->wake, 1, __ATOMIC_RELAXED);
+	(void)sys_futex_wake(&pg->wake, INT32_MAX);
+	while (pg->refs > 1 && now < end) {
+		uint32_t seen = __atomic_load_n(&pg->gone, __ATOMIC_RELAXED);
+
+		pthread_mutex_unlock(&pg->lock);
+		(void)sys_futex_wait(&pg->gone, seen, until(end, now, &ts));
+		now = clock_ns();
+		pthread_mutex_lock(&pg->lock);
+	}
+	pagers_put(pg);
+}
+
+/* --- a pager -------------------------------------------------------------- */
+
+/* Sleep until there is something to do. Called and returns with the lock. */
+static void pager_sleep(struct pagers *pg)
+{
+	uint32_t seen = __atomic_load_n(&pg->wake, __ATOMIC_RELAXED);
+	uint64_t now = clock_ns();
+	struct timespec ts;
+	bool watch;
+
+	watch = !pg->watching && fresh_wanted(now);
+	pg->watching |= watch;
+	pthread_mutex_unlock(&pg->lock);
+	(void)sys_futex_wait(
+		&pg->wake, seen,
+		until(watch ? now + pager_watch_ns : TIME_NEVER, now, &ts));
+	if (watch)
+		fresh_check(clock_ns());
+	pthread_mutex_lock(&pg->lock);
+	if (watch)
+		pg->watching = false;
+}
+
+static void pager_answer(struct pagers *pg, const struct os_page_done *done)
+{
+	pthread_mutex_lock(&pg->lock);
+	pg->done[(pg->done_head + pg->answers) % PAGER_RING] = *done;
+	if (pg->answers == 0)
+		os_event_set(pg->done_fd);
+	__atomic_store_n(&pg->answers, pg->answers + 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&pg->lock);
+}
+
+/* Did the thread wait for something, as opposed to being preempted? */
+static bool pager_too_slow(const struct os_page_done *done,
+			   const struct rusage *before,
+			   const struct rusage *after)
+{
+	uint64_t pages = MAX(pages_spanned(0, done->bytes), 1);
+
+	return done->service_ns / pages > PAGER_CHEAP_NS &&
+	       (after->ru_nvcsw != before->ru_nvcsw ||
+		after->ru_majflt != before->ru_majflt ||
+		after->ru_nivcsw == before->ru_nivcsw);
+}
+
+static void pager_serve(struct pagers *pg, const struct os_page_req *req)
+{
+	struct rusage before = {.ru_majflt = 0}, after = before;
+	struct os_page_done done = {.id = req->id, .addr = req->addr};
+	uint64_t began = clock_ns(), now;
+	struct populate got;
+	struct backing b;
+
+	(void)sys_getrusage(RUSAGE_THREAD, &before);
+	if (req->probe)
+		got = populate_probe(req->addr, req->bytes);
+	else
+		got = populate_range(req->addr, req->bytes, req->write);
+	now = clock_ns();
+	(void)sys_getrusage(RUSAGE_THREAD, &after);
+	done.bytes = got.bytes;
+	done.error = got.error;
+	done.writable = got.writable;
+	done.major = after.ru_majflt != before.ru_majflt;
+	done.service_ns = now - began;
+	b = backing_of(pg->backing, req->addr,
+		       !req->probe && pager_too_slow(&done, &before, &after),
+		       now);
+	done.backing = b.kind;
+	done.cheap_start = b.cheap.start;
+	done.cheap_end = b.cheap.end;
+	pager_answer(pg, &done);
+	/* What is for the next request must not delay this one. */
+	if (done.bytes > 0 && !backing_learn(pg->backing, req->addr, now))
+		fresh_unsure(now);
+	if (fresh_wanted(now))
+		fresh_check(now);
+}
+
+/* Called and returns with the lock; false: time to end. */
+static bool pager_turn(struct pagers *pg)
+{
+	struct os_page_req req;
+	unsigned start = 0;
+
+	while (pg->req_head == pg->req_tail && !pg->closing)
+		pager_sleep(pg);
+	if (pg->closing)
+		return false;
+	req = pg->req[pg->req_head++ % PAGER_RING];
+	pg->idle--;
+	if (pg->idle == 0 && pg->threads < pg->max) {
+		start = pg->threads;
+		pager_count(pg);
+	}
+	pthread_mutex_unlock(&pg->lock);
+	if (start > 0)
+		(void)pager_start(pg, start);
+	pager_serve(pg, &req);
+	pthread_mutex_lock(&pg->lock);
+	pg->idle++;
+	return true;
+}
+
+static void *pager_main(void *arg)
+{
+	struct pagers *pg = arg;
+
+	pthread_mutex_lock(&pg->lock);
+	while (pager_turn(pg))
+		;
+	pg->idle--;
+	pg->threads--;
+	pagers_put(pg);
+	return NULL;
+}
+
+/* --- requests -------------------------------------------------------------- */
+
+/**
+ * os_page_ask() - See os.h.
+ * @req: copied
+ * Return: 0, or -EAGAIN while 1024 are out.
+ */
+int os_page_ask(struct os *os, const struct os_page_req *req)
+{
+	struct pagers *pg = os->pagers;
+	bool wake;
+
+	pthread_mutex_lock(&pg->lock);
+	if (pg->out == PAGER_RING) {
+		pthread_mutex_unlock(&pg->lock);
+		return -EAGAIN;
+	}
+	pg->out++;
+	pg->req[pg->req_tail++ % PAGER_RING] = *req;
+	wake = pg->idle > 0;
+	__atomic_fetch_add(&pg->wake, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&pg->lock);
+	if (wake)
+		(void)sys_futex_wake(&pg->wake, 1);
+	return 0;
+}
+
+/** os_pages_waiting() - See os.h. */
+bool os_pages_waiting(struct os *os)
+{
+	return __atomic_load_n(&os->pagers->answers, __ATOMIC_RELAXED) != 0;
+}
+
+/** os_page_reap() - See os.h. No system call while there is nothing. */
+unsigned os_page_reap(struct os *os, struct os_page_done *out, unsigned max)
+{
+	struct pagers *pg = os->pagers;
+	unsigned n = 0;
+
+	if (__atomic_load_n(&pg->answers, __ATOMIC_RELAXED) == 0)
+		return 0;
+	pthread_mutex_lock(&pg->lock);
+	while (n < max && pg->answers > 0) {
+		out[n++] = pg->done[pg->done_head++ % PAGER_RING];
+		__atomic_store_n(&pg->answers, pg->answers - 1,
+				 __ATOMIC_RELAXED);
+		pg->out--;
+	}
+	if (n > 0 && pg->answers == 0)
+		(void)os_event_clear(pg->done_fd);
+	pthread_mutex_unlock(&pg->lock);
+	return n;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* populate.c: make pages present without writing to them, and look whether
+ * they are (design D7, D8). Everything here may block as long as a page takes.
+ *
+ * In order: MADV_POPULATE_READ/WRITE (Linux 5.14), on its absence a one-byte
+ * process_vm_readv(2) or a FUTEX_WAKE_OP that ors in 0; where those say no but
+ * the mapping says yes, touch.c. Only that makes a page a protection error.
+ */
+#include "os/mapping.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum {
+	POPULATE_CHUNK = 2 << 20,
+	PROBE_ENTRIES = 128,
+};
+
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+
+static uint8_t populate_own[2 * PAGE_BYTES]
+	__attribute__((aligned(PAGE_BYTES)));
+static pthread_once_t populate_once = PTHREAD_ONCE_INIT;
+static bool populate_madvise;
+static uint64_t host_page;
+
+static void populate_init(void)
+{
+	host_page = (uint64_t)sysconf(_SC_PAGESIZE);
+	populate_madvise = sys_madvise((uintptr_t)populate_own & -host_page,
+				       host_page, MADV_POPULATE_READ) == 0;
+}
+
+/* Does a mapping allow this access? true also if we cannot find out. */
+static bool populate_allowed(uint64_t addr, bool write)
+{
+	struct mapping_scan scan;
+	struct mapping map;
+	bool allowed = false;
+
+	if (mapping_first(&scan, "/proc/self/maps", &map) < 0)
+		return true;
+	do {
+		if (addr >= map.range.start && addr < map.range.end)
+			allowed = write ? map.write : map.read;
+		if (addr < map.range.end)
+			break;
+	} while (mapping_next(&scan, &map));
+	mapping_end(&scan);
+	return allowed;
+}
+
+/* One page by the kernel. Return: 0 or -errno. */
+static int populate_kernel(uint64_t addr, bool write)
+{
+	uint32_t *word = (uint32_t *)populate_own;
+	struct iovec local, remote;
+	long ret;
+
+	if (populate_madvise)
+		return sys_madvise(addr, host_page,
+				   write ? MADV_POPULATE_WRITE :
+					   MADV_POPULATE_READ);
+	if (write) {
+		ret = sys_call(SYS_futex, SYS_PTR(word),
+			       FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
+			       (long)addr,
+			       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0));
+	} else {
+		local = (struct iovec){&populate_own[PAGE_BYTES], 1};
+		remote = (struct iovec){(void *)(uintptr_t)addr, 1};
+		ret = sys_vm_readv((int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+				   &local, 1, &remote, 1);
+	}
+	return ret < 0 ? (int)ret : 0;
+}
+
+static int populate_page(uint64_t addr, bool write)
+{
+	int ret;
+
+	do
+		ret = populate_kernel(addr, write);
+	while (ret == -EINTR || ret == -EAGAIN);
+	if (ret < 0 && populate_allowed(addr, write))
+		ret = touch_page(addr, write);
+	return ret < 0 ? -EFAULT : 0;
+}
+
+/* @addr, @bytes: whole pages of the host. Return: bytes from the start. */
+static uint64_t populate_chunk(uint64_t addr, uint64_t bytes, bool write)
+{
+	uint64_t at = 0;
+
+	if (populate_madvise && bytes > host_page &&
+	    sys_madvise(addr, bytes,
+			write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+		return bytes;
+	/* Which page is it? Those before it are present by now. */
+	while (at < bytes && populate_page(addr + at, write) == 0)
+		at += host_page;
+	return at;
+}
+
+struct populate populate_range(uint64_t addr, uint64_t bytes, bool write)
+{
+	struct populate out = {.bytes = 0};
+	uint64_t lead, want, at = 0;
+
+	pthread_once(&populate_once, populate_init);
+	lead = addr & (host_page - 1);
+	if (range_wraps(addr, sat_add(bytes, host_page))) {
+		out.error = -EFAULT;
+		return out;
+	}
+	want = (lead + bytes + host_page - 1) & -host_page;
+	while (at < want) {
+		uint64_t len = MIN(want - at, (uint64_t)POPULATE_CHUNK), got;
+
+		got = populate_chunk(addr - lead + at, len, write);
+		at += got;
+		if (got < len) {
+			out.error = -EFAULT;
+			break;
+		}
+	}
+	out.bytes = at > lead ? MIN(at - lead, bytes) : 0;
+	out.writable = write && out.bytes > 0;
+	return out;
+}
+
+struct populate populate_probe(uint64_t addr, uint64_t bytes)
+{
+	struct populate out = {.bytes = 0};
+	uint64_t entry[PROBE_ENTRIES];
+	int fd = sys_open("/proc/self/pagemap", O_RDONLY);
+	uint64_t left, vpn;
+
+	pthread_once(&populate_once, populate_init);
+	left = bytes / host_page;
+	vpn = addr / host_page;
+	while (fd >= 0 && left > 0) {
+		uint64_t n = MIN(left, (uint64_t)PROBE_ENTRIES), i;
+		ssize_t got = sys_pread(fd, entry, n * 8, vpn * 8);
+
+		n = got > 0 ? (uint64_t)got / 8 : 0;
+		for (i = 0; i < n && (entry[i] & PAGEMAP_PRESENT); i++)
+			out.bytes += host_page;
+		if (i < n || n == 0)
+			break;
+		vpn += n;
+		left -= n;
+	}
+	fd_close(fd);
+	return out;
+}

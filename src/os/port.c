@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* port.c: the UDP sockets of a NIC: opening them, and finding out what this
+ * kernel can do (design D3, D4, D14).
+ *
+ * One socket per port serves both families: IPv6 with IPv4 as ::ffff:a.b.c.d,
+ * or plain IPv4 where there is no IPv6. It is never connected: a connected
+ * socket writes a counter into the IPv4 identification, which ICRC covers.
+ */
+#include "os/impl.h"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+
+enum {
+	PORT_FIRST = 49152, /* QPN bits 23..10 count from here */
+	PORT_COUNT = 65536 - PORT_FIRST,
+	PORT_BUFFER = 4 << 20,
+};
+
+/* As root beyond the limits; else as far as they let us. */
+static void port_buffers(int fd)
+{
+	if (sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, PORT_BUFFER) < 0)
+		(void)sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, PORT_BUFFER);
+	if (sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, PORT_BUFFER) < 0)
+		(void)sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, PORT_BUFFER);
+}
+
+/* Without these a packet would be wrong or its addresses unknown. */
+static int port_must(const struct os *os, int fd)
+{
+	int ret = sys_setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER,
+				 IP_PMTUDISC_DO);
+
+	if (ret == 0)
+		ret = sys_setsockopt(fd, IPPROTO_IP, IP_RECVERR, 1);
+	if (os->family == AF_INET)
+		return ret < 0 ? ret :
+				 sys_setsockopt(fd, IPPROTO_IP, IP_PKTINFO, 1);
+	if (ret == 0)
+		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (ret == 0)
+		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+				     IPV6_PMTUDISC_DO);
+	if (ret == 0)
+		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+	if (ret == 0)
+		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	if (ret == 0)
+		ret = sys_setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	return ret;
+}
+
+/* Return: an unbound socket with its options set, or -errno. */
+static int port_socket(struct os *os)
+{
+	int fd, ret;
+
+	fd = fd_high(sys_socket(
+		os->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (fd < 0)
+		return fd;
+	ret = port_must(os, fd);
+	if (ret < 0) {
+		sys_close(fd);
+		return ret;
+	}
+	port_buffers(fd);
+	(void)sys_setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+	if (!os->no_gro)
+		(void)sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1);
+	return fd;
+}
+
+static int port_bind(const struct os *os, int fd, uint16_t port)
+{
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6,
+				    .sin6_port = htons(port)};
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = htons(port)};
+
+	if (os->family == AF_INET6)
+		return sys_bind(fd, &sin6, sizeof(sin6));
+	return sys_bind(fd, &sin, sizeof(sin));
+}
+
+/* Return: the port number, or -EADDRINUSE when all are taken. */
+static int port_bind_any(struct os *os, int fd)
+{
+	int ret = -EADDRINUSE;
+	uint16_t at;
+
+	os_random(os, &at, sizeof(at));
+	for (unsigned i = 0; i < PORT_COUNT; i++, at++) {
+		uint16_t port = (uint16_t)(PORT_FIRST + at % PORT_COUNT);
+
+		ret = port_bind(os, fd, port);
+		if (ret == 0)
+			return port;
+		if (ret != -EADDRINUSE)
+			break;
+	}
+	return ret;
+}
+
+/**
+ * port_probe() - Find out, by trying, which family, receive buffer and
+ * segmentation this host gives.
+ */
+int port_probe(struct os *os, bool no_gso)
+{
+	int fd, value = 0;
+
+	os->family = AF_INET6;
+	fd = port_socket(os);
+	if (fd >= 0 && port_bind(os, fd, 0) < 0) {
+		/* disable_ipv6 leaves sockets but no address to bind */
+		sys_close(fd);
+		fd = -EAFNOSUPPORT;
+	}
+	if (fd < 0) {
+		os->family = AF_INET;
+		fd = port_socket(os);
+	}
+	if (fd < 0)
+		return fd;
+	os->gso = !no_gso && sys_setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, 0) ==
+				     0;
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value) == 0)
+		os->rcvbuf = (size_t)value;
+	sys_close(fd);
+	return 0;
+}
+
+bool os_gso(struct os *os)
+{
+	return os->gso;
+}
+
+size_t os_rcvbuf(struct os *os)
+{
+	return os->rcvbuf;
+}
+
+static void port_count(struct os *os)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < OS_PORTS_MAX; i++) {
+		if (os->port[i].fd < 0)
+			continue;
+		os->only = i;
+		n++;
+	}
+	os->nports = n;
+}
+
+/* Return: the index that @fd got, or -EMFILE. */
+static int port_install(struct os *os, int fd, uint16_t port)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int i = 0, ret;
+
+	while (i < OS_PORTS_MAX && os->port[i].fd >= 0)
+		i++;
+	if (i == OS_PORTS_MAX)
+		return -EMFILE;
+	ev.data.u32 = (uint32_t)i;
+	ret = (int)sys_call(SYS_epoll_ctl, os->ports_ep, EPOLL_CTL_ADD, fd,
+			    SYS_PTR(&ev), 0, 0);
+	if (ret < 0)
+		return ret;
+	os->port[i] = (struct os_port){.fd = fd, .port = port};
+	port_count(os);
+	return i;
+}
+
+/**
+ * os_port_open() - See os.h.
+ * @port: set only on success
+ * Context: not while another thread is in os_recv(), os_send() or os_wait().
+ */
+int os_port_open(struct os *os, uint16_t want, uint16_t *port)
+{
+	int fd = port_socket(os), ret, index;
+
+	if (fd < 0)
+		return fd;
+	ret = want ? port_bind(os, fd, want) : port_bind_any(os, fd);
+	if (ret < 0) {
+		sys_close(fd);
+		return ret;
+	}
+	if (want == 0)
+		want = (uint16_t)ret;
+	pthread_mutex_lock(&os->lock);
+	index = port_install(os, fd, want);
+	pthread_mutex_unlock(&os->lock);
+	if (index < 0) {
+		sys_close(fd);
+		return index;
+	}
+	fork_close_in_child(fd);
+	*port = want;
+	return index;
+}
+
+/**
+ * os_port_close() - See os.h.
+ * Context: as os_port_open().
+ */
+void os_port_close(struct os *os, int index)
+{
+	int fd = os->port[index].fd;
+
+	pthread_mutex_lock(&os->lock);
+	/* Explicitly: a forked child may keep the socket for a moment. */
+	(void)sys_call(SYS_epoll_ctl, os->ports_ep, EPOLL_CTL_DEL, fd, 0, 0, 0);
+	os->port[index].fd = -1;
+	os->ready &= ~(UINT64_C(1) << index);
+	port_count(os);
+	pthread_mutex_unlock(&os->lock);
+	fork_forget(fd);
+	sys_close(fd);
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sim.c: the simulated world: its clock, its events, its dice, its hosts, and
+ * the small calls of os/os.h (clock, randomness, memory, addresses, names,
+ * event descriptors). Threads, network, memory, moves and pagers have files of
+ * their own.
+ *
+ * Theory of operation
+ *
+ * A heap of events ordered by (time, number). sim_step() takes the first, sets
+ * the clock to it and calls it; an event may be a packet that arrives, a virtual
+ * thread that goes on, a pager that is done, or whatever a test scheduled. There
+ * is no other source of time and, but for sim.rnd, none of randomness. What
+ * happens is mixed into sim.hash, without any pointer, so that two runs of a
+ * seed can be compared.
+ */
+#include "os/sim_priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SIM_FD_BASE = 1 << 20, SIM_RCVBUF = 212992, SIM_EPOCH_NS = SIM_MS };
+
+struct sim *sim_world;
+
+/* --- dice and trace -------------------------------------------------------- */
+
+uint64_t sim_rand(struct sim *sim)
+{
+	return rnd_next(&sim->rnd);
+}
+
+uint64_t sim_between(struct sim *sim, uint64_t lo, uint64_t hi)
+{
+	CHECK(lo <= hi);
+	if (lo == 0 && hi == UINT64_MAX)
+		return sim_rand(sim);
+	return lo + sim_rand(sim) % (hi - lo + 1);
+}
+
+bool sim_chance(struct sim *sim, uint32_t ppm)
+{
+	return ppm != 0 && sim_rand(sim) % SIM_PPM < ppm;
+}
+
+void sim_note(struct sim *sim, uint64_t a, uint64_t b)
+{
+	sim->hash = siphash_u64(sim->hash, sim->now_ns ^ a << 32, b);
+}
+
+uint64_t sim_hash(const struct sim *sim)
+{
+	return sim->hash;
+}
+
+void sim_verbose(struct sim *sim, FILE *out)
+{
+	sim->out = out;
+}
+
+void sim_say(const struct sim *sim, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!sim->out)
+		return;
+	fprintf(sim->out, "%12.3f us  ", (double)sim->now_ns / 1000);
+	va_start(ap, fmt);
+	vfprintf(sim->out, fmt, ap);
+	va_end(ap);
+	fputc('\n', sim->out);
+}
+
+struct sim_stats *sim_stats(struct sim *sim)
+{
+	return &sim->stats;
+}
+
+/* --- events ------------------------------------------------------------------ */
+
+static bool event_before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
+}
+
+void sim_at(struct sim *sim, uint64_t at_ns,
+	    void (*fn)(void *arg, uint64_t val), void *arg, uint64_t val)
+{
+	struct sim_event ev = {MAX(at_ns, sim->now_ns), sim->seq++, fn, arg,
+			       val};
+	size_t i = sim->num++;
+
+	if (sim->num > sim->cap) {
+		sim->cap = MAX(sim->cap * 2, 256);
+		sim->heap = realloc(sim->heap, sim->cap * sizeof(ev));
+		CHECK(sim->heap);
+	}
+	for (; i > 0 && event_before(&ev, &sim->heap[(i - 1) / 2]);
+	     i = (i - 1) / 2)
+		sim->heap[i] = sim->heap[(i - 1) / 2];
+	sim->heap[i] = ev;
+}
+
+static struct sim_event event_pop(struct sim *sim)
+{
+	struct sim_event first = sim->heap[0], last = sim->heap[--sim->num];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < sim->num) {
+		if (child + 1 < sim->num &&
+		    event_before(&sim->heap[child + 1], &sim->heap[child]))
+			child++;
+		if (!event_before(&sim->heap[child], &last))
+			break;
+		sim->heap[i] = sim->heap[child];
+		i = child;
+	}
+	sim->heap[i] = last;
+	return first;
+}
+
+bool sim_step(struct sim *sim)
+{
+	struct sim_event ev;
+
+	if (sim->num == 0)
+		return false;
+	ev = event_pop(sim);
+	sim->now_ns = ev.at_ns;
+	sim_world = sim;
+	ev.fn(ev.arg, ev.val);
+	return true;
+}
+
+void sim_run(struct sim *sim, uint64_t until_ns)
+{
+	while (sim->num != 0 && sim->heap[0].at_ns <= until_ns)
+		sim_step(sim);
+	sim->now_ns = MAX(sim->now_ns, until_ns);
+}
+
+uint64_t sim_now(const struct sim *sim)
+{
+	return sim->now_ns;
+}
+
+/* --- the world and its hosts ---------------------------------------------------- */
+
+static const struct sim_link_config link_default = {
+	.latency_min_ns = 2 * SIM_US,
+	.latency_max_ns = 4 * SIM_US,
+	.reorder_ns = 50 * SIM_US,
+};
+
+struct sim *sim_open(uint64_t seed)
+{
+	struct sim *sim = calloc(1, sizeof(*sim));
+
+	CHECK(sim);
+	sim->seed = sim->rnd.k0 = sim->hash = seed;
+	sim->now_ns = SIM_EPOCH_NS;
+	list_init(&sim->threads);
+	list_init(&sim->claims);
+	sim_link_default(sim, &link_default);
+	sim_world = sim;
+	return sim;
+}
+
+static void blocks_free(struct os *os)
+{
+	list_for_each_safe (l, tmp, &os->blocks) {
+		struct sim_block *b = list_entry(l, struct sim_block, link);
+
+		list_del(l);
+		free(b->p);
+		free(b);
+	}
+}
+
+static void claims_free(struct os *os)
+{
+	list_for_each_safe (l, tmp, &os->sim->claims) {
+		struct sim_claim *c = list_entry(l, struct sim_claim, link);
+
+		if (c->os == os) {
+			list_del(l);
+			free(c);
+		}
+	}
+}
+
+/* Packets on the wire are events: they have to arrive to be freed. */
+void sim_close(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->hosts; i++) {
+		sim_kill(sim->host[i]);
+		sim_pager_close(sim->host[i]);
+		sim_threads_end(sim->host[i]);
+	}
+	while (sim_step(sim))
+		;
+	for (unsigned i = 0; i < sim->hosts; i++) {
+		blocks_free(sim->host[i]);
+		sim_mem_free(sim->host[i]);
+		free(sim->host[i]);
+	}
+	sim_threads_free(sim);
+	free(sim->heap);
+	if (sim_world == sim)
+		sim_world = NULL;
+	free(sim);
+}
+
+static const struct sim_mem_config mem_default = {
+	.minor_min_ns = 500,
+	.minor_max_ns = 3 * SIM_US,
+	.major_min_ns = 60 * SIM_US,
+	.major_max_ns = 2 * SIM_MS,
+	.delay_max_ns = 2 * SIM_US,
+};
+
+struct os *sim_host_add(struct sim *sim, const struct sim_host_config *cfg)
+{
+	struct os *os = calloc(1, sizeof(*os));
+
+	CHECK(os && sim->hosts < SIM_HOSTS_MAX);
+	CHECK(cfg->machine < SIM_HOSTS_MAX);
+	os->sim = sim;
+	os->cfg = *cfg;
+	os->index = sim->hosts++;
+	if (os->cfg.rcvbuf == 0)
+		os->cfg.rcvbuf = SIM_RCVBUF;
+	if (os->cfg.mtu == 0)
+		os->cfg.mtu = 9000;
+	os->mem = mem_default;
+	os->next_addr = (uint64_t)(os->index + 1) << 40;
+	list_init(&os->blocks);
+	list_init(&os->maps);
+	list_init(&os->asks);
+	list_init(&os->answers);
+	for (unsigned i = 0; i < OS_PORTS_MAX; i++)
+		list_init(&os->port[i].queue);
+	return sim->host[os->index] = os;
+}
+
+static struct os *next_to_open;
+
+void sim_host_use(struct os *os)
+{
+	next_to_open = os;
+}
+
+struct sim *sim_of(const struct os *os)
+{
+	return os->sim;
+}
+
+void sim_kill(struct os *os)
+{
+	os->dead = true;
+	sim_net_close(os);
+	claims_free(os);
+	sim_note(os->sim, 'K', os->index);
+	sim_say(os->sim, "host %u: killed", os->index);
+}
+
+void sim_pause(struct os *os, uint64_t ns)
+{
+	os->paused_until_ns = MAX(os->paused_until_ns, os->sim->now_ns + ns);
+	os->sim->stats.pauses++;
+	sim_note(os->sim, 'Z', ns);
+	sim_say(os->sim, "host %u: paused for %" PRIu64 " ns", os->index, ns);
+}
+
+/* --- os/os.h: life, clock, dice, memory ------------------------------------------- */
+
+/** os_open() - Opens the host that sim_host_use() named; @cfg->addr is not
+ * looked at. Return: -ENODEV if there is none.
+ */
+int os_open(struct os **out, const struct os_config *cfg)
+{
+	struct os *os = next_to_open;
+
+	if (!os || os->open || os->dead)
+		return -ENODEV;
+	next_to_open = NULL;
+	os->open = true;
+	os->os_cfg = *cfg;
+	*out = os;
+	return 0;
+}
+
+void os_close(struct os *os)
+{
+	CHECK(os->open);
+	os->open = false;
+	sim_net_close(os);
+	sim_pager_close(os);
+	claims_free(os);
+	blocks_free(os);
+}
+
+uint64_t os_now(struct os *os)
+{
+	return os->sim->now_ns;
+}
+
+void os_random(struct os *os, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)(sim_rand(os->sim) >> 24);
+}
+
+void *os_memory(struct os *os, size_t bytes)
+{
+	size_t whole = DIV_ROUND_UP(bytes, PAGE_BYTES) * PAGE_BYTES;
+	struct sim_block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->p = aligned_alloc(PAGE_BYTES, whole);
+	if (!b->p) {
+		free(b);
+		return NULL;
+	}
+	memset(b->p, 0, whole);
+	list_add_tail(&os->blocks, &b->link);
+	return b->p;
+}
+
+uint64_t os_majflt(void)
+{
+	return sim_world ? sim_world->majflt : 0;
+}
+
+uint64_t os_forks(const struct os *os)
+{
+	return os->forks;
+}
+
+bool os_child(const struct os *os)
+{
+	(void)os;
+	return false;
+}
+
+/* --- os/os.h: addresses -------------------------------------------------------------- */
+
+struct ipaddr sim_host_ip(const struct os *os, bool v6)
+{
+	const uint8_t m = (uint8_t)os->cfg.machine;
+
+	if (v6)
+		return (struct ipaddr){{0xfd, 0, [13] = 1, [14] = m, [15] = 1}};
+	return (struct ipaddr){{[10] = 0xff, [11] = 0xff, 10, 0, m, 1}};
+}
+
+int os_addresses(struct os *os, struct os_addr *out, unsigned max)
+{
+	const unsigned num = os->cfg.v6 ? 2 : 1;
+
+	for (unsigned i = 0; i < num && i < max; i++) {
+		out[i] = (struct os_addr){
+			.ip = sim_host_ip(os, i == 1),
+			.ifindex = 2,
+			.mtu = os->cfg.mtu,
+			.mac = {2, 0, 0, 0, 0, (uint8_t)os->cfg.machine},
+			.default_route = true,
+			.ifname = "sim0",
+		};
+	}
+	return (int)MIN(num, max);
+}
+
+/* --- os/os.h: names --------------------------------------------------------------------- */
+
+int os_claim(struct os *os, const char *name)
+{
+	static int next_fd = SIM_FD_BASE + (1 << 20);
+	struct sim_claim *c;
+
+	list_for_each (l, &os->sim->claims) {
+		c = list_entry(l, struct sim_claim, link);
+		if (c->machine == os->cfg.machine && !strcmp(c->name, name))
+			return -EADDRINUSE;
+	}
+	if (strlen(name) >= sizeof(c->name))
+		return -EINVAL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->machine = os->cfg.machine;
+	c->os = os;
+	c->fd = next_fd++;
+	strcpy(c->name, name);
+	list_add_tail(&os->sim->claims, &c->link);
+	return c->fd;
+}
+
+void os_unclaim(int fd)
+{
+	list_for_each_safe (l, tmp, &sim_world->claims) {
+		struct sim_claim *c = list_entry(l, struct sim_claim, link);
+
+		if (c->fd == fd) {
+			list_del(l);
+			free(c);
+		}
+	}
+}
+
+/* --- os/os.h: event descriptors ------------------------------------------------------------ */
+
+/* Not real descriptors: nobody can poll(2) in virtual time. */
+static bool *event_set;
+static int events, events_cap;
+
+int os_event_open(void)
+{
+	if (events == events_cap) {
+		const int cap = MAX(events_cap * 2, 64);
+		bool *set = realloc(event_set, (size_t)cap * sizeof(*set));
+
+		if (!set)
+			return -ENOMEM;
+		event_set = set;
+		events_cap = cap;
+	}
+	event_set[events] = false;
+	return SIM_FD_BASE + events++;
+}
+
+bool sim_event_is_set(int fd)
+{
+	return fd >= SIM_FD_BASE && fd < SIM_FD_BASE + events &&
+	       event_set[fd - SIM_FD_BASE];
+}
+
+void os_event_set(int fd)
+{
+	CHECK(fd >= SIM_FD_BASE && fd < SIM_FD_BASE + events);
+	event_set[fd - SIM_FD_BASE] = true;
+	if (sim_world)
+		sim_wake_fd(sim_world, fd);
+}
+
+bool os_event_clear(int fd)
+{
+	const bool was = sim_event_is_set(fd);
+
+	if (was)
+		event_set[fd - SIM_FD_BASE] = false;
+	return was;
+}
+
+void os_event_close(int fd)
+{
+	os_event_clear(fd);
+}
+
+bool os_event_nonblock(int fd)
+{
+	CHECK(fd >= SIM_FD_BASE && fd < SIM_FD_BASE + events);
+	return true; /* nothing blocks in virtual time */
+}
+
+void os_log(const char *line, size_t len)
+{
+	fwrite(line, 1, len, stderr);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* wait.c: sleeping, and waking who sleeps (design D9).
+ *
+ * Any number of threads may wait at once. All of them wake for a packet (if
+ * they asked) and for a page answer; both stay readable until somebody takes
+ * them, so nothing gets lost if the first to wake takes it all. A kick is for
+ * the background thread: only waiters without an extra_fd see it, and the
+ * first of them consumes it.
+ */
+#include "os/impl.h"
+
+#include <sys/eventfd.h>
+
+enum { WAIT_CLOSED_NS = 50 * 1000 * 1000 };
+
+static void wait_add(struct pollfd *fds, unsigned *n, int fd)
+{
+	fds[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+/* Somebody closed our descriptors (closefrom() in a daemon): do not spin. */
+static void wait_closed(uint64_t deadline_ns)
+{
+	uint64_t now = clock_ns();
+	struct timespec ts;
+
+	(void)sys_ppoll(
+		NULL, 0,
+		until(MIN(deadline_ns, now + WAIT_CLOSED_NS), now, &ts));
+}
+
+static int wait_socket(const struct os *os)
+{
+	return os->nports == 1 ? os->port[os->only].fd : os->ports_ep;
+}
+
+/* One port: say where the error is. Several: the receive will meet it. */
+static void wait_note_error(struct os *os)
+{
+	if (os->nports == 1)
+		__atomic_store_n(&os->port[os->only].errors, true,
+				 __ATOMIC_RELAXED);
+}
+
+/**
+ * os_wait() - See os.h.
+ * @deadline_ns: os_now() time, TIME_NEVER for none; one in the past: return
+ * Context: returns early without a reason now and then (signals).
+ */
+void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	     int extra_fd)
+{
+	struct timespec ts, *timeout;
+	uint64_t now = clock_ns();
+	bool closed = false;
+	struct pollfd fds[4];
+	unsigned n = 0;
+
+	if (deadline_ns <= now)
+		return;
+	wait_add(fds, &n, pagers_fd(os->pagers));
+	wait_add(fds, &n, extra_fd >= 0 ? extra_fd : os->kick_fd);
+	if (what == OS_WAIT_PACKETS && os->nports > 0)
+		wait_add(fds, &n, wait_socket(os));
+	timeout = until(deadline_ns, now, &ts);
+	if (sys_ppoll(fds, n, timeout) <= 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		closed |= (fds[i].revents & POLLNVAL) != 0;
+	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)
+		os_event_clear(os->kick_fd);
+	if (n == 3 && (fds[2].revents & POLLERR) != 0)
+		wait_note_error(os);
+	if (closed)
+		wait_closed(deadline_ns);
+}
+
+void os_kick(struct os *os)
+{
+	os_event_set(os->kick_fd);
+}
+
+int os_event_open(void)
+{
+	return fd_event((int)sys_call(
+		SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0));
+}
+
+void os_event_set(int fd)
+{
+	uint64_t one = 1;
+
+	/* Fails only if the counter is full: then it is readable anyway. */
+	(void)sys_write(fd, &one, sizeof(one));
+}
+
+/* The descriptor is a blocking one, because whether a program made it
+ * O_NONBLOCK is how it says what ibv_get_cq_event() should do; so say so here
+ * for each read. Eventfds know RWF_NOWAIT since 5.8.
+ */
+bool os_event_clear(int fd)
+{
+	uint64_t n;
+	struct iovec iov = {&n, sizeof(n)};
+
+	return sys_call(SYS_preadv2, fd, SYS_PTR(&iov), 1, -1, -1,
+			RWF_NOWAIT) == sizeof(n);
+}
+
+void os_event_close(int fd)
+{
+	(void)sys_close(fd);
+}
+
+bool os_event_nonblock(int fd)
+{
+	int flags = sys_fcntl(fd, F_GETFL, 0);
+
+	return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+void os_log(const char *line, size_t len)
+{
+	(void)sys_write(2, line, len);
+}

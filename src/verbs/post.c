@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* post.c: work requests as programs have them, into the slots of our queues.
+ * Fast path: no allocation. What depends on the QP's state or on keys is left
+ * to nic/ and xport/; it ends in a completion.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+
+enum { MESSAGE_MAX = 1U << 31 };
+
+/* WR_NONE: not an operation of a reliable connection, or not implemented. */
+static enum wr_op op_from_verbs(enum ibv_wr_opcode opcode)
+{
+	static const uint8_t ops[] = {
+		[IBV_WR_RDMA_WRITE] = WR_WRITE,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = WR_WRITE_IMM,
+		[IBV_WR_SEND] = WR_SEND,
+		[IBV_WR_SEND_WITH_IMM] = WR_SEND_IMM,
+		[IBV_WR_RDMA_READ] = WR_READ,
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = WR_CMP_SWP,
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = WR_FETCH_ADD,
+		[IBV_WR_LOCAL_INV] = WR_LOCAL_INV,
+		[IBV_WR_SEND_WITH_INV] = WR_SEND_INV,
+	};
+
+	return (unsigned)opcode < ARRAY_SIZE(ops) ? ops[opcode] : WR_NONE;
+}
+
+uint8_t wqe_flags(unsigned int send_flags)
+{
+	uint8_t flags = 0;
+
+	if (send_flags & IBV_SEND_SIGNALED)
+		flags |= WQE_SIGNALED;
+	if (send_flags & IBV_SEND_SOLICITED)
+		flags |= WQE_SOLICITED;
+	if (send_flags & IBV_SEND_FENCE)
+		flags |= WQE_FENCE;
+	return flags;
+}
+
+int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
+		 uint32_t max)
+{
+	struct sge *out = wqe_sge(wqe);
+	uint64_t length = 0;
+	uint16_t used = 0;
+
+	if (num > max)
+		return EINVAL;
+	for (size_t i = 0; i < num; i++) {
+		if (sge[i].length == 0)
+			continue;
+		out[used++] = (struct sge){
+			.addr = sge[i].addr,
+			.len = sge[i].length,
+			.lkey = sge[i].lkey,
+		};
+		length += sge[i].length;
+	}
+	if (length > MESSAGE_MAX)
+		return EINVAL;
+	wqe->num_sge = used;
+	wqe->length = length;
+	return 0;
+}
+
+/* The program may reuse its buffers as soon as the post returned. */
+static int copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr,
+		       uint32_t max)
+{
+	uint64_t length = 0;
+
+	if (wqe->op == WR_READ || wqe->op == WR_CMP_SWP ||
+	    wqe->op == WR_FETCH_ADD)
+		return EINVAL;
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (!range_ok(length, sge->length, max))
+			return EINVAL;
+		memcpy(wqe_inline(wqe) + length, (void *)(uintptr_t)sge->addr,
+		       sge->length);
+		length += sge->length;
+	}
+	wqe->flags |= WQE_INLINE;
+	wqe->num_sge = 0;
+	wqe->length = length;
+	return 0;
+}
+
+static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (wqe->op == WR_CMP_SWP || wqe->op == WR_FETCH_ADD) {
+		wqe->raddr = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->compare = wr->wr.atomic.compare_add;
+		wqe->swap_add = wqe->op == WR_CMP_SWP ?
+					wr->wr.atomic.swap :
+					wr->wr.atomic.compare_add;
+		return;
+	}
+	wqe->raddr = wr->wr.rdma.remote_addr;
+	wqe->rkey = wr->wr.rdma.rkey;
+}
+
+/* Fill @wqe whole from @wr. Return: 0 or EINVAL. */
+static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
+		       const struct nic_qp_init *limits)
+{
+	const enum wr_op op = op_from_verbs(wr->opcode);
+
+	if (op == WR_NONE || wr->num_sge < 0)
+		return EINVAL;
+	*wqe = (struct wqe){
+		.wr_id = wr->wr_id,
+		.op = (uint8_t)op,
+		.flags = wqe_flags(wr->send_flags),
+		.imm = wr->imm_data, /* as on the wire; or a key to invalidate */
+	};
+	if (limits->sq_sig_all)
+		wqe->flags |= WQE_SIGNALED;
+	set_remote(wqe, wr);
+	if (op == WR_LOCAL_INV)
+		return 0;
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return copy_inline(wqe, wr, limits->max_inline);
+	return wqe_set_sges(wqe, wr->sg_list, (size_t)wr->num_sge,
+			    limits->max_send_sge);
+}
+
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+	      struct ibv_send_wr **bad)
+{
+	struct nic_qp *nic = vqp_of(qp)->nic;
+	int rc = -nic_send_begin(nic);
+
+	if (rc) {
+		*bad = wr;
+		return rc;
+	}
+	for (; wr; wr = wr->next) {
+		struct wqe *wqe = nic_send_slot(nic);
+
+		rc = wqe ? wqe_from_wr(wqe, wr, nic_qp_limits(nic)) : ENOMEM;
+		if (rc) {
+			*bad = wr;
+			break;
+		}
+		nic_send_publish(nic);
+	}
+	nic_send_end(nic);
+	return rc;
+}
+
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+	      struct ibv_recv_wr **bad)
+{
+	struct nic_qp *nic = vqp_of(qp)->nic;
+	int rc = -nic_recv_begin(nic);
+
+	if (rc) {
+		*bad = wr;
+		return rc;
+	}
+	for (; wr; wr = wr->next) {
+		struct wqe *wqe = nic_recv_slot(nic);
+
+		rc = wqe ? 0 : ENOMEM;
+		if (!rc) {
+			*wqe = (struct wqe){.wr_id = wr->wr_id, .op = WR_RECV};
+			/* a negative count is over every limit */
+			rc = wqe_set_sges(wqe, wr->sg_list,
+					  (size_t)(unsigned)wr->num_sge,
+					  nic_qp_limits(nic)->max_recv_sge);
+		}
+		if (rc) {
+			*bad = wr;
+			break;
+		}
+		nic_recv_publish(nic);
+	}
+	nic_recv_end(nic);
+	return rc;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sysfs.c: the files that a kernel has about an RDMA device, answered from
+ * memory. Programs reach them through ibv_read_sysfs_file(), or by opening them,
+ * which the preload library turns into the same call. Files of other devices,
+ * and all others, do not exist here.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLASS  "/sys/class/"
+#define DEVICE "infiniband/" DEVICE_NAME
+#define PORT   DEVICE "/ports/1"
+
+enum content {
+	DIRECTORY, /* children are the rows below it */
+	TEXT,
+	GUID,
+	/* directories with a file for each GID, or one for the interface */
+	GIDS,
+	GID_TYPES,
+	GID_NDEVS,
+	NETDEV,
+};
+
+static const struct row {
+	const char *path; /* below CLASS */
+	enum content content;
+	const char *text;
+} rows[] = {
+	{"infiniband", DIRECTORY, NULL},
+	{DEVICE, DIRECTORY, NULL},
+	{DEVICE "/board_id", TEXT, "nopin"},
+	{DEVICE "/fw_ver", TEXT, FW_VERSION},
+	{DEVICE "/hca_type", TEXT, "nopin"},
+	{DEVICE "/hw_rev", TEXT, "0x0"},
+	{DEVICE "/node_desc", TEXT, DEVICE_NAME},
+	{DEVICE "/node_guid", GUID, NULL},
+	{DEVICE "/node_type", TEXT, "1: CA"},
+	{DEVICE "/sys_image_guid", GUID, NULL},
+	{DEVICE "/device", DIRECTORY, NULL},
+	{DEVICE "/device/net", NETDEV, NULL},
+	{DEVICE "/ports", DIRECTORY, NULL},
+	{PORT, DIRECTORY, NULL},
+	{PORT "/cap_mask", TEXT, "0x04010000"},
+	{PORT "/lid", TEXT, "0x0"},
+	{PORT "/lid_mask_count", TEXT, "0"},
+	{PORT "/link_layer", TEXT, "Ethernet"},
+	{PORT "/phys_state", TEXT, "5: LinkUp"},
+	{PORT "/rate", TEXT, "56 Gb/sec (4X FDR)"},
+	{PORT "/sm_lid", TEXT, "0x0"},
+	{PORT "/sm_sl", TEXT, "0"},
+	{PORT "/state", TEXT, "4: ACTIVE"},
+	{PORT "/gids", GIDS, NULL},
+	{PORT "/gid_attrs", DIRECTORY, NULL},
+	{PORT "/gid_attrs/ndevs", GID_NDEVS, NULL},
+	{PORT "/gid_attrs/types", GID_TYPES, NULL},
+	{PORT "/pkeys", DIRECTORY, NULL},
+	{PORT "/pkeys/0", TEXT, "0xffff"},
+	{"infiniband_verbs", DIRECTORY, NULL},
+	{"infiniband_verbs/abi_version", TEXT, "6"},
+	{"infiniband_verbs/" UVERBS_NAME, DIRECTORY, NULL},
+	{"infiniband_verbs/" UVERBS_NAME "/abi_version", TEXT, "1"},
+	{"infiniband_verbs/" UVERBS_NAME "/dev", TEXT, "231:192"},
+	{"infiniband_verbs/" UVERBS_NAME "/ibdev", TEXT, DEVICE_NAME},
+};
+
+/** struct out - Text that grows; @full once it did not fit. */
+struct out {
+	char *buf;
+	size_t size, len;
+	bool full;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct out *o,
+						      const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(o->buf + o->len, o->size - o->len, fmt, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= o->size - o->len)
+		o->full = true;
+	else
+		o->len += (size_t)n;
+}
+
+/* The row of the first @len bytes of @path. */
+static const struct row *find_row(const char *path, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strlen(rows[i].path) == len &&
+		    memcmp(rows[i].path, path, len) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static void put_groups(struct out *o, const uint8_t *b, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 2)
+		put(o, "%s%02x%02x", i ? ":" : "", b[i], b[i + 1]);
+}
+
+static void put_gid(struct out *o, enum content content,
+		    const struct nic_gid *gid)
+{
+	if (content == GIDS)
+		put_groups(o, gid->ip.b, sizeof(gid->ip));
+	else
+		put(o, "%s", content == GID_TYPES ? "RoCE v2" : gid->ifname);
+}
+
+static void list_children(struct out *o, const struct row *parent)
+{
+	const size_t len = strlen(parent->path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *path = rows[i].path;
+
+		if (strncmp(path, parent->path, len) != 0 ||
+		    path[len] != '/' || strchr(path + len + 1, '/'))
+			continue;
+		put(o, "%s%s\n", path + len + 1,
+		    rows[i].content == TEXT || rows[i].content == GUID ? "" :
+									  "/");
+	}
+}
+
+static void list_row(struct out *o, struct nic *nic, const struct row *row)
+{
+	struct nic_attr attr;
+
+	if (row->content == DIRECTORY) {
+		list_children(o, row);
+		return;
+	}
+	nic_query(nic, &attr);
+	if (row->content == NETDEV) {
+		put(o, "%s/\n", attr.netdev);
+		return;
+	}
+	for (unsigned i = 0; i < attr.gids; i++)
+		put(o, "%u\n", i);
+}
+
+/* A child of a directory that has one for each GID. Return: 0, -ENOENT. */
+static int read_child(struct out *o, struct nic *nic, const struct row *row,
+		      const char *name)
+{
+	struct nic_gid gid;
+	unsigned long index;
+	char *end;
+
+	if (row->content < GIDS || row->content == NETDEV || *name < '0' ||
+	    *name > '9')
+		return -ENOENT;
+	index = strtoul(name, &end, 10);
+	if (*end || index >= NIC_GIDS_MAX ||
+	    nic_gid(nic, (unsigned)index, &gid))
+		return -ENOENT;
+	put_gid(o, row->content, &gid);
+	return 0;
+}
+
+static int read_row(struct out *o, struct nic *nic, const struct row *row)
+{
+	struct nic_attr attr;
+	be64_t guid;
+
+	if (row->content == TEXT) {
+		put(o, "%s", row->text);
+		return 0;
+	}
+	if (row->content != GUID)
+		return -EISDIR;
+	nic_query(nic, &attr);
+	guid = be64_put(attr.guid);
+	put_groups(o, guid.b, sizeof(guid.b));
+	return 0;
+}
+
+/* The interface's directory below device/net exists, but nothing in it. */
+static bool is_netdev(struct nic *nic, const struct row *row, const char *name)
+{
+	struct nic_attr attr;
+
+	if (row->content != NETDEV)
+		return false;
+	nic_query(nic, &attr);
+	return strcmp(name, attr.netdev) == 0;
+}
+
+/* @path is below CLASS; @list: its names, for a directory. */
+static int read_path(struct out *o, struct nic *nic, const char *path,
+		     bool list)
+{
+	const struct row *row = find_row(path, strlen(path));
+	const char *slash = strrchr(path, '/');
+
+	if (row && list) {
+		if (row->content == TEXT || row->content == GUID)
+			return -ENOTDIR;
+		list_row(o, nic, row);
+		return 0;
+	}
+	if (row)
+		return read_row(o, nic, row);
+	row = slash ? find_row(path, (size_t)(slash - path)) : NULL;
+	if (!row)
+		return -ENOENT;
+	if (is_netdev(nic, row, slash + 1))
+		return list ? 0 : -EISDIR;
+	return list ? -ENOENT : read_child(o, nic, row, slash + 1);
+}
+
+const char *ibv_get_sysfs_path(void)
+{
+	return "/sys";
+}
+
+/**
+ * ibv_read_sysfs_file() - The text of a file, without the end of its line.
+ * @file:	"." gives the names in directory @dir, one a line, those of
+ *		directories with a slash: what the preload library needs
+ * Return: bytes in @buf, NUL not counted; or -1 with errno.
+ */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			size_t size)
+{
+	const bool list = strcmp(file, ".") == 0;
+	struct out o = {.buf = buf, .size = size};
+	char path[256];
+	struct nic *nic;
+	int rc;
+
+	if (strncmp(dir, CLASS, strlen(CLASS)) != 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	rc = snprintf(path, sizeof(path), "%s%s%s", dir + strlen(CLASS),
+		      list ? "" : "/", list ? "" : file);
+	rc = rc < (int)sizeof(path) ? nic_get(&nic) : -ENAMETOOLONG;
+	if (!rc) {
+		rc = read_path(&o, nic, path, list);
+		nic_put(nic);
+	}
+	if (!rc && o.full)
+		rc = -EOVERFLOW;
+	if (rc) {
+		errno = -rc;
+		return -1;
+	}
+	if (size)
+		buf[o.len] = '\0';
+	return (int)o.len;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* verbs.h: what the files of verbs/ share: the objects behind the pointers that
+ * programs hold, and conversions. The contract of each ibv_ function is its
+ * manual page; comments here say only where we choose.
+ *
+ * The installed headers are the ABI. They know no visibility, so what they
+ * declare is made visible here; libibverbs.map then decides what is exported.
+ */
+#ifndef NOPIN_VERBS_VERBS_H
+#define NOPIN_VERBS_VERBS_H
+
+#include "base/base.h"
+#include "nic/nic.h"
+#include "ring/ring.h"
+
+#pragma GCC visibility push(default)
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+/* Exported by every libibverbs.so.1, declared by no installed header. */
+const char *ibv_get_sysfs_path(void);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			size_t size);
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+enum verbs_gid_type { VERBS_GID_IB_OR_V1, VERBS_GID_ROCE_V2 };
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
+		       unsigned int index, enum verbs_gid_type *type);
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+#pragma GCC visibility pop
+
+/* Macros of verbs.h that hide the functions we define. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+/* Newer headers append to structs that we allocate; they get zeroes there. */
+enum { GROWTH_BYTES = 128 };
+
+/* In the order in which the close of a device takes them down. */
+enum vobj_kind { VOBJ_QP, VOBJ_MR, VOBJ_CQ, VOBJ_CHANNEL, VOBJ_PD, VOBJ_NUM };
+
+/**
+ * struct vctx - An opened device.
+ * @lock:	leaf; protects @objs and channels' reference counts
+ * @objs:	everything that was created and not destroyed
+ */
+struct vctx {
+	struct nic *nic;
+	struct nic_async *async;
+	pthread_mutex_t lock;
+	struct list objs[VOBJ_NUM];
+	struct verbs_context v; /* the program's pointer is into its end */
+};
+
+/**
+ * struct vobj - Membership of an object in its context.
+ * @ctx:	NULL after the device was closed: then nothing is left of the
+ *		object but its memory
+ */
+struct vobj {
+	struct list link;
+	struct vctx *ctx;
+};
+
+/**
+ * struct tracked - Who can have events: events carry @cookie, not a pointer,
+ * so that one fetched while its object is destroyed is recognised.
+ * @comp,@async: events handed to the program; destroying waits until as many
+ *		were acknowledged. Protected by the table's lock.
+ */
+struct tracked {
+	void *cookie;
+	uint32_t comp, async;
+};
+
+struct vpd {
+	struct ibv_pd base; /* handle: nic's PD number */
+	struct vobj obj;
+};
+
+struct vmr {
+	struct ibv_mr base; /* handle, lkey, rkey: nic's key */
+	struct vobj obj;
+};
+
+struct vchannel {
+	struct ibv_comp_channel base;
+	struct vobj obj;
+	struct nic_channel *nic;
+};
+
+/**
+ * struct vcq - @ex_lock is held from start_poll to end_poll, which work on
+ * @cqe; @single_threaded: the program promised to need no lock.
+ */
+struct vcq {
+	union {
+		struct ibv_cq base;
+		struct ibv_cq_ex ex;
+		uint8_t room[sizeof(struct ibv_cq_ex) + GROWTH_BYTES];
+	};
+	struct vobj obj;
+	struct tracked events;
+	struct nic_cq *nic;
+	pthread_mutex_t ex_lock;
+	bool single_threaded;
+	struct cqe cqe;
+};
+
+/**
+ * struct vqp - Between wr_start and wr_complete (the send queue is locked then)
+ * @wr_num requests are built, the last of them in @wr; @wr_error is the first
+ * thing that went wrong.
+ */
+struct vqp {
+	union {
+		struct ibv_qp base;
+		struct ibv_qp_ex ex;
+		uint8_t room[sizeof(struct ibv_qp_ex) + GROWTH_BYTES];
+	};
+	struct vobj obj;
+	struct tracked events;
+	struct nic_qp *nic;
+	bool has_wr_api, wr_started;
+	uint64_t wr_ops;
+	int wr_error;
+	uint32_t wr_num;
+	struct wqe *wr;
+};
+
+static inline struct vctx *vctx_of(struct ibv_context *context)
+{
+	return container_of(context, struct vctx, v.context);
+}
+
+static inline struct vcq *vcq_of(struct ibv_cq *cq)
+{
+	return container_of(cq, struct vcq, base);
+}
+
+static inline struct vqp *vqp_of(struct ibv_qp *qp)
+{
+	return container_of(qp, struct vqp, base);
+}
+
+/** fail() - What functions that return a pointer return on failure. */
+static inline void *fail(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+/* --- object.c -------------------------------------------------------------- */
+
+void vobj_add(struct vctx *ctx, struct vobj *obj, enum vobj_kind kind);
+void vobj_del(struct vobj *obj);
+/** objects_close() - Take down what the program left behind. */
+void objects_close(struct vctx *ctx);
+
+/* --- event.c ---------------------------------------------------------------- */
+
+/** tracked_add() - Return: 0, or -ENOMEM. */
+int tracked_add(struct tracked *t);
+/** tracked_del() - No event is handed out for @t any more. */
+void tracked_del(struct tracked *t);
+/** tracked_wait() - Until *@acked reaches @handed_out. */
+void tracked_wait(pthread_mutex_t *mutex, pthread_cond_t *cond,
+		  const uint32_t *acked, uint32_t handed_out);
+
+/* --- query.c ----------------------------------------------------------------- */
+
+enum { PORT_NUM = 1, DEFAULT_PKEY = 0xffff };
+
+#define DEVICE_NAME "nopin0"
+#define UVERBS_NAME "uverbs0"
+#define FW_VERSION  "0.1.0"
+
+enum ibv_mtu mtu_to_verbs(uint32_t bytes);
+int query_port_ext(struct ibv_context *context, uint8_t port,
+		   struct ibv_port_attr *attr, size_t size);
+int query_device_ext(struct ibv_context *context,
+		     const struct ibv_query_device_ex_input *input,
+		     struct ibv_device_attr_ex *attr, size_t size);
+
+/* --- mr_api.c, cq_api.c, qp_api.c, attr.c -------------------------------------- */
+
+int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+	      uint32_t flags, struct ibv_sge *sge, uint32_t num);
+struct ibv_cq_ex *create_cq_ext(struct ibv_context *context,
+				struct ibv_cq_init_attr_ex *attr);
+struct ibv_qp *create_qp_ext(struct ibv_context *context,
+			     struct ibv_qp_init_attr_ex *attr);
+/** access_from_verbs() - Return: our rights, or -EINVAL for unknown ones. */
+int access_from_verbs(unsigned int access, uint32_t *out);
+/** qp_attr_from_verbs() - Only what @mask names. Return: 0, -EINVAL. */
+int qp_attr_from_verbs(const struct ibv_qp_attr *in, int mask,
+		       struct qp_attr *out);
+void qp_attr_to_verbs(const struct qp_attr *in, struct ibv_qp_attr *out);
+
+/* --- post.c, wr.c, poll.c -------------------------------------------------------- */
+
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+	      struct ibv_send_wr **bad);
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+	      struct ibv_recv_wr **bad);
+/**
+ * wqe_set_sges() - Fill in a scatter/gather list, without its empty entries.
+ * Return: 0, or EINVAL: too many, or over 2 GiB.
+ */
+int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
+		 uint32_t max);
+uint8_t wqe_flags(unsigned int send_flags);
+/** wr_api_init() - Install the wr_ functions. Return: 0, or EOPNOTSUPP. */
+int wr_api_init(struct vqp *q, uint64_t ops);
+int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+int req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void poll_api_init(struct vcq *q);
+
+#endif

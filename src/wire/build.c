@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* build.c: struct pkt to the bytes of its headers; the mirror of parse.c.
+ * Payload, pad and trailer are the caller's to put behind (IBTA 9.2 to 9.3).
+ */
+#include "wire/hdr.h"
+
+#include <string.h>
+
+/** struct writer - @at of PKT_HDR_MAX bytes are written. */
+struct writer {
+	uint8_t *out;
+	unsigned at;
+};
+
+static void *put(struct writer *w, unsigned n)
+{
+	uint8_t *p = w->out + w->at;
+
+	CHECK(range_ok(w->at, n, PKT_HDR_MAX));
+	w->at += n;
+	return p;
+}
+
+#define PUT(w, type, ...)                                                      \
+	(*(struct type *)put((w), sizeof(struct type)) =                       \
+		 (struct type){__VA_ARGS__})
+
+static void build_bth(struct writer *w, const struct pkt *pkt, uint8_t opcode)
+{
+	PUT(w, bth, .opcode = opcode,
+	    .flags = (uint8_t)((pkt->solicited ? BTH_SOLICITED : 0) |
+			       BTH_MIGREQ | pkt->pad << BTH_PAD_SHIFT),
+	    .pkey = be16_put(PKEY_DEFAULT), .qpn = be24_put(pkt->qpn),
+	    .ack = pkt->ack_req ? BTH_ACK_REQ : 0, .psn = be24_put(pkt->psn));
+}
+
+static void build_aeth(struct writer *w, const struct pkt *pkt)
+{
+	PUT(w, aeth, pkt->syndrome, be24_put(pkt->aeth_msn));
+}
+
+static void build_imm_or_inv(struct writer *w, const struct pkt *pkt,
+			     uint32_t op)
+{
+	if (op & OPF_IMM)
+		memcpy(put(w, sizeof(struct immdt)), &pkt->imm,
+		       sizeof(pkt->imm));
+	if (op & OPF_INV)
+		PUT(w, ieth, be32_put(pkt->imm));
+}
+
+static void build_std(struct writer *w, const struct pkt *pkt, uint32_t op)
+{
+	if (op & OPF_DETH)
+		PUT(w, deth, .qkey = be32_put(pkt->qkey),
+		    .src_qpn = be24_put(pkt->src_qpn));
+	if (op & OPF_RETH)
+		PUT(w, reth, be64_put(pkt->va), be32_put(pkt->rkey),
+		    be32_put(pkt->dma_len));
+	if (op & OPF_ATOMICETH)
+		PUT(w, atomiceth, be64_put(pkt->va), be32_put(pkt->rkey),
+		    be64_put(pkt->swap_add), be64_put(pkt->compare));
+	if (op & OPF_AETH)
+		build_aeth(w, pkt);
+	if (op & OPF_ATOMICACKETH)
+		PUT(w, atomicacketh, be64_put(pkt->swap_add));
+	build_imm_or_inv(w, pkt, op);
+}
+
+static void build_xdata(struct writer *w, const struct pkt *pkt, uint32_t op)
+{
+	const unsigned end = w->at + sizeof(struct xdata);
+
+	PUT(w, xdata, be32_put(pkt->nonce), be64_put(pkt->va),
+	    be32_put(pkt->rkey), be32_put(pkt->dma_len), {0});
+	w->at = end - sizeof(((struct xdata *)0)->imm_or_aeth);
+	if (op & OPF_RESPONSE)
+		build_aeth(w, pkt);
+	else
+		build_imm_or_inv(w, pkt, op);
+	w->at = end;
+	if (op & OPF_ATOMICETH)
+		PUT(w, xatomic, be64_put(pkt->swap_add),
+		    be64_put(pkt->compare));
+	if (op & OPF_ATOMICACKETH)
+		PUT(w, atomicacketh, be64_put(pkt->swap_add));
+}
+
+static void build_hello(struct writer *w, const struct pkt *pkt)
+{
+	PUT(w, hello, pkt->version, {0}, be32_put(pkt->features),
+	    be32_put(pkt->nonce), be32_put(pkt->my_nonce),
+	    be32_put(pkt->credit));
+}
+
+static void build_forward(struct writer *w, const struct pkt *pkt)
+{
+	struct forward *h = put(w, sizeof(*h));
+
+	memcpy(h->src, pkt->fwd_src.ip.b, sizeof(h->src));
+	h->sport = be16_put(pkt->fwd_src.port);
+	memcpy(h->dst, pkt->fwd_dst.b, sizeof(h->dst));
+}
+
+static void build_xack(struct writer *w, const struct pkt *pkt)
+{
+	PUT(w, xack, be32_put(pkt->nonce),
+	    {pkt->syndrome, be24_put(pkt->aeth_msn)}, be24_put(pkt->accepted),
+	    (uint8_t)pkt->xack_flags, be32_put(pkt->credit));
+	if (pkt->xack_flags & XACK_SACK)
+		*(be64_t *)put(w, sizeof(be64_t)) = be64_put(pkt->sack);
+}
+
+/* What goes into the BTH: control packets have codes of their own. */
+static uint8_t wire_opcode(const struct pkt *pkt)
+{
+	if (pkt->ext && pkt->opcode < OP_X_HELLO)
+		return pkt->opcode | OP_X_DATA;
+	return pkt->opcode;
+}
+
+unsigned pkt_build(struct pkt *pkt, uint8_t *out)
+{
+	const uint8_t opcode = wire_opcode(pkt);
+	const uint32_t op = opcode_info(opcode)->flags;
+	struct writer w = {out, 0};
+
+	CHECK(op && (!pkt->payload_len || op & OPF_PAYLOAD));
+	pkt->pad = op & OPF_EXT ? 0 : -pkt->payload_len & 3;
+	build_bth(&w, pkt, opcode);
+	switch (opcode) {
+	case OP_X_HELLO:
+	case OP_X_HELLO_REPLY:
+		build_hello(&w, pkt);
+		break;
+	case OP_X_FORWARD:
+		build_forward(&w, pkt);
+		break;
+	case OP_X_ACK:
+		build_xack(&w, pkt);
+		break;
+	default:
+		if (op & OPF_EXT)
+			build_xdata(&w, pkt, op);
+		else
+			build_std(&w, pkt, op);
+	}
+	pkt->hdr_len = (uint16_t)w.at;
+	return w.at;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ack.c: what is owed to a requester, and when it is said. An ACK is owed, not
+ * sent: it leaves behind the next packet to that peer, or when the engine finds
+ * nothing else to do, or at peer.ack_due_ns. One ACK stands for all requests
+ * before it (IBTA 9.7.5.1.3); it never passes a READ that is not answered.
+ */
+#include "xport/impl.h"
+
+static void owe_by(struct qp *qp, uint64_t due_ns)
+{
+	struct peer *p = qp->peer;
+
+	qp->resp.ack_owed = true;
+	if (list_empty(&qp->ack_link)) {
+		if (list_empty(&p->owed))
+			p->ack_due_ns = due_ns;
+		list_add_tail(&p->owed, &qp->ack_link);
+	}
+	p->ack_due_ns = MIN(p->ack_due_ns, due_ns);
+	if (list_empty(&p->ack_link))
+		list_add_tail(&qp->x->ack_peers, &p->ack_link);
+}
+
+void ack_owe(struct qp *qp, uint64_t now_ns)
+{
+	owe_by(qp, now_ns + qp->x->ack_delay_ns);
+}
+
+void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
+{
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = psn;
+	owe_by(qp, now_ns);
+}
+
+void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
+{
+	if (qp->peer->kind != PEER_NOPIN)
+		return;
+	qp->resp.xack |= xack_flags;
+	owe_by(qp, now_ns);
+}
+
+void ack_again(struct qp *qp)
+{
+	if (qp->resp.ack_owed && list_empty(&qp->peer->ack_link))
+		list_add_tail(&qp->x->ack_peers, &qp->peer->ack_link);
+}
+
+void ack_cancel(struct qp *qp)
+{
+	struct peer *p = qp->peer;
+
+	qp->resp.ack_owed = false;
+	list_del(&qp->ack_link);
+	if (p && list_empty(&p->owed))
+		list_del(&p->ack_link);
+}
+
+/* First PSN that may not be acknowledged yet. */
+static psn_t ack_limit(const struct qp *qp)
+{
+	const struct resp *r = &qp->resp;
+	psn_t limit = r->win.head;
+
+	for (uint32_t i = r->res_at; i != r->res_next; i++) {
+		const struct resource *s = &r->res[i % RESOURCES_MAX];
+
+		if (s->at < s->num && psn_diff(s->psn, limit) < 0)
+			limit = s->psn;
+	}
+	return limit;
+}
+
+static void extend(struct qp *qp, struct pkt *p)
+{
+	struct resp *r = &qp->resp;
+	psn_t next = qp->rx_moving ? r->win.head : r->win.next;
+
+	p->opcode = OP_X_ACK;
+	p->ext = true;
+	p->nonce = qp->peer->nonce;
+	p->accepted = psn_add(next, PSN_MASK);
+	p->credit = qp->peer->granted;
+	p->xack_flags = r->xack;
+	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
+	if (p->sack)
+		p->xack_flags |= XACK_SACK;
+}
+
+/* Make the ACK of @qp. false: there is nothing that may be said now. */
+static bool make(struct qp *qp, struct pkt *p)
+{
+	struct resp *r = &qp->resp;
+	bool ext = qp->peer->kind == PEER_NOPIN && (r->ext || r->xack);
+	psn_t limit = ack_limit(qp);
+	bool nak = r->nak && psn_diff(r->nak_psn, limit) <= 0;
+
+	if (qp->peer->kind == PEER_PROBING || (r->nak && !nak && !ext) ||
+	    (qp->state == QPS_ERR && !nak))
+		return false;
+	*p = (struct pkt){.opcode = OP_ACK,
+			  .pkey = PKEY_DEFAULT,
+			  .qpn = qp->attr.dest_qpn,
+			  .psn = nak ? r->nak_psn : psn_add(limit, PSN_MASK),
+			  .syndrome = nak ? r->nak
+					  : AETH_ACK | AETH_CREDIT_INVALID,
+			  .aeth_msn = r->msg.msn};
+	if (ext)
+		extend(qp, p);
+	return true;
+}
+
+static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	uint8_t kind = p->syndrome & AETH_KIND_MASK;
+
+	if (kind != AETH_ACK) {
+		r->nak = 0;
+		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
+			    p->syndrome, r->msg.msn);
+	}
+	if (kind == AETH_NAK)
+		count(qp->x->cnt, CNT_naks_tx);
+	if (p->opcode == OP_X_ACK)
+		r->xack = 0;
+	count(qp->x->cnt, CNT_acks_tx);
+	if (!r->nak)
+		ack_cancel(qp);
+}
+
+bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	bool any = false;
+
+	list_for_each_safe(l, tmp, &b->peer->owed) {
+		struct qp *q = list_entry(l, struct qp, ack_link);
+		struct pkt p;
+
+		if (!make(q, &p) || p.ext != b->ext)
+			continue;
+		if (!burst_seg(b, &p, NULL))
+			break;
+		said(q, &p, now_ns);
+		if (qp)
+			count(qp->x->cnt, CNT_acks_behind);
+		any = true;
+	}
+	return any;
+}
+
+/* ACKs that must wait (for a READ before them, for moves) stay owed; whatever
+ * they wait for owes them again. */
+bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
+		    uint64_t now_ns)
+{
+	(void)x;
+	list_del(&peer->ack_link);
+	for (int ext = 1; ext >= 0; ext--) {
+		burst_reset(b, NULL, peer, ext);
+		if (!ack_append(NULL, b, now_ns))
+			continue;
+		if (!list_empty(&peer->owed))
+			list_add_tail(&x->ack_peers, &peer->ack_link);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* comp.c: completer: ACKs, NAKs and READ responses become progress and
+ * completions (IBTA 9.7.5, 9.9). Work requests complete in the order they were
+ * posted; req.una only passes a READ or atomic when its response was placed.
+ */
+#include "xport/impl.h"
+
+#include <errno.h>
+
+static enum wr_op cqe_op(const struct wqe *w)
+{
+	return w->op;
+}
+
+static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
+		     uint64_t now_ns)
+{
+	struct cqe e = {.wr_id = w->wr_id,
+			.status = (uint8_t)status,
+			.op = (uint8_t)cqe_op(w),
+			.qpn = qp->cfg.qpn};
+
+	if (wqe_is_read(w))
+		e.byte_len = (uint32_t)w->length;
+	wq_release(qp->cfg.sq, qp->cfg.sq->cons + 1);
+	if (status != WC_SUCCESS || qp->cfg.sq_sig_all ||
+	    (w->flags & WQE_SIGNALED))
+		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
+}
+
+void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
+{
+	struct wq *sq = qp->cfg.sq;
+	struct req *r = &qp->req;
+
+	while (sq->cons != r->started && qp->state != QPS_ERR) {
+		struct wqe *w = wq_at(sq, sq->cons);
+		psn_t end = psn_add(w->first_psn, w->num_psn);
+
+		if (r->failed && sq->cons == r->failed_wqe)
+			break;
+		if (wqe_is_read(w) && psn_diff(end, r->una) > 0) {
+			if (psn_diff(target, w->first_psn) > 0)
+				target = w->first_psn;
+			break;
+		}
+		if (psn_diff(end, target) > 0)
+			break;
+		r->una = end;
+		if (r->cur == sq->cons)
+			r->cur++;
+		complete(qp, w, WC_SUCCESS, now_ns);
+	}
+	if (psn_diff(target, r->una) > 0)
+		r->una = target;
+	if (psn_diff(r->una, r->acc) > 0)
+		r->acc = r->una;
+	if (psn_diff(r->una, r->snd) > 0)
+		r->snd = r->una;
+	comp_reap(qp, now_ns);
+}
+
+void comp_drained(struct qp *qp)
+{
+	if (qp->state == QPS_SQD && qp->req.una == qp->req.max &&
+	    qp->attr.en_sqd_async_notify) {
+		qp->attr.en_sqd_async_notify = false;
+		qp_event(qp, QP_EVENT_SQ_DRAINED);
+	}
+}
+
+void comp_reap(struct qp *qp, uint64_t now_ns)
+{
+	struct wq *sq = qp->cfg.sq;
+	struct req *r = &qp->req;
+
+	while (sq->cons != r->started && qp->state != QPS_ERR) {
+		struct wqe *w = wq_at(sq, sq->cons);
+
+		if (r->failed && sq->cons == r->failed_wqe) {
+			qp_fail(qp, QP_NO_EVENT, now_ns);
+			return;
+		}
+		if (w->num_psn || sq->cons == r->cur)
+			break;
+		complete(qp, w, WC_SUCCESS, now_ns);
+	}
+	comp_drained(qp);
+}
+
+void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
+		   uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->failed && (int32_t)(index - r->failed_wqe) >= 0)
+		return;
+	flight_note(&qp->log, now_ns, FLIGHT_ERROR, r->una, (uint16_t)status,
+		    index);
+	r->failed = true;
+	r->failed_wqe = index;
+	r->failed_status = (uint8_t)status;
+	if (index == qp->cfg.sq->cons)
+		qp_fail(qp, QP_NO_EVENT, now_ns);
+}
+
+void comp_flush(struct qp *qp, uint64_t now_ns)
+{
+	struct wq *sq = qp->cfg.sq;
+	struct req *r = &qp->req;
+
+	win_reset(qp->x, &r->win, r->win.next);
+	waiter_cancel(qp->x->mem, &r->wait);
+	waiter_cancel(qp->x->mem, &r->rsp_wait);
+	while (sq->cons != wq_end(sq)) {
+		bool bad = r->failed && sq->cons == r->failed_wqe;
+
+		complete(qp, wq_at(sq, sq->cons),
+			 bad ? r->failed_status : WC_WR_FLUSH_ERR, now_ns);
+	}
+	r->failed = false;
+	r->cur = r->started = sq->cons;
+}
+
+bool comp_reads_pending(const struct qp *qp)
+{
+	const struct wq *sq = qp->cfg.sq;
+
+	for (uint32_t i = sq->cons; i != qp->req.started; i++)
+		if (wqe_is_read(wq_at(sq, i)))
+			return true;
+	return false;
+}
+
+/* --- ACK and NAK ---------------------------------------------------------- */
+
+static const enum wc_status nak_status[] = {
+	[NAK_INVALID_REQUEST] = WC_REM_INV_REQ_ERR,
+	[NAK_REMOTE_ACCESS] = WC_REM_ACCESS_ERR,
+	[NAK_REMOTE_OPERATION] = WC_REM_OP_ERR,
+};
+
+static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
+{
+	uint32_t index;
+
+	count(qp->x->cnt, CNT_naks_rx);
+	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, psn, code, 0);
+	if (code == NAK_PSN_SEQUENCE) {
+		if (qp->req.snd != qp->req.una &&
+		    retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
+		return;
+	}
+	if (code < ARRAY_SIZE(nak_status) && req_wqe_at(qp, psn, &index))
+		comp_fail_wqe(qp, index, nak_status[code], now_ns);
+}
+
+/* @done: first PSN that the message does not acknowledge */
+static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	uint8_t value = p->syndrome & AETH_VALUE_MASK;
+
+	switch (p->syndrome & AETH_KIND_MASK) {
+	case AETH_ACK:
+		comp_placed(qp, psn_add(p->psn, 1), now_ns);
+		break;
+	case AETH_RNR:
+		comp_placed(qp, p->psn, now_ns);
+		retry_rnr(qp, value, now_ns);
+		break;
+	case AETH_NAK:
+		comp_placed(qp, p->psn, now_ns);
+		take_nak(qp, p->psn, value, now_ns);
+		break;
+	default:
+		count(qp->x->cnt, CNT_drop_opcode);
+	}
+}
+
+static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t acc = psn_add(p->accepted, 1);
+
+	qp->peer->budget = p->credit;
+	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
+		r->acc = acc;
+	flow_accepted(qp, r->acc);
+	if (psn_diff(acc, r->acc) == 0)
+		retry_sack(qp, p, now_ns);
+	if (p->xack_flags & XACK_HOLD)
+		retry_hold(qp, now_ns);
+	if (p->xack_flags & XACK_RESUME)
+		retry_resume(qp, now_ns);
+}
+
+static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t una = r->una, acc = r->acc;
+	bool x = p->opcode == OP_X_ACK;
+
+	if (psn_diff(p->psn, r->max) >= 0 ||
+	    psn_diff(p->psn, r->una) < (x ? -(1 << 22) : -1)) {
+		count(qp->x->cnt, CNT_drop_psn);
+		return;
+	}
+	if (psn_diff(p->psn, r->una) >= -1)
+		take_syndrome(qp, p, now_ns);
+	if (qp->state == QPS_ERR)
+		return;
+	if (x)
+		take_xack(qp, p, now_ns);
+	retry_alive(qp, una != r->una || acc != r->acc, now_ns);
+	qp_kick(qp);
+}
+
+/* --- READ responses and atomic ACKs --------------------------------------- */
+
+/* The PSN of the next response and its WQE. false: none is due. */
+static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
+{
+	const struct wq *sq = qp->cfg.sq;
+	struct req *r = &qp->req;
+
+	if ((int32_t)(r->rsp - sq->cons) < 0)
+		r->rsp = sq->cons;
+	for (; r->rsp != r->started; r->rsp++) {
+		const struct wqe *w = wq_at(sq, r->rsp);
+		psn_t end = psn_add(w->first_psn, w->num_psn);
+
+		if (!wqe_is_read(w) || psn_diff(end, r->win.next) <= 0)
+			continue;
+		*psn = psn_diff(r->win.next, w->first_psn) > 0 ? r->win.next
+							       : w->first_psn;
+		*index = r->rsp;
+		return true;
+	}
+	return false;
+}
+
+static bool response_fits(const struct qp *qp, const struct pkt *p,
+			  const struct wqe *w)
+{
+	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
+
+	if (w->op != WR_READ)
+		return p->opcode == OP_ATOMIC_ACK;
+	return (p->op & OPF_READ) &&
+	       p->payload_len == MIN(qp->mtu, w->length - off);
+}
+
+static enum verdict plan_response(struct qp *qp, const struct pkt *p,
+				  const uint8_t *payload, const struct wqe *w,
+				  struct rx_run *run, uint64_t now_ns)
+{
+	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
+	uint32_t len = p->payload_len;
+	uint8_t *from = (uint8_t *)(uintptr_t)payload;
+
+	if (w->op != WR_READ) {
+		off = 0;
+		len = 8;
+		from = (uint8_t *)(uintptr_t)&p->swap_add;
+	}
+	return sge_walk(qp, w, off, len, true, from, (uint16_t)run->num,
+			&qp->req.rsp_wait, &run->moves, &run->holds, now_ns);
+}
+
+static void run_add(struct rx_run *run, struct qp *qp, const struct pkt *p,
+		    const uint8_t *payload, struct accepted *acc)
+{
+	run_begin(run, qp, true);
+	run->pkt[run->num++] = (struct run_pkt){.pkt = p,
+						.payload = payload,
+						.acc = acc,
+						.move_end = run->moves.num};
+}
+
+/**
+ * place_response() - Plan the response that is due.
+ * Return: V_OK: it is in the run. V_NO_RESOURCE: the run is full.
+ */
+static enum verdict place_response(struct qp *qp, const struct pkt *p,
+				   const uint8_t *payload, uint32_t index,
+				   struct accepted *acc, struct rx_run *run,
+				   uint64_t now_ns)
+{
+	const struct wqe *w = wq_at(qp->cfg.sq, index);
+	unsigned moves = run->moves.num, holds = run->holds.num;
+	enum verdict v;
+
+	if (run->num == RUN_PKTS || moves_room(&run->moves) < w->num_sge ||
+	    holds + w->num_sge > HOLDS_MAX)
+		return V_NO_RESOURCE;
+	v = plan_response(qp, p, payload, w, run, now_ns);
+	if (v == V_OK) {
+		run_add(run, qp, p, payload, acc);
+		return V_OK;
+	}
+	run->moves.num = moves;
+	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	run->holds.num = holds;
+	if (v == V_NO_RESOURCE) {
+		qp->x->starved = true;
+		v = V_WAIT;
+	}
+	if (v != V_WAIT)
+		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, now_ns);
+	return v;
+}
+
+static void take_gap(struct qp *qp, uint64_t now_ns)
+{
+	count(qp->x->cnt, CNT_gaps_rx);
+	if (qp->req.rsp_gap)
+		return;
+	qp->req.rsp_gap = true;
+	count(qp->x->cnt, CNT_read_restarts);
+	retry_rewind(qp, FLIGHT_GAP, now_ns);
+}
+
+static enum rx_result take_response(struct qp *qp, const struct pkt *p,
+				    const uint8_t *payload, struct rx_run *run,
+				    uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+	psn_t due;
+	int32_t d;
+
+	if (r->failed || !response_due(qp, &due, &index) ||
+	    (d = psn_diff(p->psn, due)) < 0) {
+		count(qp->x->cnt, CNT_dups_rx);
+		return RX_NEXT;
+	}
+	if (d > 0) {
+		take_gap(qp, now_ns);
+		return RX_NEXT;
+	}
+	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {
+		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, now_ns);
+		return RX_NEXT;
+	}
+	if (!run->qp && !qp->rx_moving)
+		comp_placed(qp, p->psn, now_ns);
+	if (r->win.num || (qp->rx_moving && !run->qp)) {
+		if (!win_keep(qp->x, &r->win, p, payload, now_ns))
+			r->win.next = psn_add(p->psn, 1);
+		else
+			count(qp->x->cnt, CNT_fault_replay);
+		return RX_NEXT;
+	}
+	switch (place_response(qp, p, payload, index, NULL, run, now_ns)) {
+	case V_OK:
+		r->win.next = psn_add(p->psn, 1);
+		return RX_NEXT;
+	case V_NO_RESOURCE:
+		return RX_FULL;
+	case V_WAIT:
+		if (fault_response(qp, p, payload, now_ns))
+			r->win.next = psn_add(p->psn, 1);
+		return RX_NEXT;
+	default:
+		return RX_NEXT;
+	}
+}
+
+enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
+		       const uint8_t *payload, struct rx_run *run,
+		       uint64_t now_ns)
+{
+	if (pkt->opcode != OP_ACK && pkt->opcode != OP_X_ACK)
+		return take_response(qp, pkt, payload, run, now_ns);
+	if (run->qp)
+		return RX_FULL;
+	take_ack(qp, pkt, now_ns);
+	return RX_NEXT;
+}
+
+bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t psn = r->una;
+
+	while (r->win.num && !r->rsp_wait.ticket.v && !r->failed) {
+		struct accepted *a;
+		uint32_t index;
+
+		a = list_entry(r->win.waiting.next, struct accepted, link);
+		for (unsigned i = 0; i < run->num; i++)
+			a = list_entry(a->link.next, struct accepted, link);
+		if (&a->link == &r->win.waiting ||
+		    !req_wqe_at(qp, a->pkt.psn, &index))
+			break;
+		psn = a->pkt.psn;
+		if (!run->num)
+			comp_placed(qp, psn, now_ns);
+		if (place_response(qp, &a->pkt, slot_data(qp->x->mem, a->slot),
+				   index, a, run, now_ns) != V_OK)
+			break;
+	}
+	return run->num != 0;
+}
+
+uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
+			   uint32_t k)
+{
+	uint32_t c = qp->req.rd_chunk, from = k / c * c;
+	uint32_t n = MIN(c, w->num_psn - from);
+
+	return flow_charge(false, n, n * qp->mtu);
+}
+
+/* The response @psn of WQE @w is placed. */
+static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
+			  uint64_t now_ns)
+{
+	uint32_t k = (uint32_t)psn_diff(psn, w->first_psn);
+	struct req *r = &qp->req;
+	bool chunk_end = w->op != WR_READ || k + 1 == w->num_psn ||
+			 (k + 1) % r->rd_chunk == 0;
+
+	if (chunk_end && r->rd_out)
+		r->rd_out--;
+	if (chunk_end && w->op == WR_READ)
+		flow_read_done(qp, comp_chunk_charge(qp, w, k));
+	r->rsp_gap = false;
+	comp_placed(qp, psn, now_ns);
+	r->una = psn_add(psn, 1);
+	comp_placed(qp, r->una, now_ns);
+}
+
+/* The moves of run->pkt[i] failed: keep what follows, ask for its page. */
+static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+	struct req *r = &qp->req;
+	const struct move *m = &run->moves.m[run->moves.done];
+
+	dma_fault(qp->x->mem, m->addr, m->len);
+	for (; i < run->num; i++) {
+		const struct run_pkt *rp = &run->pkt[i];
+
+		if (rp->acc || !win_keep(qp->x, &r->win, rp->pkt, rp->payload,
+					 now_ns))
+			continue;
+		win_truncate(qp->x, &r->win, rp->pkt->psn);
+		retry_rewind(qp, FLIGHT_FAULT, now_ns);
+		return;
+	}
+}
+
+void comp_commit(struct rx_run *run, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+
+	if (qp->state < QPS_RTS || qp->state > QPS_SQE)
+		return;
+	for (unsigned i = 0; i < run->num; i++) {
+		struct run_pkt *rp = &run->pkt[i];
+		psn_t psn = rp->pkt->psn;
+		uint32_t index;
+
+		if (rp->move_end > run->moves.done) {
+			responses_failed(run, i, now_ns);
+			break;
+		}
+		if (rp->acc)
+			win_drop(qp->x, &qp->req.win, rp->acc);
+		if (req_wqe_at(qp, psn, &index))
+			response_done(qp, wq_at(qp->cfg.sq, index), psn,
+				      now_ns);
+		if (qp->state == QPS_ERR)
+			return;
+	}
+	retry_alive(qp, true, now_ns);
+}

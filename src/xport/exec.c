@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* exec.c: responder: the checks on one request, in the order of IBTA 9.7.4
+ * (op_seq, op_valid, resource, length, R_Key), then its moves. Runs on the
+ * packet at resp.plan, whether it just came or waited in a slot. Advances the
+ * message; resp_commit() makes it final, or puts run_pkt.before back.
+ */
+#include "xport/impl.h"
+
+/* A failed check: what to NAK with, what the consumed receive says, and
+ * which asynchronous event the program gets. */
+struct failure {
+	uint8_t nak;
+	uint8_t recv_status;
+	uint8_t event;
+};
+
+static const struct failure invalid_request = {
+	AETH_NAK | NAK_INVALID_REQUEST, WC_WR_FLUSH_ERR, QP_EVENT_REQ_ERR};
+static const struct failure too_long = {
+	AETH_NAK | NAK_INVALID_REQUEST, WC_LOC_LEN_ERR, QP_NO_EVENT};
+static const struct failure remote_access = {
+	AETH_NAK | NAK_REMOTE_ACCESS, WC_WR_FLUSH_ERR, QP_EVENT_ACCESS_ERR};
+static const struct failure recv_buffer = {
+	AETH_NAK | NAK_REMOTE_OPERATION, WC_LOC_PROT_ERR, QP_NO_EVENT};
+
+static enum exec_result fail(struct qp *qp, const struct pkt *p,
+			     const struct failure *f, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	r->dead = true;
+	r->fail_event = f->event;
+	r->fail_status = f->recv_status;
+	flight_note(&qp->log, now_ns, FLIGHT_ERROR, p->psn, f->nak, p->opcode);
+	ack_nak(qp, f->nak, p->psn, now_ns);
+	return EXEC_NAK;
+}
+
+/* op_valid: what the QP allows at all (C9-72 ff.) */
+static bool qp_allows(const struct qp *qp, const struct pkt *p)
+{
+	uint32_t need = 0;
+
+	if (p->op & OPF_WRITE)
+		need = ACCESS_REMOTE_WRITE;
+	else if (p->op & OPF_READ)
+		need = ACCESS_REMOTE_READ;
+	else if (p->op & OPF_ATOMIC)
+		need = ACCESS_REMOTE_ATOMIC;
+	return (qp->attr.access & need) == need;
+}
+
+static bool takes_receive(const struct pkt *p)
+{
+	return (p->op & OPF_SEND) || (p->op & (OPF_WRITE | OPF_IMM)) ==
+					     (OPF_WRITE | OPF_IMM);
+}
+
+static bool receive_missing(const struct qp *qp, const struct pkt *p)
+{
+	const struct message *m = &qp->resp.msg;
+
+	if (!takes_receive(p) || ((p->op & OPF_SEND) && !(p->op & OPF_FIRST)))
+		return false;
+	return m->rq_next == wq_end(qp->cfg.rq);
+}
+
+static bool resource_missing(const struct qp *qp, const struct pkt *p,
+			     const struct rx_run *run)
+{
+	const struct resp *r = &qp->resp;
+
+	if (!(p->op & (OPF_READ | OPF_ATOMIC)))
+		return false;
+	return r->res_next - r->res_at + run->resources >=
+	       qp->attr.max_dest_rd_atomic;
+}
+
+static bool length_ok(const struct qp *qp, const struct pkt *p)
+{
+	const struct message *m = &qp->resp.msg;
+	uint64_t left = p->op & OPF_FIRST ? p->dma_len : m->left;
+
+	if (p->op & OPF_ATOMIC)
+		return !(p->va & 7);
+	if (p->op & OPF_READ)
+		return p->dma_len <= UINT32_C(1) << 31;
+	if (!(p->op & OPF_LAST) && p->payload_len != qp->mtu)
+		return false;
+	if (p->payload_len > qp->mtu)
+		return false;
+	if (!(p->op & OPF_WRITE))
+		return true;
+	return p->op & OPF_LAST ? p->payload_len == left
+				: p->payload_len < left;
+}
+
+static struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
+			     uint64_t len, uint32_t need)
+{
+	return (struct dma){.pd = qp->cfg.pd,
+			    .key = key,
+			    .iova = va,
+			    .len = len,
+			    .need = need,
+			    .write = need != ACCESS_REMOTE_READ,
+			    .remote = true};
+}
+
+static enum verdict plan_write(struct qp *qp, const struct pkt *p,
+			       const uint8_t *payload, struct rx_run *run,
+			       uint64_t now_ns)
+{
+	struct message *m = &qp->resp.msg;
+	struct dma d;
+
+	if (p->op & OPF_FIRST) {
+		d = remote_dma(qp, p->rkey, p->va, p->dma_len,
+			       ACCESS_REMOTE_WRITE);
+		if (dma_check(qp->x->mem, &d) != V_OK)
+			return V_PROT;
+		m->va = p->va;
+		m->rkey = p->rkey;
+		m->left = p->dma_len;
+		m->done = 0;
+	}
+	d = remote_dma(qp, m->rkey, m->va, p->payload_len,
+		       ACCESS_REMOTE_WRITE);
+	d.ahead = m->left - p->payload_len;
+	return dma_resolve(qp->x->mem, &d, (void *)(uintptr_t)payload,
+			   (uint16_t)run->num, now_ns, qp->x->fresh_ns,
+			   &qp->resp.wait, &run->moves, &run->holds);
+}
+
+static enum verdict plan_send(struct qp *qp, const struct pkt *p,
+			      const uint8_t *payload, struct rx_run *run,
+			      uint64_t now_ns)
+{
+	struct message *m = &qp->resp.msg;
+	const struct wqe *w = wq_at(qp->cfg.rq, m->rq_next);
+
+	if (p->op & OPF_FIRST)
+		m->done = 0;
+	if (!range_ok(m->done, p->payload_len, w->length))
+		return V_LENGTH;
+	return sge_walk(qp, w, m->done, p->payload_len, true,
+			(uint8_t *)(uintptr_t)payload, (uint16_t)run->num,
+			&qp->resp.wait, &run->moves, &run->holds, now_ns);
+}
+
+static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
+				struct rx_run *run, uint64_t now_ns)
+{
+	struct dma d = remote_dma(qp, p->rkey, p->va, 8, ACCESS_REMOTE_ATOMIC);
+
+	return dma_resolve_atomic(qp->x->mem, &d,
+				  p->opcode == OP_CMP_SWP ? MOVE_CMP_SWP
+							  : MOVE_FETCH_ADD,
+				  p->swap_add, p->compare, (uint16_t)run->num,
+				  now_ns, qp->x->fresh_ns, &qp->resp.wait,
+				  &run->moves, &run->holds);
+}
+
+static enum verdict plan(struct qp *qp, const struct pkt *p,
+			 const uint8_t *payload, struct rx_run *run,
+			 uint64_t now_ns)
+{
+	struct dma d;
+
+	if (p->op & OPF_WRITE)
+		return plan_write(qp, p, payload, run, now_ns);
+	if (p->op & OPF_SEND)
+		return plan_send(qp, p, payload, run, now_ns);
+	if (p->op & OPF_ATOMIC)
+		return plan_atomic(qp, p, run, now_ns);
+	d = remote_dma(qp, p->rkey, p->va, p->dma_len, ACCESS_REMOTE_READ);
+	return dma_check(qp->x->mem, &d);
+}
+
+/* The completion of a receive, if this packet makes one. */
+static void note_completion(struct qp *qp, const struct pkt *p,
+			    struct run_pkt *rp)
+{
+	struct message *m = &qp->resp.msg;
+
+	if (!(p->op & OPF_LAST) || !takes_receive(p))
+		return;
+	rp->completes = true;
+	rp->cqe = (struct cqe){
+		.wr_id = wq_at(qp->cfg.rq, m->rq_next)->wr_id,
+		.byte_len = (uint32_t)m->done,
+		.imm = p->imm,
+		.qpn = qp->cfg.qpn,
+		.src_qpn = qp->attr.dest_qpn,
+		.op = p->op & OPF_SEND ? WR_RECV : WR_RECV_IMM,
+		.flags = (p->op & OPF_IMM ? CQE_IMM : 0) |
+			 (p->op & OPF_INV ? CQE_INV : 0),
+		.solicited = p->solicited};
+	m->rq_next++;
+}
+
+static void advance(struct qp *qp, const struct pkt *p,
+		    const uint8_t *payload, const struct message *before,
+		    struct rx_run *run)
+{
+	struct run_pkt *rp = &run->pkt[run->num];
+	struct message *m = &qp->resp.msg;
+
+	*rp = (struct run_pkt){.pkt = p,
+			       .payload = payload,
+			       .before = *before,
+			       .move_end = run->moves.num};
+	m->done += p->payload_len;
+	if (p->op & OPF_WRITE) {
+		m->va += p->payload_len;
+		m->left -= p->payload_len;
+	}
+	note_completion(qp, p, rp);
+	m->op = p->op & OPF_LAST ? 0 : p->op;
+	if (p->op & OPF_LAST)
+		m->msn = (m->msn + 1) & PSN_MASK;
+	if (p->op & (OPF_READ | OPF_ATOMIC))
+		run->resources++;
+	run_begin(run, qp, false);
+	run->num++;
+	qp->resp.plan = psn_add(p->psn, request_psns(qp, p));
+}
+
+enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
+			      const uint8_t *payload, struct rx_run *run,
+			      uint64_t now_ns)
+{
+	struct message before = qp->resp.msg;
+	unsigned moves = run->moves.num, holds = run->holds.num;
+	enum verdict v;
+
+	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
+	    holds + SGE_MAX > HOLDS_MAX)
+		return EXEC_FULL;
+	if (!op_follows(before.op, p->op) || !qp_allows(qp, p))
+		return fail(qp, p, &invalid_request, now_ns);
+	if (receive_missing(qp, p))
+		return EXEC_RNR;
+	if (resource_missing(qp, p, run))
+		return replay_busy(qp) && run->num ? EXEC_FULL
+		       : fail(qp, p, &invalid_request, now_ns);
+	if (!length_ok(qp, p))
+		return fail(qp, p, &invalid_request, now_ns);
+	v = plan(qp, p, payload, run, now_ns);
+	if (v == V_OK) {
+		advance(qp, p, payload, &before, run);
+		return EXEC_OK;
+	}
+	qp->resp.msg = before;
+	run->moves.num = moves;
+	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	run->holds.num = holds;
+	qp->x->starved |= v == V_NO_RESOURCE;
+	if (v == V_WAIT || v == V_NO_RESOURCE)
+		return EXEC_WAIT;
+	if (v == V_LENGTH)
+		return fail(qp, p, &too_long, now_ns);
+	return fail(qp, p, p->op & OPF_SEND ? &recv_buffer : &remote_access,
+		    now_ns);
+}

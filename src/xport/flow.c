@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* flow.c: flow control by the receiver (design D14). What a nopin peer's
+ * socket may hold on our behalf is its grant, peer.budget; everything sent is
+ * charged as its kernel will charge it, until it says "accepted". READ
+ * responses come into our own socket, so the requester limits what it asks for.
+ * Standard peers say nothing: there the requester keeps a window of packets
+ * that grows by one a round trip and is halved by a loss (retry.c).
+ */
+#include "xport/impl.h"
+
+/* What the kernel charges a socket: a burst that stays whole costs little more
+ * than its bytes, a lone packet its bytes twice (power-of-two allocation) and
+ * its bookkeeping. Measured with default socket buffers, see doc/perf.md. */
+uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
+{
+	if (gso && packets > 1)
+		return bytes + bytes / 8 + 2048;
+	return 2 * bytes + 832 * packets;
+}
+
+bool flow_may_send(struct qp *qp, uint32_t charge)
+{
+	struct peer *p = qp->peer;
+
+	if (p->kind != PEER_NOPIN)
+		return psn_diff(qp->req.snd, qp->req.una) <
+		       (int32_t)qp->req.cwnd;
+	if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)
+		return true;
+	if (list_empty(&qp->peer_link))
+		list_add_tail(&p->stalled, &qp->peer_link);
+	count(qp->x->cnt, CNT_credit_stalls);
+	return false;
+}
+
+void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
+{
+	struct req *r = &qp->req;
+	struct flight_run *run;
+
+	if (qp->peer->kind != PEER_NOPIN)
+		return;
+	if (r->flight_tail - r->flight_head == FLIGHT_RUNS) {
+		run = &r->flight[(r->flight_tail - 1) % FLIGHT_RUNS];
+		run->end = end;
+		run->charge += charge;
+	} else {
+		r->flight[r->flight_tail++ % FLIGHT_RUNS] =
+			(struct flight_run){end, charge};
+	}
+	r->charged += charge;
+	qp->peer->in_flight += charge;
+}
+
+static void wake_stalled(struct peer *p)
+{
+	list_for_each_safe(l, tmp, &p->stalled) {
+		struct qp *qp = list_entry(l, struct qp, peer_link);
+
+		list_del(&qp->peer_link);
+		qp_kick(qp);
+	}
+}
+
+static void uncharge(struct qp *qp, uint32_t charge)
+{
+	CHECK(qp->req.charged >= charge && qp->peer->in_flight >= charge);
+	qp->req.charged -= charge;
+	qp->peer->in_flight -= charge;
+}
+
+void flow_accepted(struct qp *qp, psn_t accepted)
+{
+	struct req *r = &qp->req;
+
+	while (r->flight_head != r->flight_tail) {
+		struct flight_run *run =
+			&r->flight[r->flight_head % FLIGHT_RUNS];
+
+		if (psn_diff(run->end, accepted) > 0)
+			break;
+		uncharge(qp, run->charge);
+		r->flight_head++;
+	}
+	wake_stalled(qp->peer);
+}
+
+void flow_forget(struct qp *qp)
+{
+	struct req *r = &qp->req;
+
+	if (r->charged) {
+		uncharge(qp, r->charged);
+		wake_stalled(qp->peer);
+	}
+	r->flight_head = r->flight_tail;
+	flow_read_done(qp, r->read_charged);
+}
+
+bool flow_may_read(struct qp *qp, uint32_t charge)
+{
+	struct xport *x = qp->x;
+
+	if (!x->read_out || (uint64_t)x->read_out + charge <= x->read_budget)
+		return true;
+	if (list_empty(&qp->peer_link))
+		list_add_tail(&x->read_waiters, &qp->peer_link);
+	return false;
+}
+
+void flow_read(struct qp *qp, uint32_t charge)
+{
+	qp->req.read_charged += charge;
+	qp->x->read_out += charge;
+}
+
+void flow_read_done(struct qp *qp, uint32_t charge)
+{
+	struct xport *x = qp->x;
+
+	charge = MIN(charge, qp->req.read_charged);
+	qp->req.read_charged -= charge;
+	x->read_out -= charge;
+	list_for_each_safe(l, tmp, &x->read_waiters) {
+		struct qp *w = list_entry(l, struct qp, peer_link);
+
+		list_del(&w->peer_link);
+		qp_kick(w);
+	}
+}

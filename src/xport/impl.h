@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* impl.h: what the files of xport/ share. */
+#ifndef NOPIN_XPORT_IMPL_H
+#define NOPIN_XPORT_IMPL_H
+
+#include "xport/xport.h"
+
+/* qp.c */
+void qp_kick(struct qp *qp);
+void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
+void qp_rearm(struct qp *qp);
+void qp_event(struct qp *qp, unsigned event);
+void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
+		 uint64_t now_ns);
+/** qp_fail() - To ERR as soon as nothing moves; @event or QP_NO_EVENT. */
+void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns);
+void qp_drainable(struct qp *qp);
+/** qp_flush() - In ERR and when nothing moves: complete everything. */
+void qp_flush(struct qp *qp, uint64_t now_ns);
+void run_begin(struct rx_run *run, struct qp *qp, bool responses);
+
+/* The numbers of nic_event_type that xport raises. */
+enum {
+	QP_EVENT_FATAL = 1,
+	QP_EVENT_REQ_ERR = 2,
+	QP_EVENT_ACCESS_ERR = 3,
+	QP_EVENT_COMM_EST = 4,
+	QP_EVENT_SQ_DRAINED = 5,
+	QP_NO_EVENT = 0xff,
+};
+
+/* window.c */
+void win_reset(struct xport *x, struct window *w, psn_t psn);
+bool win_has(const struct window *w, psn_t psn);
+/** win_keep() - Copy a packet into a slot. Return: 0, -EAGAIN: no slot. */
+int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
+	     const uint8_t *payload, uint64_t now_ns);
+/** win_advance() - Move @next over what is waiting contiguously. */
+void win_advance(struct window *w, uint32_t mtu);
+/** win_at() - The packet with @psn if it is waiting, else NULL. */
+struct accepted *win_at(const struct window *w, psn_t psn);
+void win_drop(struct xport *x, struct window *w, struct accepted *a);
+/** win_sack() - Bit i: next + 1 + i is waiting. */
+uint64_t win_sack(const struct window *w);
+/** win_truncate() - Forget all packets from @psn on; next = psn. */
+void win_truncate(struct xport *x, struct window *w, psn_t psn);
+
+/* req.c */
+bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+void req_reset(struct qp *qp);
+/** req_unsent() - A burst of requests never left: go back. */
+void req_unsent(struct qp *qp, const struct burst *b, int error,
+		uint64_t now_ns);
+/** wqe_packets() - How many PSNs a message of @len bytes takes. */
+uint32_t wqe_packets(const struct qp *qp, const struct wqe *w);
+bool wqe_is_read(const struct wqe *w);
+/** req_wqe_at() - The started WQE that @psn belongs to. false: none. */
+bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index);
+/** sge_walk() - Resolve [off, off + len) of a WQE's SGEs into moves. */
+enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
+		      uint32_t len, bool write, uint8_t *nic, uint16_t token,
+		      struct waiter *wait, struct moves *mv, struct holds *h,
+		      uint64_t now_ns);
+
+/* burst.c */
+void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
+/**
+ * burst_seg() - Append a packet. Return: NULL when it does not fit this burst.
+ * With @inl the payload is copied behind the header.
+ */
+struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl);
+bool burst_full(const struct burst *b);
+/** burst_unseg() - Take the last packet back, and the holds from @hold on. */
+void burst_unseg(struct burst *b, uint32_t hold);
+/** flow_charge() - What packets cost the receiver (design D14). */
+uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
+
+/* flow.c */
+bool flow_may_send(struct qp *qp, uint32_t charge);
+void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
+void flow_accepted(struct qp *qp, psn_t accepted);
+void flow_forget(struct qp *qp);
+bool flow_may_read(struct qp *qp, uint32_t charge);
+void flow_read(struct qp *qp, uint32_t charge);
+void flow_read_done(struct qp *qp, uint32_t charge);
+
+/* comp.c */
+enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
+		       const uint8_t *payload, struct rx_run *run,
+		       uint64_t now_ns);
+void comp_commit(struct rx_run *run, uint64_t now_ns);
+bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
+void comp_reap(struct qp *qp, uint64_t now_ns);
+void comp_drained(struct qp *qp);
+bool comp_reads_pending(const struct qp *qp);
+void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
+		   uint64_t now_ns);
+void comp_flush(struct qp *qp, uint64_t now_ns);
+uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
+			   uint32_t k);
+
+/* retry.c */
+void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
+void retry_arm(struct qp *qp, uint64_t now_ns);
+void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
+void retry_timeout(struct qp *qp, uint64_t now_ns);
+void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns);
+void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns);
+void retry_hold(struct qp *qp, uint64_t now_ns);
+void retry_resume(struct qp *qp, uint64_t now_ns);
+bool retry_is_lost(const struct qp *qp, psn_t psn);
+void retry_resent(struct qp *qp, psn_t psn);
+/** retry_spend() - One retry. false: none was left, the QP failed. */
+bool retry_spend(struct qp *qp, enum wc_status status, uint64_t now_ns);
+bool retry_next_lost(struct qp *qp, psn_t *psn);
+
+/* resp.c */
+void resp_reset(struct qp *qp);
+/** request_psns() - How many PSNs a request packet takes. */
+uint32_t request_psns(const struct qp *qp, const struct pkt *p);
+enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
+		       const uint8_t *payload, struct rx_run *run,
+		       uint64_t now_ns);
+void resp_commit(struct rx_run *run, uint64_t now_ns);
+bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+void resp_flush(struct qp *qp, uint64_t now_ns);
+void resp_timeout(struct qp *qp, uint64_t now_ns);
+
+/* exec.c: the checks and the plan of one request at the head of the window */
+/* EXEC_FULL: commit the run first; EXEC_WAIT: a page is missing */
+enum exec_result { EXEC_OK, EXEC_FULL, EXEC_WAIT, EXEC_RNR, EXEC_NAK };
+enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
+			      const uint8_t *payload, struct rx_run *run,
+			      uint64_t now_ns);
+
+/* replay.c */
+bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+void replay_unsent(struct qp *qp, const struct burst *b);
+void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
+void replay_duplicate(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
+static inline bool replay_busy(const struct qp *qp)
+{
+	return qp->resp.res_at != qp->resp.res_next;
+}
+
+/* ack.c */
+void ack_owe(struct qp *qp, uint64_t now_ns);
+void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
+/** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
+void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
+/** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
+bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
+void ack_cancel(struct qp *qp);
+/** ack_again() - What an owed ACK had to wait for may be over. */
+void ack_again(struct qp *qp);
+
+/* fault.c */
+/** fault_request() - A request at win.next met a missing page. */
+void fault_request(struct qp *qp, const struct pkt *pkt,
+		   const uint8_t *payload, uint64_t now_ns);
+/** fault_waiting() - A request in a slot did. */
+void fault_waiting(struct qp *qp, uint64_t now_ns);
+/** fault_source() - A READ response's source is missing. */
+void fault_source(struct qp *qp, psn_t psn, uint64_t now_ns);
+/** fault_response() - A READ response did. Return: true if it was kept. */
+bool fault_response(struct qp *qp, const struct pkt *pkt,
+		    const uint8_t *payload, uint64_t now_ns);
+void fault_resolved(struct qp *qp, uint64_t now_ns);
+void fault_silence_over(struct qp *qp, uint64_t now_ns);
+
+bool strategy_on(const struct xport *x, enum strategy s);
+
+enum { SGE_MAX = 32 };
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* peer.h: another NIC that QPs of ours talk to. Made and freed by nic/peers.c;
+ * all QPs towards the same address and port share one.
+ */
+#ifndef NOPIN_XPORT_PEER_H
+#define NOPIN_XPORT_PEER_H
+
+#include "base/base.h"
+
+/**
+ * enum peer_kind - What we know of it.
+ * PROBING: the hello is out; requests wait, packets from it are answered in the
+ *   format they came in. Left by peer_answered().
+ * NOPIN: extension packets with @nonce, to its own port.
+ * STANDARD: plain RoCEv2 to UDP 4791; never an extension packet.
+ */
+enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
+
+/**
+ * struct peer
+ * @ep:		where packets for it go
+ * @asked:	where the hello went: the port its QPN names
+ * @local:	our address towards it
+ * @nonce:	what our extension packets to it must carry
+ * @gso:	several packets a send
+ * @budget:	bytes of its receive buffer that we may fill
+ * @in_flight:	bytes charged for what we sent and it has not accepted
+ *		== sum of req.flight charges of the QPs towards it
+ * @stalled:	QPs (qp.peer_link) that wait for budget
+ * @owed:	QPs (qp.ack_link) with an ACK owed to it
+ * @ack_link:	on xport.ack_peers while @owed is not empty
+ * @ack_due_ns:	when the oldest owed ACK must leave
+ */
+struct peer {
+	struct list link;
+	struct endpoint ep, asked;
+	struct ipaddr local;
+	enum peer_kind kind;
+	uint32_t nonce;
+	uint32_t features;
+	bool gso;
+	unsigned refs;
+	uint32_t budget, in_flight;
+	struct list stalled;
+	struct list owed, ack_link;
+	uint64_t ack_due_ns;
+	/* nic/hello.c */
+	struct timer hello;
+	unsigned hello_tries;
+	int port;
+	uint64_t last_rx_ns;
+	uint32_t granted; /* of our receive budget */
+};
+
+void peer_init(struct peer *p, const struct endpoint *ep,
+	       const struct ipaddr *local);
+
+#endif

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* qp.c: the life of a QP: states and their attributes (IBTA 10.3.1 and table
+ * 91), errors and flushing, its one timer, and what wakes it. The two halves
+ * are in req.c/comp.c/retry.c and resp.c/exec.c/replay.c/ack.c.
+ *
+ * Theory of operation. A QP is in one of three relations to the engine:
+ *  - on xport.runnable: qp_tx() may find something to send;
+ *  - moving: a burst (tx_moving) or a run (rx_moving) of it is being executed
+ *    outside the lock; that half is not planned again before the commit;
+ *  - waiting: for a packet, a page (struct waiter), a time (timer) or budget
+ *    (peer_link). Whatever ends a wait calls qp_kick() or qp_drainable().
+ * Entering ERR takes effect at once; the queues are flushed when nothing of
+ * the QP moves any more, because a flushed buffer is the program's again.
+ */
+#include "xport/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/**
+ * struct edge - One legal transition of a reliable connection.
+ * @need: attributes that must be given, @may: that may be given besides
+ */
+struct edge {
+	uint8_t from, to;
+	uint32_t need, may;
+};
+
+#define ALWAYS (QPA_STATE | QPA_CUR_STATE)
+#define RTS_MAY                                                                \
+	(QPA_ACCESS_FLAGS | QPA_ALT_PATH | QPA_PATH_MIG_STATE |                \
+	 QPA_MIN_RNR_TIMER)
+
+static const struct edge edges[] = {
+	{QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS, 0},
+	{QPS_INIT, QPS_INIT, 0, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+	{QPS_INIT, QPS_RTR,
+	 QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+		 QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
+	 QPA_ALT_PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
+	{QPS_RTR, QPS_RTS,
+	 QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN |
+		 QPA_MAX_RD_ATOMIC,
+	 RTS_MAY},
+	{QPS_RTS, QPS_RTS, 0, RTS_MAY},
+	{QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
+	{QPS_SQD, QPS_RTS, 0, RTS_MAY},
+	{QPS_SQD, QPS_SQD, 0,
+	 RTS_MAY | QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT |
+		 QPA_RNR_RETRY | QPA_MAX_RD_ATOMIC | QPA_PKEY_INDEX |
+		 QPA_MAX_DEST_RD_ATOMIC},
+};
+
+static bool edge_ok(enum qp_state from, enum qp_state to, uint32_t mask)
+{
+	if (to == QPS_RESET || to == QPS_ERR)
+		return (mask & ~(uint32_t)ALWAYS) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
+		const struct edge *e = &edges[i];
+
+		if (e->from == from && e->to == to)
+			return (mask & e->need) == e->need &&
+			       !(mask & ~(e->need | e->may | ALWAYS));
+	}
+	return false;
+}
+
+static bool mtu_ok(uint32_t mtu)
+{
+	return mtu >= MTU_MIN && mtu <= MTU_MAX && !(mtu & (mtu - 1));
+}
+
+static bool values_ok(const struct qp_attr *a, uint32_t mask)
+{
+	struct {
+		uint32_t bit;
+		bool ok;
+	} const checks[] = {
+		{QPA_PORT, a->port == 1},
+		{QPA_PKEY_INDEX, a->pkey_index == 0},
+		{QPA_PATH_MTU, mtu_ok(a->path_mtu)},
+		{QPA_DEST_QPN, a->dest_qpn <= PSN_MASK},
+		{QPA_TIMEOUT, a->timeout <= 31},
+		{QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
+		{QPA_MAX_RD_ATOMIC, a->max_rd_atomic <= RESOURCES_MAX},
+		{QPA_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= RESOURCES_MAX},
+		{QPA_AV, a->has_grh && !ipaddr_is_any(&a->dgid)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
+		if ((mask & checks[i].bit) && !checks[i].ok)
+			return false;
+	return true;
+}
+
+static void copy_av(struct qp_attr *to, const struct qp_attr *from)
+{
+	to->dgid = from->dgid;
+	to->sgid_index = from->sgid_index;
+	to->flow_label = from->flow_label;
+	to->hop_limit = from->hop_limit;
+	to->traffic_class = from->traffic_class;
+	to->has_grh = from->has_grh;
+	to->port = from->port ? from->port : to->port;
+}
+
+static void copy_attr(struct qp_attr *to, const struct qp_attr *from,
+		      uint32_t mask)
+{
+	if (mask & QPA_ACCESS_FLAGS)
+		to->access = from->access;
+	if (mask & QPA_PORT)
+		to->port = from->port;
+	if (mask & QPA_AV)
+		copy_av(to, from);
+	if (mask & QPA_PATH_MTU)
+		to->path_mtu = from->path_mtu;
+	if (mask & QPA_DEST_QPN)
+		to->dest_qpn = from->dest_qpn;
+	if (mask & QPA_RQ_PSN)
+		to->rq_psn = from->rq_psn & PSN_MASK;
+	if (mask & QPA_SQ_PSN)
+		to->sq_psn = from->sq_psn & PSN_MASK;
+	if (mask & QPA_TIMEOUT)
+		to->timeout = from->timeout;
+	if (mask & QPA_RETRY_CNT)
+		to->retry_cnt = MIN(from->retry_cnt, 7);
+	if (mask & QPA_RNR_RETRY)
+		to->rnr_retry = MIN(from->rnr_retry, 7);
+	if (mask & QPA_MIN_RNR_TIMER)
+		to->min_rnr_timer = from->min_rnr_timer;
+	if (mask & QPA_MAX_RD_ATOMIC)
+		to->max_rd_atomic = from->max_rd_atomic;
+	if (mask & QPA_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	if (mask & QPA_EN_SQD_ASYNC_NOTIFY)
+		to->en_sqd_async_notify = from->en_sqd_async_notify;
+}
+
+int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
+	       uint32_t slots, const uint64_t seed[2])
+{
+	*x = (struct xport){.mem = mem, .cnt = cnt, .slots = slots};
+	x->rnd = (struct rnd){seed[0], seed[1], 0};
+	x->accepted = calloc(slots, sizeof(*x->accepted));
+	if (!x->accepted)
+		return -ENOMEM;
+	x->ack_delay_ns = 20 * 1000;
+	x->strategies = 1u << STRATEGY_REDIRECT | 1u << STRATEGY_RESUME |
+			1u << STRATEGY_RNR;
+	list_init(&x->runnable);
+	list_init(&x->drainable);
+	list_init(&x->ack_peers);
+	list_init(&x->read_waiters);
+	list_init(&x->fired);
+	list_init(&x->errors);
+	timerq_init(&x->timers);
+	return 0;
+}
+
+void xport_close(struct xport *x)
+{
+	CHECK(list_empty(&x->runnable) && list_empty(&x->drainable));
+	timerq_fini(&x->timers);
+	free(x->accepted);
+}
+
+bool strategy_on(const struct xport *x, enum strategy s)
+{
+	return x->strategies & 1u << s;
+}
+
+void peer_init(struct peer *p, const struct endpoint *ep,
+	       const struct ipaddr *local)
+{
+	*p = (struct peer){.ep = *ep,
+			   .asked = *ep,
+			   .local = *local,
+			   .kind = PEER_PROBING,
+			   .hello.at_ns = TIME_NEVER};
+	list_init(&p->link);
+	list_init(&p->stalled);
+	list_init(&p->owed);
+	list_init(&p->ack_link);
+}
+
+int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
+{
+	*qp = (struct qp){.x = x, .cfg = *cfg};
+	list_init(&qp->run_link);
+	list_init(&qp->peer_link);
+	list_init(&qp->ack_link);
+	list_init(&qp->err_link);
+	list_init(&qp->drain_link);
+	waiter_init(&qp->req.wait, qp);
+	waiter_init(&qp->req.rsp_wait, qp);
+	waiter_init(&qp->resp.wait, qp);
+	waiter_init(&qp->resp.src_wait, qp);
+	list_init(&qp->req.win.waiting);
+	list_init(&qp->resp.win.waiting);
+	qp->timer.at_ns = TIME_NEVER;
+	qp->attr.port = 1;
+	return 0;
+}
+
+/* Everything that refers to the connection goes; queues and config stay. */
+static void qp_disconnect(struct qp *qp)
+{
+	struct mem *m = qp->x->mem;
+
+	CHECK(qp_idle(qp));
+	flow_forget(qp);
+	ack_cancel(qp);
+	win_reset(qp->x, &qp->req.win, 0);
+	win_reset(qp->x, &qp->resp.win, 0);
+	waiter_cancel(m, &qp->req.wait);
+	waiter_cancel(m, &qp->req.rsp_wait);
+	waiter_cancel(m, &qp->resp.wait);
+	waiter_cancel(m, &qp->resp.src_wait);
+	list_del(&qp->run_link);
+	list_del(&qp->peer_link);
+	list_del(&qp->drain_link);
+	timerq_set(&qp->x->timers, &qp->timer, TIME_NEVER);
+}
+
+void qp_fini(struct qp *qp)
+{
+	qp_disconnect(qp);
+	list_del(&qp->err_link);
+}
+
+void qp_kick(struct qp *qp)
+{
+	if (list_empty(&qp->run_link))
+		list_add_tail(&qp->x->runnable, &qp->run_link);
+}
+
+void qp_posted(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->state == QPS_ERR)
+		qp_flush(qp, now_ns);
+	else
+		qp_kick(qp);
+}
+
+void qp_drainable(struct qp *qp)
+{
+	if (list_empty(&qp->drain_link))
+		list_add_tail(&qp->x->drainable, &qp->drain_link);
+}
+
+void qp_event(struct qp *qp, unsigned event)
+{
+	qp->events |= 1u << event;
+	if (list_empty(&qp->err_link))
+		list_add_tail(&qp->x->errors, &qp->err_link);
+}
+
+void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
+		 uint64_t now_ns)
+{
+	bool full = cq_push(cq, e) != 0;
+
+	flight_note(&qp->log, now_ns, FLIGHT_CQE, 0, e->status, e->wr_id);
+	if ((full || cq->fired) && list_empty(&cq->link))
+		list_add_tail(&qp->x->fired, &cq->link);
+	if (full && qp->state != QPS_ERR)
+		qp_fail(qp, QP_EVENT_FATAL, now_ns);
+}
+
+void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
+{
+	flight_note(&qp->log, now_ns, FLIGHT_STATE, 0, (uint16_t)qp->state, to);
+	qp->state = to;
+	qp->attr.state = to;
+}
+
+void qp_flush(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->state != QPS_ERR || !qp_idle(qp))
+		return;
+	comp_flush(qp, now_ns);
+	resp_flush(qp, now_ns);
+}
+
+void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
+{
+	if (qp->state == QPS_ERR)
+		return;
+	log_debug("qp 0x%x: error, event %d", qp->cfg.qpn, event);
+	qp_set_state(qp, QPS_ERR, now_ns);
+	if (event != QP_NO_EVENT)
+		qp_event(qp, event);
+	flow_forget(qp);
+	list_del(&qp->peer_link);
+	qp_flush(qp, now_ns);
+	qp_rearm(qp);
+}
+
+void qp_error(struct qp *qp, uint64_t now_ns)
+{
+	qp_fail(qp, QP_NO_EVENT, now_ns);
+}
+
+static void to_reset(struct qp *qp, uint64_t now_ns)
+{
+	qp_disconnect(qp);
+	wq_reset(qp->cfg.sq);
+	wq_reset(qp->cfg.rq);
+	qp->peer = NULL;
+	qp->attr = (struct qp_attr){.port = 1};
+	req_reset(qp);
+	resp_reset(qp);
+	qp_set_state(qp, QPS_RESET, now_ns);
+}
+
+/* RTR: the responder starts; RTS for the first time: the requester. */
+static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
+		  struct peer *peer, uint64_t now_ns)
+{
+	if (to == QPS_RTR) {
+		qp->peer = peer;
+		qp->mtu = qp->attr.path_mtu;
+		resp_reset(qp);
+		win_reset(qp->x, &qp->resp.win, qp->attr.rq_psn);
+	}
+	if (from == QPS_RTR && to == QPS_RTS)
+		req_reset(qp);
+	qp_set_state(qp, to, now_ns);
+	if (to == QPS_RTS)
+		qp_kick(qp);
+	if (to == QPS_SQD)
+		comp_drained(qp);
+}
+
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
+	      struct peer *peer, uint64_t now_ns)
+{
+	enum qp_state from = qp->state;
+	enum qp_state to = mask & QPA_STATE ? attr->state : from;
+
+	if ((mask & QPA_CUR_STATE) && attr->cur_state != from)
+		return -EINVAL;
+	if (!edge_ok(from, to, mask) || !values_ok(attr, mask))
+		return -EINVAL;
+	copy_attr(&qp->attr, attr, mask);
+	if (to == QPS_RESET)
+		to_reset(qp, now_ns);
+	else if (to == QPS_ERR)
+		qp_error(qp, now_ns);
+	else if (mask & QPA_STATE)
+		enter(qp, from, to, peer, now_ns);
+	return 0;
+}
+
+void qp_query(const struct qp *qp, struct qp_attr *attr)
+{
+	*attr = qp->attr;
+	attr->state = attr->cur_state = qp->state;
+	attr->sq_draining = qp->state == QPS_SQD &&
+			    qp->req.una != qp->req.max;
+	if (qp->state >= QPS_RTS)
+		attr->sq_psn = qp->req.max;
+	if (qp->state >= QPS_RTR)
+		attr->rq_psn = qp->resp.win.next;
+}
+
+void qp_rearm(struct qp *qp)
+{
+	const struct req *r = &qp->req;
+	uint64_t at = TIME_NEVER;
+
+	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
+		at = MIN(r->rto_at, r->probe_at);
+		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
+		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
+	}
+	if (qp->state != QPS_ERR && qp->resp.silence_until)
+		at = MIN(at, qp->resp.silence_until);
+	timerq_set(&qp->x->timers, &qp->timer, at);
+}
+
+void qp_timeout(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->state == QPS_RTS || qp->state == QPS_SQD)
+		retry_timeout(qp, now_ns);
+	if (qp->state != QPS_ERR)
+		resp_timeout(qp, now_ns);
+	qp_rearm(qp);
+}
+
+void qp_wake(struct waiter *w, uint64_t now_ns)
+{
+	struct qp *qp = w->owner;
+
+	flight_note(&qp->log, now_ns, FLIGHT_RESOLVED, 0, w->bad,
+		    now_ns - w->since_ns);
+	if (w == &qp->req.wait || w == &qp->resp.src_wait) {
+		qp_kick(qp);
+		return;
+	}
+	if (w == &qp->resp.wait)
+		fault_resolved(qp, now_ns);
+	else if (!qp->req.win.num)
+		retry_rewind(qp, FLIGHT_RESOLVED, now_ns);
+	qp_drainable(qp);
+}
+
+void rx_run_init(struct rx_run *run)
+{
+	run->qp = NULL;
+	run->num = run->resources = 0;
+	run->responses = false;
+	moves_reset(&run->moves);
+	run->holds.num = 0;
+}
+
+enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
+		     const uint8_t *payload, struct rx_run *run,
+		     uint64_t now_ns)
+{
+	bool response = pkt->op & OPF_RESPONSE;
+
+	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
+	    qp->state >= QPS_RTR && qp->state <= QPS_SQE)
+		ack_say(qp, XACK_PROBED, now_ns);
+	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR)
+		return RX_NEXT;
+	if (run->qp && (run->qp != qp || run->responses != response))
+		return RX_FULL;
+	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
+		return comp_rx(qp, pkt, payload, run, now_ns);
+	if (!response && qp->state >= QPS_RTR && qp->state <= QPS_SQE)
+		return resp_rx(qp, pkt, payload, run, now_ns);
+	count(qp->x->cnt, CNT_drop_state);
+	return RX_NEXT;
+}
+
+/* A run was planned: from now on the QP's receiving half is moving. */
+void run_begin(struct rx_run *run, struct qp *qp, bool responses)
+{
+	run->qp = qp;
+	run->responses = responses;
+	qp->rx_moving = true;
+}
+
+void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+
+	if (!qp)
+		return;
+	qp->rx_moving = false;
+	if (run->responses)
+		comp_commit(run, now_ns);
+	else
+		resp_commit(run, now_ns);
+	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
+	rx_run_init(run);
+	if (qp->req.win.num || qp->resp.win.num)
+		qp_drainable(qp);
+	ack_again(qp);
+	qp_flush(qp, now_ns);
+	qp_kick(qp);
+}
+
+bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+{
+	if (qp->rx_moving || qp->state < QPS_RTR || qp->state > QPS_SQE)
+		return false;
+	return resp_drain(qp, run, now_ns) || comp_drain(qp, run, now_ns);
+}
+
+bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	bool found;
+
+	if (qp->tx_moving || qp->state < QPS_RTR || qp->state > QPS_SQE)
+		return false;
+	if (qp->peer->kind == PEER_PROBING) {
+		if (list_empty(&qp->peer_link))
+			list_add_tail(&qp->peer->stalled, &qp->peer_link);
+		return false;
+	}
+	found = replay_tx(qp, b, now_ns) || req_tx(qp, b, now_ns);
+	if (!found)
+		return false;
+	qp->tx_moving = true;
+	return true;
+}
+
+void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
+{
+	struct qp *qp = b->qp;
+
+	count_add(qp->x->cnt, CNT_tx_packets, error ? 0 : b->nsegs);
+	dma_release(qp->x->mem, &b->holds, 0, !error, now_ns);
+	qp->tx_moving = false;
+	if (error == -EFAULT)
+		for (unsigned i = 0; i < b->gathers.num; i++)
+			dma_fault(qp->x->mem, b->gathers.m[i].addr,
+				  b->gathers.m[i].len);
+	if ((error == -EFAULT || error == -EAGAIN) && b->request)
+		req_unsent(qp, b, error, now_ns);
+	else if ((error == -EFAULT || error == -EAGAIN))
+		replay_unsent(qp, b);
+	ack_again(qp);
+	qp_flush(qp, now_ns);
+	qp_kick(qp);
+}
+
+void xport_tickets_free(struct xport *x, struct qp *qp)
+{
+	if (!x->starved || qp->state < QPS_RTR || qp->state > QPS_SQE)
+		return;
+	qp_kick(qp);
+	qp_drainable(qp);
+}
+
+void peer_answered(struct xport *x, struct peer *peer)
+{
+	list_for_each_safe(l, tmp, &peer->stalled) {
+		struct qp *qp = list_entry(l, struct qp, peer_link);
+
+		list_del(&qp->peer_link);
+		qp_kick(qp);
+	}
+	if (!list_empty(&peer->owed) && list_empty(&peer->ack_link))
+		list_add_tail(&x->ack_peers, &peer->ack_link);
+}

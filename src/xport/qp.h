@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* qp.h: the queue pair. One struct, a block a half: the requester (req.c,
+ * comp.c, retry.c), the responder (resp.c, replay.c, ack.c) and what both share
+ * (qp.c). All of it belongs to the holder of the engine lock, but the poster's
+ * side of the rings.
+ */
+#ifndef NOPIN_XPORT_QP_H
+#define NOPIN_XPORT_QP_H
+
+#include "mem/mem.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/peer.h"
+
+struct xport;
+
+/* What answers a missing page (design §4). NUM ends a list. */
+enum strategy {
+	STRATEGY_NONE,
+	STRATEGY_REDIRECT,
+	STRATEGY_RESUME,
+	STRATEGY_RNR,
+	STRATEGY_BLOCK,
+	STRATEGY_NUM
+};
+
+/**
+ * struct accepted - A packet that is safe in a slot and not yet placed.
+ * @link:	on its window, by PSN
+ * @data_len:	payload bytes in the slot
+ */
+struct accepted {
+	struct list link;
+	struct pkt pkt;
+	int slot;
+	uint64_t at_ns;
+};
+
+/**
+ * struct window - Accepted and placed (design §3). A responder's window counts
+ * requests, a requester's counts READ and atomic responses.
+ * @head:	first PSN not placed
+ * @next:	first PSN not accepted; head <= next
+ * @waiting:	struct accepted in PSN order: [head, next) whole, and beyond
+ *		@next what came ahead of a gap
+ * @num:	how many are waiting
+ */
+struct window {
+	psn_t head, next;
+	struct list waiting;
+	uint32_t num;
+};
+
+/**
+ * struct message - Where the responder is within a message, at window.head (or
+ * at the end of what is being moved).
+ * @op:		OPF_SEND or OPF_WRITE while inside a message, 0 between two
+ * @rq_next:	index of the receive that is in use or is next
+ * @msn:	messages completed (24 bits)
+ * @done:	bytes so far
+ * @va,@rkey,@left: WRITE: next address, key, bytes still to come
+ */
+struct message {
+	uint32_t op;
+	uint32_t rkey;
+	uint32_t rq_next;
+	uint32_t msn;
+	uint64_t done;
+	uint64_t va, left;
+};
+
+/**
+ * struct resource - A READ or atomic that was executed or is being answered;
+ * kept for replay until overwritten (IBTA 9.7.5.1.2).
+ * @psn,@num:	PSNs of its responses
+ * @at:		next response to send, 0..num; num: answered whole
+ */
+struct resource {
+	bool used, atomic;
+	psn_t psn;
+	uint32_t num, at;
+	uint64_t va;
+	uint32_t rkey, len;
+	uint64_t original;
+	uint32_t msn;
+};
+
+enum { RESOURCES_MAX = 16, FLIGHT_RUNS = 64 };
+
+/** struct flight_run - A burst on its way: charged until accepted. */
+struct flight_run {
+	psn_t end;
+	uint32_t charge;
+};
+
+/**
+ * struct req - Requester. PSNs: una <= snd <= max, una <= acc <= max.
+ * @una:	first PSN not completed (not placed at the peer, or response not
+ *		placed here)
+ * @acc:	first PSN that the peer has not accepted
+ * @snd:	next PSN to send; behind @max only after going back
+ * @max:	first PSN never sent
+ * @cur:	index of the WQE that @snd belongs to, or the next to start
+ * @started:	index after the last WQE that has PSNs
+ * @rsp:	index of the WQE that the next READ response belongs to
+ * @win:	READ and atomic responses; win.head == una while one is due
+ * @rd_out:	READ chunks and atomics asked for and not answered
+ * @rd_chunk:	packets of one READ request at most
+ * @lost:	bit i: PSN lost_base + i is to be sent again (nopin peers)
+ * @recover:	@max when the last loss was found: the holes below @sack_high
+ *		are being sent again until news of what is behind it comes
+ * @probe_max:	@snd when we last asked XACK_PROBE
+ * @park_psn:	PSN whose source page @wait waits for
+ * @cwnd:	standard peers: packets that may be out
+ * @flight:	ring of bursts that are charged to peer.in_flight
+ * @pause_until: nothing is sent before this (RNR, socket full)
+ * @held:	the peer asked us to hold from @una; until XACK_RESUME or
+ *		@hold_until
+ * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
+ * @epoch:	counts how often we went back
+ */
+struct req {
+	psn_t una, acc, snd, max;
+	uint32_t cur, started, rsp;
+	struct window win;
+	uint32_t rd_out, rd_chunk;
+	uint64_t lost;
+	psn_t lost_base, recover;
+	bool recovering;
+	psn_t sack_high, probe_max;
+	psn_t park_psn;
+	uint32_t cwnd;
+	struct flight_run flight[FLIGHT_RUNS];
+	uint32_t flight_head, flight_tail;
+	uint32_t charged, read_charged;
+	uint8_t retries, rnr_retries;
+	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
+	bool held, failed, rsp_gap;
+	uint8_t failed_status;
+	uint32_t failed_wqe;
+	struct waiter wait; /* source page of a request */
+	struct waiter rsp_wait; /* destination page of a response */
+	uint32_t epoch;
+};
+
+/**
+ * struct resp - Responder.
+ * @msg:	the message at win.head, or at the end of the run that moves
+ * @plan:	PSN that @msg stands at: win.head <= plan <= win.next
+ * @gap_told:	a sequence NAK went out for win.next
+ * @rnr_told:	an RNR NAK went out for win.next; drop until it comes again
+ * @forgot:	pages of win.next are being fetched and the packet was not
+ *		kept; ask for it when @wait is woken
+ * @silence_until: standard peers: then say RNR instead (0: nothing to say)
+ * @dead:	a request failed; nothing more is taken
+ * @ack_owed:	something is to be said to the requester
+ * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
+ * @xack:	XACK_HOLD, XACK_RESUME, to be said once
+ * @ext:	format of the last request
+ * @res:	ring; [res_at, res_next) are not answered whole
+ */
+struct resp {
+	struct window win;
+	struct message msg;
+	bool gap_told, rnr_told, forgot, dead;
+	bool ack_owed, ext, established;
+	uint8_t fail_event, fail_status;
+	uint8_t nak;
+	psn_t nak_psn, plan;
+	uint32_t xack;
+	uint64_t silence_until;
+	struct waiter wait; /* destination page of a request */
+	struct waiter src_wait; /* source page of a READ response */
+	struct resource res[RESOURCES_MAX];
+	uint32_t res_next, res_at;
+};
+
+/**
+ * struct qp_config - @push_event etc.: none; events travel through qp.events.
+ */
+struct qp_config {
+	uint32_t qpn, pd;
+	struct wq *sq, *rq;
+	struct cq *send_cq, *recv_cq;
+	bool sq_sig_all;
+	int port; /* index of the local UDP port */
+	void *owner;
+};
+
+/** struct qp */
+struct qp {
+	struct xport *x;
+	struct qp_config cfg;
+	struct qp_attr attr;
+	enum qp_state state;
+	struct peer *peer;
+	struct list run_link; /* xport.runnable */
+	struct list peer_link; /* peer.stalled or xport.read_waiters */
+	struct list ack_link; /* peer.owed */
+	struct list err_link; /* xport.errors */
+	struct list drain_link; /* xport.drainable */
+	struct timer timer;
+	uint32_t events; /* bit per enum nic_event_type to deliver */
+	bool tx_moving, rx_moving;
+	uint32_t mtu;
+	struct req req;
+	struct resp resp;
+	struct flight log;
+};
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* replay.c: responder resources: READs and atomics that were executed and are
+ * answered here, and answered again when a duplicate asks for them (IBTA
+ * 9.7.5.1.2). An atomic is executed once; its result is kept.
+ */
+#include "xport/impl.h"
+
+static struct resource *res_at(struct resp *r, uint32_t i)
+{
+	return &r->res[i % RESOURCES_MAX];
+}
+
+static struct resource *res_append(struct qp *qp)
+{
+	struct resp *r = &qp->resp;
+	struct resource *s;
+
+	if (r->res_next - r->res_at == RESOURCES_MAX)
+		return NULL;
+	s = res_at(r, r->res_next++);
+	qp_kick(qp);
+	return s;
+}
+
+void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
+{
+	struct resource *s = res_append(qp);
+
+	CHECK(s);
+	*s = (struct resource){.used = true,
+			       .atomic = p->op & OPF_ATOMIC,
+			       .psn = p->psn,
+			       .num = request_psns(qp, p),
+			       .va = p->va,
+			       .rkey = p->rkey,
+			       .len = p->dma_len,
+			       .original = original,
+			       .msn = qp->resp.msg.msn};
+}
+
+/* A duplicate READ may ask for the tail of the original (C9-110). */
+static bool covers(const struct qp *qp, const struct resource *s,
+		   const struct pkt *p)
+{
+	int32_t k = psn_diff(p->psn, s->psn);
+	uint64_t off = (uint64_t)(uint32_t)k * qp->mtu;
+
+	if (!s->used || k < 0 || (uint32_t)k >= s->num)
+		return false;
+	if (s->atomic)
+		return (p->op & OPF_ATOMIC) && s->va == p->va &&
+		       s->rkey == p->rkey;
+	return (p->op & OPF_READ) && s->rkey == p->rkey &&
+	       p->va == s->va + off && range_ok(off, p->dma_len, s->len);
+}
+
+static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
+{
+	struct resp *r = &qp->resp;
+	struct resource *s = res_at(r, i), *again, was = *s;
+	uint32_t k = (uint32_t)psn_diff(p->psn, s->psn);
+
+	count(qp->x->cnt, CNT_replays);
+	if ((int32_t)(i - r->res_at) >= 0) {
+		s->at = MIN(s->at, k);
+		qp_kick(qp);
+		return;
+	}
+	again = res_append(qp);
+	if (!again)
+		return;
+	*again = was;
+	again->at = 0;
+	if (!was.atomic) {
+		again->psn = p->psn;
+		again->num = request_psns(qp, p);
+		again->va = p->va;
+		again->len = p->dma_len;
+	}
+}
+
+void replay_duplicate(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	uint32_t first = r->res_next < RESOURCES_MAX
+				 ? 0
+				 : r->res_next - RESOURCES_MAX;
+
+	if (!(p->op & (OPF_READ | OPF_ATOMIC))) {
+		ack_owe(qp, now_ns);
+		return;
+	}
+	for (uint32_t i = r->res_next; i-- != first;)
+		if (covers(qp, res_at(r, i), p)) {
+			answer_again(qp, p, i);
+			return;
+		}
+	count(qp->x->cnt, CNT_drop_psn);
+}
+
+static bool answer_atomic(struct qp *qp, struct burst *b, struct resource *s)
+{
+	struct pkt p = {.opcode = OP_ATOMIC_ACK,
+			.ext = b->ext,
+			.pkey = PKEY_DEFAULT,
+			.qpn = qp->attr.dest_qpn,
+			.psn = s->psn,
+			.nonce = qp->peer->nonce,
+			.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
+			.aeth_msn = s->msn,
+			.swap_add = s->original};
+
+	if (!burst_seg(b, &p, NULL))
+		return false;
+	s->at = 1;
+	return true;
+}
+
+static void source_failed(struct qp *qp, psn_t psn, uint64_t now_ns)
+{
+	qp->resp.res_at = qp->resp.res_next;
+	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, psn, now_ns);
+	qp_fail(qp, QP_EVENT_ACCESS_ERR, now_ns);
+}
+
+/* One READ response packet. false: the burst or the QP can take no more. */
+static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
+			uint64_t now_ns)
+{
+	uint64_t off = (uint64_t)s->at * qp->mtu;
+	uint32_t len = (uint32_t)MIN(qp->mtu, s->len - off);
+	bool first = s->at == 0, last = s->at + 1 == s->num;
+	uint32_t hold = b->holds.num;
+	struct pkt p = {.opcode = op_select(OPF_READ | OPF_RESPONSE |
+					    (first ? OPF_FIRST : 0) |
+					    (last ? OPF_LAST : 0)),
+			.ext = b->ext,
+			.pkey = PKEY_DEFAULT,
+			.qpn = qp->attr.dest_qpn,
+			.psn = psn_add(s->psn, s->at),
+			.nonce = qp->peer->nonce,
+			.dma_len = s->len,
+			.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
+			.aeth_msn = s->msn,
+			.payload_len = len};
+	struct dma d = {.pd = qp->cfg.pd,
+			.key = s->rkey,
+			.iova = s->va + off,
+			.len = len,
+			.need = ACCESS_REMOTE_READ,
+			.remote = true,
+			.ahead = s->len - off - len};
+	struct seg *seg;
+	enum verdict v;
+
+	if (!moves_room(&b->gathers) || hold == HOLDS_MAX)
+		return false;
+	seg = burst_seg(b, &p, NULL);
+	if (!seg)
+		return false;
+	v = dma_resolve(qp->x->mem, &d, NULL, (uint16_t)(b->nsegs - 1), now_ns,
+			qp->x->fresh_ns, &qp->resp.src_wait, &b->gathers,
+			&b->holds);
+	seg->moves = (uint16_t)(b->gathers.num - seg->move);
+	if (v == V_OK) {
+		s->at++;
+		return true;
+	}
+	burst_unseg(b, hold);
+	qp->x->starved |= v == V_NO_RESOURCE;
+	if (v == V_WAIT || v == V_NO_RESOURCE)
+		fault_source(qp, p.psn, now_ns);
+	else if (!b->nsegs)
+		source_failed(qp, p.psn, now_ns);
+	return false;
+}
+
+bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	if (!replay_busy(qp) || r->src_wait.ticket.v)
+		return false;
+	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN && r->ext);
+	b->res = r->res_at;
+	b->res_at = res_at(r, r->res_at)->at;
+	while (replay_busy(qp)) {
+		struct resource *s = res_at(r, r->res_at);
+
+		if (s->at == s->num) {
+			r->res_at++;
+			continue;
+		}
+		if (s->atomic ? !answer_atomic(qp, b, s)
+			      : !answer_read(qp, b, s, now_ns))
+			break;
+	}
+	if (!b->nsegs)
+		return false;
+	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0], b->total);
+	ack_append(qp, b, now_ns);
+	return true;
+}
+
+void replay_unsent(struct qp *qp, const struct burst *b)
+{
+	struct resp *r = &qp->resp;
+
+	if (qp->state < QPS_RTR || qp->state > QPS_SQE ||
+	    r->res_next - b->res > RESOURCES_MAX)
+		return;
+	for (uint32_t i = b->res; i != r->res_next; i++)
+		res_at(r, i)->at = 0;
+	r->res_at = b->res;
+	res_at(r, b->res)->at = b->res_at;
+}

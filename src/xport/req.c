@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* req.c: requester: work requests become request packets (IBTA 9.7.3). A WQE
+ * gets its PSNs when its first packet is planned; the payload is read from
+ * application memory whenever a packet is sent, also again.
+ *
+ * READs are asked for in chunks of at most rd_chunk response packets, each a
+ * READ request of its own: what comes back fills our own receive buffer, so
+ * how much of it is on the way is our decision (flow.c).
+ */
+#include "xport/impl.h"
+
+#include <errno.h>
+
+enum { CWND_START = 16, CWND_MAX = 128, STD_WINDOW_BYTES = 65536 };
+enum { PAUSE_FULL_NS = 100 * 1000 };
+
+bool wqe_is_read(const struct wqe *w)
+{
+	return w->op == WR_READ || w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD;
+}
+
+static bool wqe_is_local(const struct wqe *w)
+{
+	return w->op == WR_LOCAL_INV;
+}
+
+uint32_t wqe_packets(const struct qp *qp, const struct wqe *w)
+{
+	if (wqe_is_local(w))
+		return 0;
+	if (w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD || !w->length)
+		return 1;
+	return (uint32_t)DIV_ROUND_UP(w->length, qp->mtu);
+}
+
+void req_reset(struct qp *qp)
+{
+	struct req *r = &qp->req;
+	uint32_t at = qp->cfg.sq->cons;
+	psn_t psn = qp->attr.sq_psn;
+
+	CHECK(!r->charged && !r->read_charged);
+	win_reset(qp->x, &r->win, psn);
+	r->una = r->acc = r->snd = r->max = psn;
+	r->recover = r->lost_base = r->sack_high = r->probe_max = psn;
+	r->cur = r->started = r->rsp = at;
+	r->rd_out = 0;
+	r->rd_chunk = MAX(1, qp->x->read_budget / 2 /
+				     MAX(1, flow_charge(false, 1, qp->mtu)));
+	r->lost = 0;
+	r->recovering = r->held = r->failed = r->rsp_gap = false;
+	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
+	r->retries = qp->attr.retry_cnt;
+	r->rnr_retries = qp->attr.rnr_retry;
+	r->rto_at = r->probe_at = TIME_NEVER;
+	r->probe_ns = r->pause_until = r->hold_until = 0;
+	r->epoch++;
+}
+
+bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
+{
+	const struct wq *sq = qp->cfg.sq;
+
+	for (uint32_t i = sq->cons; i != qp->req.started; i++) {
+		const struct wqe *w = wq_at(sq, i);
+		int32_t d = psn_diff(psn, w->first_psn);
+
+		if (d >= 0 && (uint32_t)d < w->num_psn) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
+		      uint32_t len, bool write, uint8_t *nic, uint16_t token,
+		      struct waiter *wait, struct moves *mv, struct holds *h,
+		      uint64_t now_ns)
+{
+	const struct sge *s = wqe_sge(w);
+
+	for (unsigned i = 0; i < w->num_sge && len; i++) {
+		uint32_t n;
+		enum verdict v;
+
+		if (off >= s[i].len) {
+			off -= s[i].len;
+			continue;
+		}
+		n = (uint32_t)MIN(len, s[i].len - off);
+		v = dma_resolve(qp->x->mem,
+				&(struct dma){.pd = qp->cfg.pd,
+					      .key = s[i].lkey,
+					      .iova = s[i].addr + off,
+					      .len = n,
+					      .need = write ? ACCESS_LOCAL_WRITE
+							    : 0,
+					      .write = write,
+					      .ahead = s[i].len - off - n},
+				nic, token, now_ns, qp->x->fresh_ns, wait, mv,
+				h);
+		if (v != V_OK)
+			return v;
+		nic = nic ? nic + n : NULL;
+		len -= n;
+		off = 0;
+	}
+	return len ? V_LENGTH : V_OK;
+}
+
+/* The WQE's PSNs start at max. false: it has to wait for a fence. */
+static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
+		return false;
+	w->first_psn = r->max;
+	w->num_psn = wqe_packets(qp, w);
+	w->state = 0;
+	w->progress = 0;
+	r->started++;
+	if (w->op == WR_LOCAL_INV &&
+	    mr_invalidate(qp->x->mem, qp->cfg.pd, w->imm) != V_OK)
+		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
+	return true;
+}
+
+static uint32_t kind_flags(const struct wqe *w)
+{
+	switch (w->op) {
+	case WR_SEND:
+		return OPF_SEND;
+	case WR_SEND_IMM:
+		return OPF_SEND | OPF_IMM;
+	case WR_SEND_INV:
+		return OPF_SEND | OPF_INV;
+	case WR_WRITE:
+		return OPF_WRITE;
+	case WR_WRITE_IMM:
+		return OPF_WRITE | OPF_IMM;
+	default:
+		return OPF_READ;
+	}
+}
+
+static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, bool ext)
+{
+	return (struct pkt){.ext = ext,
+			    .pkey = PKEY_DEFAULT,
+			    .qpn = qp->attr.dest_qpn,
+			    .psn = qp->req.snd,
+			    .nonce = qp->peer->nonce,
+			    .va = w->raddr,
+			    .rkey = w->rkey,
+			    .dma_len = (uint32_t)w->length};
+}
+
+/**
+ * enum next - What became of an attempt to append the next packet.
+ * NEXT_OK: appended; NEXT_END: the burst is complete as it is; NEXT_STOP: this
+ * QP can send nothing now.
+ */
+enum next { NEXT_OK, NEXT_END, NEXT_STOP };
+
+static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w)
+{
+	struct pkt p = pkt_for(qp, w, b->ext);
+
+	if (qp->req.rd_out >= qp->attr.max_rd_atomic)
+		return NEXT_STOP;
+	p.opcode = w->op == WR_CMP_SWP ? OP_CMP_SWP : OP_FETCH_ADD;
+	p.ack_req = true;
+	p.dma_len = 8;
+	p.swap_add = w->swap_add;
+	p.compare = w->compare;
+	if (!burst_seg(b, &p, NULL))
+		return NEXT_END;
+	qp->req.rd_out++;
+	return NEXT_OK;
+}
+
+static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
+			  uint32_t k, uint32_t *psns)
+{
+	struct req *r = &qp->req;
+	uint32_t end = MIN(w->num_psn, (k / r->rd_chunk + 1) * r->rd_chunk);
+	uint64_t off = (uint64_t)k * qp->mtu;
+	uint32_t charge = comp_chunk_charge(qp, w, k);
+	struct pkt p = pkt_for(qp, w, b->ext);
+
+	if (r->rd_out >= qp->attr.max_rd_atomic || !flow_may_read(qp, charge))
+		return NEXT_STOP;
+	p.opcode = OP_READ_REQ;
+	p.ack_req = true;
+	p.va = w->raddr + off;
+	p.dma_len = (uint32_t)MIN((uint64_t)(end - k) * qp->mtu,
+				  w->length - off);
+	if (!burst_seg(b, &p, NULL))
+		return NEXT_END;
+	r->rd_out++;
+	flow_read(qp, charge);
+	*psns = end - k;
+	return NEXT_OK;
+}
+
+/* A retransmission of the middle of a message begins with its first packet's
+ * opcode only if it is the first packet: k says where we are. */
+static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
+			  uint32_t k, uint64_t now_ns)
+{
+	uint64_t off = (uint64_t)k * qp->mtu;
+	uint32_t len = (uint32_t)MIN(qp->mtu, w->length - off);
+	bool first = k == 0, last = k + 1 == w->num_psn;
+	struct pkt p = pkt_for(qp, w, b->ext);
+	uint32_t hold = b->holds.num;
+	const uint8_t *inl = NULL;
+	enum verdict v;
+	struct seg *s;
+
+	if (moves_room(&b->gathers) < w->num_sge ||
+	    hold + w->num_sge > HOLDS_MAX)
+		return NEXT_END;
+	p.opcode = op_select(kind_flags(w) | (first ? OPF_FIRST : 0) |
+			     (last ? OPF_LAST : 0));
+	p.ack_req = b->ext || last || k % 16 == 15;
+	p.solicited = last && (w->flags & WQE_SOLICITED);
+	p.imm = w->imm;
+	p.payload_len = len;
+	if (w->flags & WQE_INLINE)
+		inl = wqe_inline(w) + off;
+	s = burst_seg(b, &p, inl);
+	if (!s)
+		return NEXT_END;
+	if (inl || !len)
+		return NEXT_OK;
+	v = sge_walk(qp, w, off, len, false, NULL, (uint16_t)(b->nsegs - 1),
+		     &qp->req.wait, &b->gathers, &b->holds, now_ns);
+	s->moves = (uint16_t)(b->gathers.num - s->move);
+	if (v == V_OK)
+		return NEXT_OK;
+	burst_unseg(b, hold);
+	if (v == V_WAIT || v == V_NO_RESOURCE) {
+		qp->req.park_psn = qp->req.snd;
+		qp->x->starved |= v == V_NO_RESOURCE;
+		count(qp->x->cnt, CNT_fault_park);
+		flight_note(&qp->log, now_ns, FLIGHT_FAULT, qp->req.snd, 0, 0);
+	} else {
+		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, now_ns);
+	}
+	return NEXT_STOP;
+}
+
+/* Append the packet at snd, WQE cur. */
+static enum next add_packet(struct qp *qp, struct burst *b, uint32_t *psns,
+			    uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	struct wqe *w = wq_at(qp->cfg.sq, r->cur);
+	uint32_t k = (uint32_t)psn_diff(r->snd, w->first_psn);
+
+	*psns = 1;
+	if (w->op == WR_READ)
+		return add_read(qp, b, w, k, psns);
+	if (wqe_is_read(w))
+		return add_atomic(qp, b, w);
+	return add_data(qp, b, w, k, now_ns);
+}
+
+/* Make cur the WQE that snd belongs to. false: there is nothing to send. */
+static bool find_work(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	struct wq *sq = qp->cfg.sq;
+
+	for (;;) {
+		struct wqe *w;
+
+		if (r->failed && r->cur == r->failed_wqe)
+			return false;
+		if (r->cur == r->started) {
+			if (qp->state != QPS_RTS || r->cur == wq_end(sq) ||
+			    psn_diff(r->max, r->una) >= 1 << 22)
+				return false;
+			if (!start(qp, wq_at(sq, r->cur), now_ns))
+				return false;
+		}
+		w = wq_at(sq, r->cur);
+		if ((uint32_t)psn_diff(r->snd, w->first_psn) < w->num_psn)
+			return true;
+		r->cur++;
+		comp_reap(qp, now_ns);
+		if (qp->state == QPS_ERR)
+			return false;
+	}
+}
+
+static bool may_send(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
+		return false;
+	if (now_ns < r->pause_until || (r->held && now_ns < r->hold_until))
+		return false;
+	return !r->wait.ticket.v || r->snd != r->park_psn;
+}
+
+/* Send the lost packets again, one run of consecutive PSNs at a time: set snd
+ * and cur to it for the length of this burst. */
+static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
+{
+	struct req *r = &qp->req;
+	psn_t psn;
+	uint32_t i;
+
+	if (!retry_next_lost(qp, &psn) || !req_wqe_at(qp, psn, &i))
+		return false;
+	*back = r->snd;
+	*back_cur = r->cur;
+	r->snd = psn;
+	r->cur = i;
+	return true;
+}
+
+static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t psns;
+
+	while (!burst_full(b) && find_work(qp, now_ns)) {
+		psn_t was = r->snd;
+
+		if (!b->nsegs && !flow_may_send(qp, flow_charge(false, 1,
+								qp->mtu)))
+			return;
+		if (b->nsegs && b->ext &&
+		    (uint64_t)qp->peer->in_flight +
+				    flow_charge(true, b->nsegs + 1,
+						b->total + b->seg_len) >
+			    qp->peer->budget)
+			return;
+		if (b->nsegs && !b->ext && !flow_may_send(qp, 0))
+			return;
+		if (add_packet(qp, b, &psns, now_ns) != NEXT_OK)
+			return;
+		r->snd = psn_add(r->snd, psns);
+		if (again)
+			retry_resent(qp, was);
+		if (psn_diff(r->snd, r->max) > 0)
+			r->max = r->snd;
+		else
+			count(qp->x->cnt, CNT_retransmits);
+		if (again && !retry_is_lost(qp, r->snd))
+			return;
+	}
+}
+
+bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t back, from;
+	uint32_t back_cur;
+	bool again;
+
+	if (!may_send(qp, now_ns))
+		return false;
+	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN);
+	again = aim_at_lost(qp, &back, &back_cur);
+	from = r->snd;
+	fill(qp, b, again, now_ns);
+	if (b->nsegs) {
+		flow_sent(qp, r->snd,
+			  flow_charge(qp->peer->gso, b->nsegs, b->total));
+		flight_note(&qp->log, now_ns, FLIGHT_TX, from,
+			    b->bytes[b->seg[0].hdr], b->total);
+		b->request = true;
+		b->epoch = r->epoch;
+	}
+	if (again && psn_diff(back, r->snd) > 0) {
+		r->snd = back;
+		r->cur = back_cur;
+	}
+	if (!b->nsegs)
+		return false;
+	ack_append(qp, b, now_ns);
+	retry_arm(qp, now_ns);
+	return true;
+}
+
+void req_unsent(struct qp *qp, const struct burst *b, int error,
+		uint64_t now_ns)
+{
+	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
+		return;
+	if (b->epoch == qp->req.epoch)
+		retry_rewind(qp, FLIGHT_TX, now_ns);
+	if (error == -EAGAIN) {
+		qp->req.pause_until = now_ns + PAUSE_FULL_NS;
+		qp_rearm(qp);
+	}
+}

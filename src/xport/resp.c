@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* resp.c: responder: which request is next (PSN), what is kept for later, what
+ * is a duplicate, and the commit of what was placed (IBTA 9.7.5.1, 9.9).
+ *
+ * Theory of operation. Three PSNs: win.head (placed) <= plan (executed, its
+ * moves perhaps still out) <= win.next (accepted). A request at `plan` is
+ * executed at once; one that is in order but behind something unfinished, or
+ * (from a nopin) ahead of a gap, is kept in a slot. Nothing is acknowledged
+ * before win.head has passed it (I3).
+ */
+#include "xport/impl.h"
+
+enum { AHEAD_MAX = 1024 }; /* PSNs ahead of a gap that are worth a slot */
+
+void resp_reset(struct qp *qp)
+{
+	struct resp *r = &qp->resp;
+
+	r->msg = (struct message){.rq_next = qp->cfg.rq->cons};
+	r->plan = qp->attr.rq_psn;
+	r->gap_told = r->rnr_told = r->forgot = r->dead = false;
+	r->fail_status = 0;
+	r->ack_owed = r->ext = r->established = false;
+	r->nak = 0;
+	r->xack = 0;
+	r->silence_until = 0;
+	r->res_next = r->res_at = 0;
+	for (unsigned i = 0; i < RESOURCES_MAX; i++)
+		r->res[i].used = false;
+	win_reset(qp->x, &r->win, qp->attr.rq_psn);
+}
+
+uint32_t request_psns(const struct qp *qp, const struct pkt *p)
+{
+	if (p->opcode != OP_READ_REQ || p->dma_len <= qp->mtu)
+		return 1;
+	return DIV_ROUND_UP(p->dma_len, qp->mtu);
+}
+
+/* Nothing of the QP moves: a failed check takes effect. */
+static void settle(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->resp.dead && !qp->rx_moving)
+		qp_fail(qp, qp->resp.fail_event, now_ns);
+}
+
+void resp_flush(struct qp *qp, uint64_t now_ns)
+{
+	struct wq *rq = qp->cfg.rq;
+	struct resp *r = &qp->resp;
+
+	win_reset(qp->x, &r->win, r->win.next);
+	waiter_cancel(qp->x->mem, &r->wait);
+	waiter_cancel(qp->x->mem, &r->src_wait);
+	while (rq->cons != wq_end(rq)) {
+		struct cqe e = {.wr_id = wq_at(rq, rq->cons)->wr_id,
+				.status = WC_WR_FLUSH_ERR,
+				.op = WR_RECV,
+				.qpn = qp->cfg.qpn};
+
+		if (r->fail_status)
+			e.status = r->fail_status;
+		r->fail_status = 0;
+		wq_release(rq, rq->cons + 1);
+		qp_push_cqe(qp, qp->cfg.recv_cq, &e, now_ns);
+	}
+	r->msg.rq_next = rq->cons;
+}
+
+/* No receive is posted: say RNR for @psn and forget it and what follows. */
+static void not_ready(struct qp *qp, psn_t psn, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	win_truncate(qp->x, &r->win, psn);
+	r->rnr_told = true;
+	count(qp->x->cnt, CNT_rnr_tx);
+	ack_nak(qp, AETH_RNR | qp->attr.min_rnr_timer, psn, now_ns);
+}
+
+static void keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		 uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	if (win_keep(qp->x, &r->win, p, payload, now_ns)) {
+		count(qp->x->cnt, CNT_drop_no_slot);
+		return;
+	}
+	if (p->psn == r->win.next)
+		win_advance(&r->win, qp->mtu);
+}
+
+static enum rx_result take_next(struct qp *qp, const struct pkt *p,
+				const uint8_t *payload, struct rx_run *run,
+				uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	r->gap_told = r->rnr_told = false;
+	if (r->wait.ticket.v && p->psn == r->plan) {
+		fault_request(qp, p, payload, now_ns);
+		return RX_NEXT;
+	}
+	if (p->psn != r->plan || (qp->rx_moving && !run->qp)) {
+		keep(qp, p, payload, now_ns);
+		return RX_NEXT;
+	}
+	switch (resp_execute(qp, p, payload, run, now_ns)) {
+	case EXEC_OK:
+		r->win.next = r->plan;
+		r->forgot = false;
+		win_advance(&r->win, qp->mtu);
+		return RX_NEXT;
+	case EXEC_FULL:
+		return RX_FULL;
+	case EXEC_WAIT:
+		fault_request(qp, p, payload, now_ns);
+		return RX_NEXT;
+	case EXEC_RNR:
+		not_ready(qp, p->psn, now_ns);
+		return RX_NEXT;
+	case EXEC_NAK:
+		settle(qp, now_ns);
+		return RX_NEXT;
+	}
+	return RX_NEXT;
+}
+
+static void take_ahead(struct qp *qp, const struct pkt *p,
+		       const uint8_t *payload, int32_t ahead, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	count(qp->x->cnt, CNT_gaps_rx);
+	if (r->rnr_told || r->forgot)
+		return;
+	if (p->ext) {
+		if (ahead <= AHEAD_MAX && !win_has(&r->win, p->psn))
+			keep(qp, p, payload, now_ns);
+		ack_owe(qp, now_ns);
+	} else if (!r->gap_told) {
+		r->gap_told = true;
+		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next, now_ns);
+	}
+}
+
+enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
+		       const uint8_t *payload, struct rx_run *run,
+		       uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	int32_t ahead = psn_diff(p->psn, r->win.next);
+
+	if (r->dead) {
+		count(qp->x->cnt, CNT_drop_state);
+		return RX_NEXT;
+	}
+	r->ext = p->ext;
+	if (!r->established && qp->state == QPS_RTR)
+		qp_event(qp, QP_EVENT_COMM_EST);
+	r->established = true;
+	if (ahead == 0)
+		return take_next(qp, p, payload, run, now_ns);
+	if (ahead > 0) {
+		take_ahead(qp, p, payload, ahead, now_ns);
+		return RX_NEXT;
+	}
+	if (run->qp)
+		return RX_FULL;
+	count(qp->x->cnt, CNT_dups_rx);
+	flight_note(&qp->log, now_ns, FLIGHT_DUP, p->psn, p->opcode,
+		    r->win.next);
+	if (psn_diff(p->psn, r->win.head) < 0)
+		replay_duplicate(qp, p, now_ns);
+	else if (p->ext)
+		ack_owe(qp, now_ns);
+	return RX_NEXT;
+}
+
+bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	while (!r->dead && !r->wait.ticket.v) {
+		struct accepted *a = win_at(&r->win, r->plan);
+		enum exec_result res;
+		psn_t psn;
+
+		if (!a)
+			break;
+		psn = a->pkt.psn;
+		res = resp_execute(qp, &a->pkt, slot_data(qp->x->mem, a->slot),
+				   run, now_ns);
+		if (res == EXEC_OK) {
+			run->pkt[run->num - 1].acc = a;
+			continue;
+		}
+		if (res == EXEC_RNR && !run->num)
+			not_ready(qp, psn, now_ns);
+		if (res == EXEC_WAIT)
+			fault_waiting(qp, now_ns);
+		break;
+	}
+	if (!run->num)
+		settle(qp, now_ns);
+	return run->num != 0;
+}
+
+/* --- commit ------------------------------------------------------------------ */
+
+/* Everything of run->pkt[i] is in application memory. */
+static bool placed(struct qp *qp, struct rx_run *run, unsigned i,
+		   uint64_t now_ns)
+{
+	struct run_pkt *rp = &run->pkt[i];
+	const struct pkt *p = rp->pkt;
+	struct resp *r = &qp->resp;
+
+	if ((p->op & OPF_INV) &&
+	    mr_invalidate(qp->x->mem, qp->cfg.pd, p->imm) != V_OK) {
+		r->dead = true;
+		r->fail_event = QP_EVENT_ACCESS_ERR;
+		ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
+		return false;
+	}
+	if (p->op & OPF_ATOMIC)
+		replay_add(qp, p, run->moves.m[rp->move_end - 1].result);
+	else if (p->op & OPF_READ)
+		replay_add(qp, p, 0);
+	r->win.head = psn_add(p->psn, request_psns(qp, p));
+	if (rp->completes) {
+		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
+		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
+	}
+	if (p->ext || p->ack_req)
+		ack_owe(qp, now_ns);
+	return true;
+}
+
+/* The moves of run->pkt[i] met EFAULT: take the message back to there, keep
+ * what is not in a slot yet; executing it again asks a pager for the verdict. */
+static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
+		       uint64_t now_ns)
+{
+	const struct move *m = &run->moves.m[run->moves.done];
+	struct resp *r = &qp->resp;
+
+	dma_fault(qp->x->mem, m->addr, m->len);
+	r->msg = run->pkt[i].before;
+	r->plan = run->pkt[i].pkt->psn;
+	r->dead = false;
+	r->nak = 0;
+	for (; i < run->num; i++) {
+		const struct run_pkt *rp = &run->pkt[i];
+
+		if (rp->acc || !win_keep(qp->x, &r->win, rp->pkt, rp->payload,
+					 now_ns))
+			continue;
+		win_truncate(qp->x, &r->win, rp->pkt->psn);
+		if (rp->pkt->ext)
+			ack_owe(qp, now_ns);
+		else
+			ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, rp->pkt->psn,
+				now_ns);
+		return;
+	}
+}
+
+void resp_commit(struct rx_run *run, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+	unsigned i;
+
+	if (qp->state < QPS_RTR || qp->state > QPS_SQE)
+		return;
+	for (i = 0; i < run->num; i++) {
+		struct run_pkt *rp = &run->pkt[i];
+
+		if (rp->move_end > run->moves.done) {
+			not_placed(qp, run, i, now_ns);
+			break;
+		}
+		if (!placed(qp, run, i, now_ns) || qp->state == QPS_ERR)
+			break;
+		if (rp->acc) {
+			flight_note(&qp->log, now_ns, FLIGHT_PLACED,
+				    rp->pkt->psn, (uint16_t)rp->acc->slot,
+				    now_ns - rp->acc->at_ns);
+			win_drop(qp->x, &qp->resp.win, rp->acc);
+		}
+	}
+	if (!qp->resp.win.num)
+		qp->resp.silence_until = 0;
+	if (qp->state != QPS_ERR)
+		settle(qp, now_ns);
+}
+
+void resp_timeout(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->resp.silence_until && now_ns >= qp->resp.silence_until)
+		fault_silence_over(qp, now_ns);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* retry.c: requester: what to do when no news, bad news or news of a gap
+ * comes (IBTA 9.7.5, 9.9.2).
+ *
+ * Theory of operation. Towards a standard peer the spec's machinery: the ACK
+ * timer, sequence NAKs and RNR NAKs, each taking us back to una (go-back-N).
+ * A nopin peer tells more: what it accepted, and a map of what came after a
+ * gap. So only what is missing is sent again, and instead of repeating a
+ * packet to provoke an answer we ask (XACK_PROBE) after 1 ms and then ever more
+ * rarely; the answer (XACK_PROBED) also tells that what was sent before the
+ * question and is not in the map was lost. Retries are only spent when a peer
+ * says nothing for the whole ACK timeout.
+ */
+#include "xport/impl.h"
+
+enum {
+	PROBE_FIRST_NS = 1000 * 1000,
+	PROBE_MAX_NS = 50 * 1000 * 1000,
+	HOLD_MAX_NS = 100 * 1000 * 1000,
+	/* Timeouts below this only measure the host's scheduler. */
+	TIMEOUT_MIN_NS = 1000 * 1000,
+	CWND_MAX = 128,
+};
+
+static uint64_t ack_timeout_ns(const struct qp *qp)
+{
+	uint64_t t = ack_timeout_to_ns(qp->attr.timeout);
+
+	return t == UINT64_MAX ? t : MAX(t, (uint64_t)TIMEOUT_MIN_NS);
+}
+
+static bool outstanding(const struct qp *qp)
+{
+	return qp->req.una != qp->req.max && qp->req.snd != qp->req.una;
+}
+
+static void disarm(struct req *r)
+{
+	r->rto_at = r->probe_at = TIME_NEVER;
+	r->probe_ns = PROBE_FIRST_NS;
+}
+
+void retry_arm(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->rto_at == TIME_NEVER)
+		r->rto_at = sat_add(now_ns, ack_timeout_ns(qp));
+	if (r->probe_at == TIME_NEVER && qp->peer->kind == PEER_NOPIN) {
+		r->probe_ns = PROBE_FIRST_NS;
+		r->probe_at = now_ns + r->probe_ns;
+	}
+	qp_rearm(qp);
+}
+
+void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (qp->state == QPS_ERR)
+		return;
+	if (progress) {
+		r->retries = qp->attr.retry_cnt;
+		r->rnr_retries = qp->attr.rnr_retry;
+		r->probe_at = TIME_NEVER;
+		if (r->cwnd < MAX(1, MIN(CWND_MAX, 65536 / qp->mtu)))
+			r->cwnd++;
+	}
+	if (r->recovering && psn_diff(r->acc, r->recover) >= 0)
+		r->recovering = false;
+	r->rto_at = TIME_NEVER;
+	if (outstanding(qp))
+		retry_arm(qp, now_ns);
+	else
+		disarm(r);
+	qp_rearm(qp);
+}
+
+void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+
+	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
+		return;
+	flight_note(&qp->log, now_ns, FLIGHT_RETX, r->una, (uint16_t)why,
+		    (uint64_t)psn_diff(r->snd, r->una));
+	r->snd = r->acc = r->una;
+	r->cur = req_wqe_at(qp, r->una, &index) ? index : r->started;
+	r->rd_out = 0;
+	r->lost = 0;
+	r->recovering = false;
+	r->cwnd = MAX(2, r->cwnd / 2);
+	r->epoch++;
+	flow_forget(qp);
+	disarm(r);
+	qp_rearm(qp);
+	qp_kick(qp);
+}
+
+bool retry_spend(struct qp *qp, enum wc_status status, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+
+	if (r->retries) {
+		r->retries--;
+		return true;
+	}
+	if (!req_wqe_at(qp, r->una, &index))
+		index = qp->cfg.sq->cons;
+	comp_fail_wqe(qp, index, status, now_ns);
+	return false;
+}
+
+void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+
+	count(qp->x->cnt, CNT_rnr_rx);
+	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, r->una, AETH_RNR | code,
+		    r->rnr_retries);
+	if (r->snd == r->una && r->pause_until)
+		return;
+	if (r->rnr_retries == 0) {
+		if (req_wqe_at(qp, r->una, &index))
+			comp_fail_wqe(qp, index, WC_RNR_RETRY_EXC_ERR, now_ns);
+		return;
+	}
+	if (r->rnr_retries != 7)
+		r->rnr_retries--;
+	retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
+	r->pause_until = now_ns + rnr_code_to_ns(code);
+	qp_rearm(qp);
+}
+
+void retry_hold(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	retry_rewind(qp, FLIGHT_FAULT, now_ns);
+	r->held = true;
+	r->hold_until = now_ns + HOLD_MAX_NS;
+	qp_rearm(qp);
+}
+
+void retry_resume(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (!r->held)
+		return;
+	r->held = false;
+	r->hold_until = 0;
+	retry_rewind(qp, FLIGHT_RESOLVED, now_ns);
+}
+
+/* --- what is lost, towards a nopin peer ----------------------------------- */
+
+bool retry_is_lost(const struct qp *qp, psn_t psn)
+{
+	int32_t i = psn_diff(psn, qp->req.lost_base);
+
+	return i >= 0 && i < 64 && (qp->req.lost >> i & 1);
+}
+
+void retry_resent(struct qp *qp, psn_t psn)
+{
+	int32_t i = psn_diff(psn, qp->req.lost_base);
+
+	if (i >= 0 && i < 64)
+		qp->req.lost &= ~(UINT64_C(1) << i);
+}
+
+bool retry_next_lost(struct qp *qp, psn_t *psn)
+{
+	struct req *r = &qp->req;
+
+	while (r->lost) {
+		int i = __builtin_ctzll(r->lost);
+
+		*psn = psn_add(r->lost_base, (uint32_t)i);
+		if (psn_diff(*psn, r->acc) >= 0 && psn_diff(*psn, r->snd) < 0)
+			return true;
+		r->lost &= ~(UINT64_C(1) << i);
+	}
+	return false;
+}
+
+/* PSNs of [from, to) that are neither accepted nor in @sack are lost. */
+static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack,
+		      uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	int32_t shift = psn_diff(r->acc, r->lost_base);
+	uint32_t index;
+
+	r->lost = shift >= 0 && shift < 64 ? r->lost >> shift : 0;
+	r->lost_base = r->acc;
+	for (int i = 0; i < 64; i++) {
+		psn_t psn = psn_add(r->acc, (uint32_t)i);
+
+		if (psn_diff(psn, to) >= 0)
+			break;
+		if (psn_diff(psn, from) < 0 || (i && (sack >> (i - 1) & 1)))
+			continue;
+		if (!req_wqe_at(qp, psn, &index))
+			continue;
+		if (wqe_is_read(wq_at(qp->cfg.sq, index))) {
+			retry_rewind(qp, FLIGHT_GAP, now_ns);
+			return;
+		}
+		r->lost |= UINT64_C(1) << i;
+	}
+	if (r->lost && !r->recovering) {
+		r->recovering = true;
+		r->recover = r->max;
+	}
+	qp_kick(qp);
+}
+
+void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t high = r->acc, from = r->acc;
+
+	if (p->xack_flags & XACK_SACK && p->sack)
+		high = psn_add(r->acc,
+			       64 - (uint32_t)__builtin_clzll(p->sack) + 1);
+	if ((p->xack_flags & XACK_PROBED) && psn_diff(r->probe_max, high) > 0)
+		high = r->probe_max;
+	if (psn_diff(high, r->snd) > 0)
+		high = r->snd;
+	if (psn_diff(high, r->acc) <= 0)
+		return;
+	if (r->recovering && psn_diff(high, r->recover) <= 0) {
+		/* the holes below sack_high are being sent again */
+		if (psn_diff(r->sack_high, from) > 0)
+			from = r->sack_high;
+	} else {
+		r->recovering = false;
+	}
+	if (psn_diff(high, r->sack_high) > 0 || !r->recovering)
+		r->sack_high = high;
+	mark_lost(qp, from, high, p->xack_flags & XACK_SACK ? p->sack : 0,
+		  now_ns);
+}
+
+/* --- time ------------------------------------------------------------------ */
+
+static void ack_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->win.num || r->rsp_wait.ticket.v || qp->rx_moving ||
+	    !outstanding(qp)) {
+		/* the peer has done its part; the wait is ours */
+		r->rto_at = outstanding(qp)
+				    ? sat_add(now_ns, ack_timeout_ns(qp))
+				    : TIME_NEVER;
+		return;
+	}
+	count(qp->x->cnt, CNT_timeouts);
+	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
+		    r->una);
+	if (retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
+}
+
+static void probe(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
+	r->probe_at = now_ns + r->probe_ns;
+	r->probe_max = r->snd;
+	ack_say(qp, XACK_PROBE, now_ns);
+}
+
+void retry_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->pause_until && now_ns >= r->pause_until) {
+		r->pause_until = 0;
+		qp_kick(qp);
+	}
+	if (r->held && now_ns >= r->hold_until)
+		retry_resume(qp, now_ns);
+	if (now_ns >= r->rto_at)
+		ack_timeout(qp, now_ns);
+	else if (now_ns >= r->probe_at && outstanding(qp))
+		probe(qp, now_ns);
+	else if (now_ns >= r->probe_at)
+		r->probe_at = TIME_NEVER;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* window.c: the one window of accepted PSNs (design §3). A packet that cannot
+ * be placed now, because a page is missing or because packets before it are,
+ * is copied into a slot of the redirect pool and waits here in PSN order.
+ */
+#include "xport/impl.h"
+
+#include <errno.h>
+
+void win_drop(struct xport *x, struct window *w, struct accepted *a)
+{
+	list_del(&a->link);
+	w->num--;
+	slot_put(x->mem, a->slot);
+}
+
+void win_reset(struct xport *x, struct window *w, psn_t psn)
+{
+	list_for_each_safe(l, tmp, &w->waiting)
+		win_drop(x, w, list_entry(l, struct accepted, link));
+	w->head = w->next = psn;
+}
+
+/* The last waiting packet at or before @psn, or the list head. */
+static struct list *find_before(const struct window *w, psn_t psn)
+{
+	struct list *l = w->waiting.prev;
+
+	while (l != &w->waiting &&
+	       psn_diff(list_entry(l, struct accepted, link)->pkt.psn, psn) > 0)
+		l = l->prev;
+	return l;
+}
+
+struct accepted *win_at(const struct window *w, psn_t psn)
+{
+	struct list *l;
+	struct accepted *a;
+
+	if (list_empty(&w->waiting))
+		return NULL;
+	a = list_entry(w->waiting.next, struct accepted, link);
+	if (a->pkt.psn == psn)
+		return a;
+	l = find_before(w, psn);
+	if (l == &w->waiting)
+		return NULL;
+	a = list_entry(l, struct accepted, link);
+	return a->pkt.psn == psn ? a : NULL;
+}
+
+bool win_has(const struct window *w, psn_t psn)
+{
+	return win_at(w, psn) != NULL;
+}
+
+int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
+	     const uint8_t *payload, uint64_t now_ns)
+{
+	struct list *before = find_before(w, pkt->psn);
+	int slot = slot_get(x->mem);
+	struct accepted *a;
+
+	if (slot < 0)
+		return -EAGAIN;
+	a = &x->accepted[slot];
+	a->pkt = *pkt;
+	a->slot = slot;
+	a->at_ns = now_ns;
+	if (pkt->payload_len) {
+		memcpy(slot_data(x->mem, slot), payload, pkt->payload_len);
+		count_add(x->cnt, CNT_redirected_bytes, pkt->payload_len);
+	}
+	list_insert_after(before, &a->link);
+	w->num++;
+	return 0;
+}
+
+/* How many PSNs a waiting packet stands for: a READ request names a range. */
+static uint32_t span_of(const struct accepted *a, uint32_t mtu)
+{
+	if (a->pkt.opcode != OP_READ_REQ || a->pkt.dma_len <= mtu)
+		return 1;
+	return DIV_ROUND_UP(a->pkt.dma_len, mtu);
+}
+
+void win_advance(struct window *w, uint32_t mtu)
+{
+	struct accepted *a;
+
+	while ((a = win_at(w, w->next)))
+		w->next = psn_add(w->next, span_of(a, mtu));
+}
+
+uint64_t win_sack(const struct window *w)
+{
+	uint64_t sack = 0;
+
+	for (struct list *l = w->waiting.prev; l != &w->waiting; l = l->prev) {
+		const struct accepted *a = list_entry(l, struct accepted, link);
+		int32_t d = psn_diff(a->pkt.psn, w->next);
+
+		if (d <= 0)
+			break;
+		if (d <= 64)
+			sack |= UINT64_C(1) << (d - 1);
+	}
+	return sack;
+}
+
+void win_truncate(struct xport *x, struct window *w, psn_t psn)
+{
+	while (!list_empty(&w->waiting)) {
+		struct accepted *a =
+			list_entry(w->waiting.prev, struct accepted, link);
+
+		if (psn_diff(a->pkt.psn, psn) < 0)
+			break;
+		win_drop(x, w, a);
+	}
+	if (psn_diff(w->next, psn) > 0)
+		w->next = psn;
+}

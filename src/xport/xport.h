@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* xport.h: façade of xport/: reliable connections. Packets in, packets out,
+ * next deadline; faults and their outcome travel as data. Pure: no clock, no
+ * system call, no lock; every function is called with the engine lock held,
+ * but moves and sends are executed between a plan and its commit without it.
+ */
+#ifndef NOPIN_XPORT_XPORT_H
+#define NOPIN_XPORT_XPORT_H
+
+#include "base/base.h"
+#include "mem/mem.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+
+/* --- life ------------------------------------------------------------------ */
+
+/**
+ * struct xport - What all QPs of a NIC share.
+ * @strategies:	what may answer a missing page: bit per enum strategy
+ * @read_budget: bytes of our own receive buffer that READ responses may fill
+ * @read_out:	of these asked for and not yet received
+ * @ack_delay_ns: how long an ACK may be owed
+ */
+struct xport {
+	struct mem *mem;
+	struct counters *cnt;
+	struct rnd rnd;
+	struct accepted *accepted; /* one for each slot of the redirect pool */
+	uint32_t slots;
+	uint32_t strategies;
+	uint32_t read_budget, read_out;
+	uint64_t ack_delay_ns;
+	struct list runnable; /* QPs with something to send */
+	struct list drainable; /* QPs whose slots may be placeable now */
+	struct list read_waiters; /* QPs that wait for read_budget */
+	struct list ack_peers; /* peers with ACKs owed to them */
+	struct list fired; /* CQs with an event to deliver */
+	struct list errors; /* QPs with an asynchronous event to deliver */
+	struct timerq timers;
+	bool starved; /* a QP found no free ticket */
+	uint64_t fresh_ns; /* os_fresh_after() of this step */
+};
+
+int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
+	       uint32_t slots, const uint64_t seed[2]);
+void xport_close(struct xport *x);
+
+/** qp_init() - A QP in RESET; queues are the caller's and outlive it. */
+int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg);
+
+/** qp_fini() - Forget everything. No burst or rx_run of it may be out. */
+void qp_fini(struct qp *qp);
+
+/**
+ * qp_modify() - Check @mask against the state table (IBTA table 91 as verbs
+ * programs know it) and apply. @peer: for RTR, already looked up.
+ * Return: 0, -EINVAL.
+ */
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
+	      struct peer *peer, uint64_t now_ns);
+
+void qp_query(const struct qp *qp, struct qp_attr *attr);
+
+/** qp_error() - To ERR: flush both queues once nothing is moving. */
+void qp_error(struct qp *qp, uint64_t now_ns);
+
+/** qp_idle() - No burst and no rx_run of @qp is out: it may be freed. */
+static inline bool qp_idle(const struct qp *qp)
+{
+	return !qp->tx_moving && !qp->rx_moving;
+}
+
+/* --- receiving ---------------------------------------------------------------- */
+
+/**
+ * struct run_pkt - One packet of a run.
+ * @before:	requests: the responder's place in the message before it
+ * @move_end:	moves of the run up to and including this packet
+ * @acc:	the slot it waits in, or NULL
+ * @cqe:	valid if @completes
+ */
+struct run_pkt {
+	const struct pkt *pkt;
+	const uint8_t *payload;
+	struct accepted *acc;
+	struct message before;
+	unsigned move_end;
+	bool completes;
+	struct cqe cqe;
+};
+
+enum { RUN_PKTS = 64 };
+
+/**
+ * struct rx_run - Consecutive packets to one half of one QP: planned together,
+ * moved together, committed together. qp == NULL: empty.
+ * @responses:	for the requester's half
+ */
+struct rx_run {
+	struct qp *qp;
+	bool responses;
+	unsigned num;
+	unsigned resources; /* READs and atomics among them */
+	struct run_pkt pkt[RUN_PKTS];
+	struct moves moves;
+	struct holds holds;
+};
+
+void rx_run_init(struct rx_run *run);
+
+enum rx_result {
+	RX_NEXT, /* packet taken (or dropped, counted); go on with the next */
+	RX_FULL, /* not taken: commit the run first, then give it again */
+};
+
+/**
+ * qp_rx() - Take one packet whose CRC or nonce was already verified.
+ * @payload:	stays valid until the run is committed
+ * The run collects the moves; the caller executes them when the burst ends or
+ * RX_FULL comes, and then calls qp_rx_commit() if run->qp is set.
+ */
+enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+		     struct rx_run *run, uint64_t now_ns);
+
+/**
+ * qp_rx_commit() - run->moves.done and .error say how it went. Empties @run.
+ */
+void qp_rx_commit(struct rx_run *run, uint64_t now_ns);
+
+/**
+ * qp_drain() - Place what waits in slots as far as pages are ready.
+ * Return: true: @run has moves to execute and commit; then call again.
+ */
+bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+
+/** qp_posted() - Sends or receives were posted. */
+void qp_posted(struct qp *qp, uint64_t now_ns);
+
+/* --- sending -------------------------------------------------------------------- */
+
+/**
+ * struct seg - One packet of a burst. In burst.bytes there are from @hdr on:
+ * @hdr_len bytes of headers (with inline payload behind them), then
+ * @trailer_len bytes of pad and CRC. Gathered payload goes between the two.
+ * @move,@moves: first entry of burst.gathers, and how many
+ */
+struct seg {
+	uint32_t hdr;
+	uint16_t hdr_len, trailer_len;
+	uint16_t move, moves;
+	uint32_t payload_len; /* gathered bytes */
+};
+
+enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
+
+/**
+ * struct burst - Packets for one send call, all to one peer; all but the last
+ * have equal length.
+ * @qp:		NULL when it holds only ACKs
+ * @ext:	extension packets: their CRC is in place and the send gathers
+ *		the payload; else payload is gathered first, and the ICRCs are
+ *		still to be made
+ * @request:	the requester's half (what -EFAULT means for whom)
+ * @seg_len:	bytes of each packet but the last
+ * @total:	bytes of all
+ */
+struct burst {
+	struct qp *qp;
+	struct peer *peer;
+	bool ext, request;
+	unsigned nsegs;
+	uint32_t seg_len, total;
+	uint32_t epoch;
+	uint32_t res, res_at; /* responses: resource and packet it began with */
+	struct seg seg[BURST_SEGS];
+	struct moves gathers;
+	struct holds holds;
+	uint32_t bytes_used;
+	uint8_t bytes[BURST_BYTES];
+};
+
+/**
+ * qp_tx() - Plan the next burst of @qp: READ responses and atomics first, then
+ * requests; behind them an ACK owed to the same peer.
+ * Return: true: @b is to be sent and committed. false: nothing to send now.
+ */
+bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+
+/**
+ * peer_ack_burst() - Make a burst of the ACKs owed to @peer; for a QP whose
+ * burst is on its way, later. qp_tx() already appends one where it fits.
+ * Return: false: nothing to send. No commit is needed.
+ */
+bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
+		    uint64_t now_ns);
+
+/**
+ * qp_tx_commit() - @error: 0; -EFAULT: nothing was sent, the payload cannot be
+ * read (gathers.done tells which, if known); other: as if lost on the way.
+ */
+void qp_tx_commit(struct burst *b, int error, uint64_t now_ns);
+
+/* --- time and pages ---------------------------------------------------------------- */
+
+/** qp_timeout() - qp->timer is due. */
+void qp_timeout(struct qp *qp, uint64_t now_ns);
+
+/** qp_wake() - @w (one of the QP's waiters) was woken by ticket_done(). */
+void qp_wake(struct waiter *w, uint64_t now_ns);
+
+/** peer_answered() - The hello was answered, or 60 ms of silence. */
+void peer_answered(struct xport *x, struct peer *peer);
+
+/**
+ * xport_tickets_free() - After ticket_done(), for every QP while x->starved (a
+ * page could not be asked for): try again.
+ */
+void xport_tickets_free(struct xport *x, struct qp *qp);
+
+#endif

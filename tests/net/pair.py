@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""pair.py: runs a server and a client program on nopin and watches them.
+
+Nothing sleeps and hopes: the client is started when the server listens. Of
+both, VmLck is read all the time: no memory may be locked (NOPIN_REG=pin is
+not tested here).
+"""
+import itertools
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+TCP_LISTEN = "0A"
+NOBODY = 65534
+
+
+class Place:
+    """Where pairs run and as whom.
+
+    build      directory with nopin and lib/
+    in_netns   in the two namespaces of topology.sh, else on loopback
+    as_user    as an ordinary user, without the right to lock memory
+    """
+
+    def __init__(self, build, in_netns=False, as_user=False):
+        self.env, self.patience = sanitizer_environment(build)
+        self.copy = None
+        self.popen = {}
+        self.is_loopback = not in_netns
+        self.address = os.environ["ADDR_A"] if in_netns else "127.0.0.1"
+        if as_user:
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))  # inherited
+        if as_user and os.geteuid() == 0:
+            self.popen.update(user=NOBODY, group=NOBODY, extra_groups=[])
+            # that user may not see this directory
+            self.copy = tempfile.TemporaryDirectory()
+            os.chmod(self.copy.name, 0o755)
+            shutil.copy(os.path.join(build, "nopin"), self.copy.name)
+            shutil.copytree(os.path.join(build, "lib"),
+                            os.path.join(self.copy.name, "lib"))
+            build = self.copy.name
+        # what is put in front of a program
+        nopin = [os.path.join(build, "nopin"), "run", "--"]
+        self.server = (enter("NS_A") if in_netns else []) + nopin
+        self.client = (enter("NS_B") if in_netns else []) + nopin
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.copy:
+            self.copy.cleanup()
+
+
+def enter(namespace):
+    return ["ip", "netns", "exec", os.environ[namespace]]
+
+
+def sanitizer_environment(build):
+    """What an ordinary program needs to load a library built so."""
+    path = os.path.join(build, "meson-info", "intro-buildoptions.json")
+    with open(path, encoding="utf-8") as options:
+        value = {o["name"]: o["value"] for o in json.load(options)}
+    for kind, library in (("address", "libasan.so"), ("thread", "libtsan.so")):
+        if kind in value["b_sanitize"]:
+            found = subprocess.run(
+                ["cc", f"-print-file-name={library}"], check=True,
+                capture_output=True, text=True).stdout.strip()
+            return {"LD_PRELOAD": os.path.realpath(found),
+                    # the programs leak, and that is not our business
+                    "ASAN_OPTIONS": "detect_leaks=0",
+                    "TSAN_OPTIONS": "halt_on_error=1"}, 5
+    return {}, 1
+
+
+def free_port(candidates=itertools.count(10000 + os.getpid() % 20000)):
+    """A TCP port of ours alone, below those that the kernel hands out."""
+    for port in candidates:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+                return port
+            except OSError:
+                pass
+
+
+class Program:
+    """One running program and all it starts (a session of its own)."""
+
+    def __init__(self, place, argv, env):
+        self.argv = argv
+        self.locked_kb = 0
+        # A file, not a pipe: a program may print more than a pipe holds.
+        self.out = tempfile.TemporaryFile()
+        self.proc = subprocess.Popen(
+            argv, env={**os.environ, **place.env, **env},
+            stdin=subprocess.DEVNULL, stdout=self.out,
+            stderr=subprocess.STDOUT, start_new_session=True, **place.popen)
+
+    def pids(self):
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and os.getsid(int(name)) == self.proc.pid:
+                    yield int(name)
+            except ProcessLookupError:
+                pass
+
+    def watch(self):
+        """Reads VmLck; returns whether the program still runs."""
+        for pid in self.pids():
+            try:
+                with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+                    locked = re.search(r"VmLck:\s+(\d+)", status.read())
+                if locked:
+                    self.locked_kb = max(self.locked_kb, int(locked[1]))
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return self.proc.poll() is None
+
+    def listens(self, port):
+        """Does anybody listen on this port, in the program's namespace?"""
+        suffix = f":{port:04X}"
+        for table in ("tcp", "tcp6"):
+            try:
+                path = f"/proc/{self.proc.pid}/net/{table}"
+                with open(path, encoding="utf-8") as lines:
+                    rows = [line.split() for line in lines]
+            except (FileNotFoundError, OSError):
+                continue
+            if any(r[3] == TCP_LISTEN and r[1].endswith(suffix) for r in rows):
+                return True
+        return False
+
+    def stop(self):
+        """Ends what is left of the session."""
+        if self.proc.poll() is None:
+            try:
+                os.killpg(self.proc.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.proc.wait()
+
+    def output(self):
+        self.out.seek(0)
+        return self.out.read().decode("utf-8", "replace")
+
+    def story(self, title):
+        """What to print of it when something went wrong."""
+        status = self.proc.returncode
+        return (f"  {title}: {' '.join(self.argv)}\n"
+                f"  exit status {status}, VmLck at most {self.locked_kb} kB\n"
+                + "".join(f"  | {line}\n"
+                          for line in self.output().splitlines()[-60:]))
+
+
+def wait_for(programs, done, seconds):
+    """Watches programs until done(); False when the time is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        running = [program.watch() for program in programs]
+        if done(running):
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def problem_of(program, title):
+    status = program.proc.returncode
+    if status != 0:
+        return f"{title} ended with status {status}"
+    if program.locked_kb:
+        return f"{title} locked {program.locked_kb} kB of memory"
+    return None
+
+
+def run_one(place, argv, env, seconds):
+    """Runs one program to its end; returns (problem or None, program)."""
+    program = Program(place, place.server + argv, env)
+    try:
+        ended = wait_for([program], lambda running: not running[0],
+                         seconds * place.patience)
+    finally:
+        program.stop()
+    problem = None if ended else f"did not end within {seconds} s"
+    return problem or problem_of(program, argv[0]), program
+
+
+def run_pair(place, program, args, env, seconds):
+    """Runs a program as server and as client.
+
+    Returns (problem or None, server, client); client is None when the server
+    ended before it listened.
+    """
+    port = free_port()
+    server = Program(
+        place, [*place.server, program, "-p", str(port), *args], env)
+    client = None
+    try:
+        ready = wait_for([server],
+                         lambda r: not r[0] or server.listens(port),
+                         20 * place.patience)
+        if not ready or not server.watch():
+            server.stop()
+            return "the server does not listen", server, None
+        client = Program(
+            place, [*place.client, program, "-p", str(port), *args,
+                    place.address], env)
+        ended = wait_for([server, client], lambda r: not any(r),
+                         seconds * place.patience)
+    finally:
+        server.stop()
+        if client:
+            client.stop()
+    problem = None if ended else f"did not end within {seconds} s"
+    problem = (problem or problem_of(client, "client")
+               or problem_of(server, "server"))
+    return problem, server, client

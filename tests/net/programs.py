@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""programs.py [OPTION...] BUILD SET...: unmodified verbs programs on nopin.
+
+Sets: devices, pingpong, one of the perftest programs, quick (a few of each),
+refusals (what perftest-table.txt lists) and all.
+
+  --netns        servers in namespace A, clients in B of topology.sh, which
+                 this program runs under
+  --user         as an ordinary user (where we are root) who may lock no memory
+  --pairs N      N pairs at once
+  --patience N   wait N times as long
+  --only TEXT    of the set, only cases with this in their name
+  --list         print the names of the cases and run nothing
+
+Prints a line for each case; of one that fails all that its programs said.
+"""
+import argparse
+import concurrent.futures
+import os
+import sys
+import time
+
+import pair
+
+PERFTEST = ["ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
+            "ib_send_bw", "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat"]
+# Option -> what is added so that the run is short but not trivial, and what
+# perftest prints when it does what the option says.
+OPTIONS = {
+    "-n 1000": ("", " 1000 "),
+    "-a": ("-n 200", " 8388608 "),
+    "-q 16": ("-n 500", "Number of qps   : 16"),
+    "-b": ("-n 1000", "Bidirectional"),
+    "-e": ("-n 1000", "Mtu"),
+    "-I 64": ("-n 1000 -s 64", "Max inline data : 64[B]"),
+    "--odp": ("-n 1000", "Mtu"),
+    "-m 256": ("-n 500", "Mtu             : 256[B]"),
+    "-m 4096": ("-n 1000", "Mtu             : 4096[B]"),
+    "-D 5": ("", "Mtu"),
+}
+# Atomics have one size; perftest refuses to be told it.
+NO_SIZE = ["ib_atomic_bw", "ib_atomic_lat"]
+PINGPONG = ["", "-o", "-O", "-o -P", "-e", "-s 1000000", "-n 1", "-c",
+            "-m 4096 -s 100000", "-r 1 -s 1"]
+QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
+         "ibv_rc_pingpong -o", "ibv_rc_pingpong -e", "ibv_rc_pingpong -c",
+         "ibv_rc_pingpong -s 1000000", "ib_write_bw -n 1000",
+         "ib_write_lat -n 1000", "ib_read_bw --odp", "ib_send_bw -e",
+         "ib_send_lat -I 64", "ib_atomic_lat -n 1000", "ib_write_bw -m 4096"]
+SECONDS = 60
+
+
+class Case:
+    """One thing to run: a program with its arguments, and its answer.
+
+    sets      which sets it is in
+    pair      whether it has a server and a client
+    refused   words with which the program must refuse, or None
+    expected  words that it must print
+    """
+
+    def __init__(self, name, sets, args, is_pair, refused=None, expected=()):
+        self.name = name
+        self.program = name.split()[0]
+        self.sets = sets
+        self.args = args.split()
+        self.pair = is_pair
+        self.refused = refused
+        self.expected = expected
+
+    def run(self, place):
+        """Returns (problem or None, what the programs said)."""
+        env = {}
+        expected = self.expected
+        if "4096" in self.args and place.is_loopback:
+            # The interface offered first may have an IP MTU of 1500.
+            env = {"NOPIN_ADDR": "lo"}
+        elif "4096" in self.args:
+            # perftest lowers it to what the port says it can.
+            expected = [e.replace(" 4096[B]", " 1024[B]") for e in expected]
+        if not self.pair:
+            problem, one = pair.run_one(
+                place, [self.program, *self.args], env, SECONDS)
+            said = one.output()
+            story = one.story("program")
+        else:
+            problem, server, client = pair.run_pair(
+                place, self.program, self.args, env, SECONDS)
+            said = (client or server).output()
+            story = server.story("server") + (
+                client.story("client") if client else "")
+            if self.refused:
+                return self.judge_refusal(server, client), story
+        missing = [text for text in expected if text not in said]
+        if not problem and missing:
+            problem = f"did not print {missing[0]!r}"
+        return problem, story
+
+    def judge_refusal(self, server, client):
+        if client:
+            return "perftest took an option that perftest-table.txt refuses"
+        if self.refused not in server.output():
+            return f"ended, but did not say {self.refused!r}"
+        return None
+
+
+def read_refusals():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "perftest-table.txt")
+    refusals = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("#"):
+                continue
+            program, option, words = (f.strip() for f in line.split("|", 2))
+            if program not in PERFTEST or option not in OPTIONS:
+                sys.exit(f"{path}: no such case: {line}")
+            refusals[program, option] = words
+    return refusals
+
+
+def perftest_cases():
+    refusals = read_refusals()
+    for program in PERFTEST:
+        for option, (more, expected) in OPTIONS.items():
+            words = refusals.get((program, option))
+            name = f"{program} {option}"
+            if program in NO_SIZE:
+                more = more.replace("-s 64", "")
+            if words:
+                yield Case(name, ["refusals"], f"{option} {more}", True,
+                           refused=words)
+            else:
+                yield Case(name, [program], f"{option} {more}", True,
+                           expected=["#bytes", expected])
+
+
+def all_cases():
+    yield Case("ibv_devices", ["devices"], "", False, expected=["nopin0"])
+    yield Case("ibv_devinfo -v", ["devices"], "-v", False,
+               expected=["nopin0", "PORT_ACTIVE", "Ethernet", "RoCE v2",
+                         "IBV_ODP_SUPPORT"])
+    for options in PINGPONG:
+        name = f"ibv_rc_pingpong {options}".strip()
+        yield Case(name, ["pingpong"], f"-g 0 {options}", True,
+                   expected=["bytes in", "iters in"])
+    yield from perftest_cases()
+
+
+def is_chosen(case, sets, only):
+    chosen = ("all" in sets or any(s in sets for s in case.sets)
+              or ("quick" in sets and case.name in QUICK))
+    return chosen and (only is None or only in case.name)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--netns", action="store_true")
+    parser.add_argument("--user", action="store_true")
+    parser.add_argument("--pairs", type=int, default=1)
+    parser.add_argument("--patience", type=int, default=1)
+    parser.add_argument("--only")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("build")
+    parser.add_argument("sets", nargs="+", choices=[
+        "devices", "pingpong", "refusals", "quick", "all", *PERFTEST])
+    return parser.parse_args()
+
+
+def run_case(case, place, pairs):
+    """Runs a case, so many at once; prints; returns whether all was well."""
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(pairs) as pool:
+        results = list(pool.map(lambda _: case.run(place), range(pairs)))
+    took = time.monotonic() - start
+    bad = [(problem, story) for problem, story in results if problem]
+    what = "refused, as listed" if case.refused else "ok"
+    print(f"{took:6.2f} s  {case.name}: {bad[0][0] if bad else what}",
+          flush=True)
+    for _, story in bad:
+        print(story, flush=True)
+    return not bad
+
+
+def main():
+    args = parse_arguments()
+    cases = list(all_cases())
+    unknown = set(QUICK) - {case.name for case in cases}
+    if unknown:
+        sys.exit(f"programs.py: QUICK names no case: {unknown}")
+    cases = [c for c in cases if is_chosen(c, args.sets, args.only)]
+    if args.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    with pair.Place(args.build, args.netns, args.user) as place:
+        place.patience *= args.patience
+        good = sum(run_case(case, place, args.pairs) for case in cases)
+    print(f"{good} passed, {len(cases) - good} failed")
+    return 0 if cases and good == len(cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""programs_test.py: does programs.py notice what it is there to notice?
+
+Puts a `nopin` of its own in a build directory, which plays every program: it
+listens, connects and prints what perftest prints, but for one defect.
+"""
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PLAYER = r'''#!/usr/bin/python3
+import ctypes, mmap, os, socket, sys, time
+defect = os.environ["DEFECT"]
+args = sys.argv[4:]
+server = not args[-1].startswith("127.")
+if defect.startswith("refuses:"):
+    sys.exit(defect[8:])
+if defect == "locks" and server:
+    page = mmap.mmap(-1, 65536)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    ctypes.CDLL(None).mlock(ctypes.c_void_p(start), ctypes.c_size_t(65536))
+if defect == "leaves" and server:
+    sys.exit(0)
+where = ("127.0.0.1", int(args[args.index("-p") + 1]))
+if server:
+    with socket.create_server(where) as listener:
+        listener.accept()[0].recv(1)
+    time.sleep(0.1)
+else:
+    socket.create_connection(where).close()
+if defect != "mute":
+    print("#bytes 1000", "Mtu             : 256[B]")
+if defect == "crashes" and not server:
+    os.abort()
+sys.exit(3 if defect == ("server" if server else "client") else 0)
+'''
+# what is run, the defect, what must be said of it (None: all is well)
+RUNS = ["ib_write_bw", "ib_write_bw -n 1000"]
+ODP = ["refusals", "ib_atomic_bw --odp"]
+NO_ODP = "ODP does not support ATOMICS for now"
+CASES = [
+    (RUNS, "none", None),
+    (RUNS, "server", "server ended with status 3"),
+    (RUNS, "client", "client ended with status 3"),
+    (RUNS, "crashes", "client ended with status -6"),
+    (RUNS, "leaves", "does not listen"),
+    (RUNS, "mute", "did not print"),
+    (RUNS, "locks", "server locked 64 kB"),
+    (RUNS, "refuses:" + NO_ODP, "does not listen"),
+    (["ib_write_bw", "ib_write_bw -m 256"], "none", None),
+    (["ib_write_bw", "ib_write_bw -m 4096"], "none", "did not print"),
+    (ODP, "refuses:" + NO_ODP, None),
+    (ODP, "refuses:Cannot open device", "did not say"),
+    (ODP, "none", "took an option that"),
+]
+
+
+def run_case(build, what, defect, expected):
+    sets, only = what
+    done = subprocess.run(
+        [f"{HERE}/programs.py", "--only", only, build, sets], check=False,
+        capture_output=True, text=True, env={**os.environ, "DEFECT": defect})
+    count = "0 passed, 1 failed" if expected else "1 passed, 0 failed"
+    if (done.stdout.strip().endswith(count)
+            and (expected or "") in done.stdout
+            and done.returncode == (1 if expected else 0)):
+        return 0
+    print(f"{only}, {defect}: expected {expected!r} and {count!r}, printed:\n"
+          f"{done.stdout}{done.stderr}")
+    return 1
+
+
+def main():
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    may_lock = limit == resource.RLIM_INFINITY or limit >= 65536
+    with tempfile.TemporaryDirectory() as build:
+        os.mkdir(f"{build}/meson-info")
+        with open(f"{build}/meson-info/intro-buildoptions.json", "w",
+                  encoding="utf-8") as options:
+            options.write('[{"name": "b_sanitize", "value": "none"}]')
+        with open(f"{build}/nopin", "w", encoding="utf-8") as player:
+            player.write(PLAYER)
+        os.chmod(f"{build}/nopin", 0o755)
+        wrong = sum(run_case(build, *case) for case in CASES
+                    if may_lock or case[1] != "locks")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

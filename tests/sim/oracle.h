@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* oracle.h: the applications of a simulated world. A flow is one direction of a
+ * connection: it posts random work, knows what memory must look like, and fails
+ * the run when it does not.
+ *
+ * Theory of operation
+ *
+ * Every operation has a number; what it carries is a function of the flow, that
+ * number and the offset, so nothing but the number is kept. The target memory of
+ * a flow is written by nobody else. For each of its bytes the flow keeps which
+ * posted operation writes it last (@last) and what then is there (@image).
+ *
+ * The watch (watch.c) sees every piece that a NIC writes to application memory,
+ * in order, and asks: is it a byte of an operation that is outstanding, all of
+ * whose predecessors are placed (I3a)? So also a late copy, a second execution
+ * and a write beyond a buffer are noticed at the moment they happen. Completions
+ * then find everything before them placed (I3b) and every byte right.
+ */
+#ifndef NOPIN_TESTS_ORACLE_H
+#define NOPIN_TESTS_ORACLE_H
+
+#include "world.h"
+
+enum {
+	FLOW_SLOTS = 16,
+	FLOW_SGES = 4,
+	SLOT_BYTES = 192 << 10, /* of local memory for one operation */
+	MESSAGE_MAX = 160 << 10,
+	TARGET_BYTES = 192 << 10,
+	SOURCE_BYTES = 192 << 10, /* that READs read */
+	EXPECTS = 64,
+};
+
+/** struct part - A piece of local memory. */
+struct part {
+	uint64_t addr;
+	uint32_t len;
+};
+
+/**
+ * struct op - Outstanding work. What is not said by @wr.
+ * @base:	of the data: gen_bytes(flow->seed ^ base, ...)
+ * @remote:	offset in the target, the source or the cells
+ * @high:	bytes from the start seen placed by the watch
+ * @executed, @old: atomics: the watch saw it, and the value before
+ * @before:	OPK_READ_BACK: what the range held when it was posted
+ */
+struct op {
+	bool used, signaled, fenced, inlined;
+	enum op_kind kind;
+	enum wr_op wr;
+	uint64_t seq, base;
+	uint64_t remote;
+	uint32_t len, imm;
+	unsigned parts;
+	struct part part[FLOW_SGES];
+	uint32_t high;
+	bool executed;
+	uint64_t old, operand, compare;
+	uint8_t *before;
+	uint64_t posted_ns;
+};
+
+/** struct expect - A message that will consume a receive. */
+struct expect {
+	uint64_t seq, base, remote;
+	enum wr_op wr;
+	uint32_t len, imm;
+};
+
+struct recv {
+	bool posted;
+	uint64_t number;
+	unsigned parts;
+	struct part part[FLOW_SGES];
+};
+
+struct flow {
+	struct world *w;
+	struct end *from, *to;
+	unsigned index;
+	uint64_t seed;
+	/* sender's node */
+	uint64_t local;
+	uint32_t local_key;
+	struct op op[FLOW_SLOTS];
+	uint64_t posted, completed; /* op numbers: [completed, posted) are out */
+	uint64_t all; /* how many there will be */
+	/* receiver's node */
+	uint64_t target, source, recv_mem;
+	uint64_t iova; /* of target; source follows */
+	uint32_t remote_key, recv_key;
+	uint8_t *image;
+	uint32_t *last; /* op number + 1 */
+	struct recv recv[FLOW_SLOTS];
+	uint64_t recv_posted, recv_done;
+	struct expect expect[EXPECTS];
+	uint64_t expected;
+	bool failed; /* its QP is in error, as a scenario wanted */
+};
+
+void flow_open(struct flow *f, struct world *w, struct end *from,
+	       struct end *to, unsigned index);
+void flow_close(struct flow *f);
+
+/** flow_post() - Post one random operation, if there is room. */
+void flow_post(struct flow *f);
+/** flow_recv() - Keep receives posted at the receiving end. */
+void flow_recv(struct flow *f);
+bool flow_done(const struct flow *f);
+/** flow_final() - Everything is done: is memory as it must be? */
+void flow_final(struct flow *f);
+
+/** end_completion() - A completion of the QP @end. */
+void end_completion(struct end *end, const struct cqe *e);
+
+/** op_at() - The outstanding operation @seq, or NULL. */
+struct op *op_at(struct flow *f, uint64_t seq);
+/** flow_placed() - Are the data of all operations before @seq placed? */
+bool flow_placed(struct flow *f, uint64_t seq, uint64_t *missing);
+
+/** watch_write() - A NIC wrote [addr, addr + len) on @arg, a node. */
+void watch_write(void *arg, uint64_t addr, uint64_t len);
+
+/** gen_bytes() - @len bytes from offset @off of the stream @seed. */
+void gen_bytes(uint64_t seed, uint64_t off, uint8_t *out, uint64_t len);
+
+const char *op_kind_name(enum op_kind kind);
+
+/** application_thread() - Posts and polls for all QPs of a node. */
+void application_thread(void *arg);
+
+#endif

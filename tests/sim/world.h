@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* world.h: a simulated world of NICs and connections, built from a seed, and
+ * what disturbs it. What the applications do in it, and whether they got what
+ * they were promised, is in oracle.h.
+ */
+#ifndef NOPIN_TESTS_WORLD_H
+#define NOPIN_TESTS_WORLD_H
+
+#include "nic/nic.h"
+#include "os/os.h"
+#include "os/sim.h"
+
+struct flow;
+struct world;
+
+enum { NODES_MAX = 4, CONNS_MAX = 8, NODE_CQS = 3, AREAS_MAX = 64, CELLS = 8 };
+
+/* Kinds of work, as indices of world_config.mix. */
+enum op_kind {
+	OPK_NONE,
+	OPK_SEND,
+	OPK_SEND_IMM,
+	OPK_WRITE,
+	OPK_WRITE_IMM,
+	OPK_READ,
+	OPK_READ_BACK, /* READ of what WRITEs of the same flow wrote */
+	OPK_RELAY, /* READ, then a fenced WRITE of what was read */
+	OPK_FETCH_ADD,
+	OPK_CMP_SWP,
+	OPK_NUM
+};
+
+/**
+ * struct world_config - What a scenario asks for; world_config_draw() fills it
+ * with a bit of everything.
+ * @ops:	of each flow
+ * @window:	operations of one flow outstanding, <= FLOW_SLOTS
+ * @recvs:	receives kept posted, <= FLOW_SLOTS
+ * @recv_lazy:	chance, a look, that missing receives are posted
+ * @mix:	weights of the kinds of work
+ * @big:	chance of messages of many packets
+ * @evict_ns, @fork_ns, @pause_ns, @cut_ns: mean time between, 0: never
+ * @force:	evict pages that were just touched, too
+ * @backing:	of the memory that the NICs work on
+ * @standard:	chance that a node does not speak the extension
+ */
+struct world_config {
+	unsigned nodes, conns, ops, window, recvs;
+	uint32_t recv_lazy;
+	uint32_t mix[OPK_NUM];
+	uint32_t big;
+	struct sim_link_config link;
+	struct sim_mem_config mem;
+	bool exact, force, no_gso, no_gro, v6;
+	enum sim_backing backing;
+	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
+	uint32_t mtu, path_mtu;
+	size_t rcvbuf;
+	unsigned pagers, slots, tickets, entries;
+	uint8_t timeout, retry_cnt, rnr_retry, rd_atomic;
+	uint32_t standard;
+	bool always_ready;
+};
+
+/** struct area - Memory that the watch knows: what may be written when. */
+enum area_kind { AREA_NONE, AREA_LOCAL, AREA_TARGET, AREA_RECV, AREA_CELLS };
+struct area {
+	enum area_kind kind;
+	uint64_t addr, bytes;
+	struct flow *flow;
+};
+
+struct node {
+	struct world *w;
+	unsigned index;
+	struct os *os;
+	struct nic *nic;
+	uint32_t pd;
+	struct nic_cq *cq[NODE_CQS];
+	struct area area[AREAS_MAX];
+	unsigned areas;
+	struct sim_mmu_hook hook;
+	uint64_t cells;
+	uint32_t cells_key;
+	uint64_t cell_iova;
+	uint64_t cell_history[CELLS][256];
+	unsigned cell_changes[CELLS];
+	unsigned threads;
+	bool standard;
+};
+
+/** struct end - A QP. */
+struct end {
+	struct node *node;
+	struct nic_qp *qp;
+	uint32_t qpn, sq_psn;
+	struct nic_qp_init init;
+	struct flow *out, *in;
+};
+
+struct conn {
+	struct end end[2];
+};
+
+struct world {
+	const char *scenario;
+	uint64_t seed;
+	struct sim *sim;
+	struct world_config cfg;
+	struct node node[NODES_MAX];
+	struct conn conn[CONNS_MAX];
+	bool stop, expect_errors;
+	struct counters total; /* of all NICs, at the end */
+	uint64_t longest_ns; /* that an operation took */
+};
+
+void world_config_draw(struct world *w);
+/** world_build() - NICs, connections, flows and the threads that use them. */
+void world_build(struct world *w);
+/** world_finish() - Run until all flows are done; fails after @limit_ns. */
+void world_finish(struct world *w, uint64_t limit_ns);
+/** world_close() - Take everything down; no leak is left. */
+void world_close(struct world *w);
+
+/** world_fail() - Say what is wrong and with which seed; never returns. */
+_Noreturn __attribute__((format(printf, 2, 3))) void
+world_fail(struct world *w, const char *fmt, ...);
+
+#define EXPECT(w, cond, ...)                                                   \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			world_fail(w, __VA_ARGS__);                            \
+	} while (0)
+
+/** area_add() - Map memory on @node and tell the watch about it. */
+uint64_t area_add(struct node *node, enum area_kind kind, uint64_t bytes,
+		  struct flow *flow);
+
+/** node_open(), node_close() - The NIC, its CQs and its PD (node.c). */
+void node_open(struct node *node);
+void node_close(struct node *node);
+/** node_hook() - Tell the NIC's page table of @node what the host does. */
+void node_hook(struct node *node);
+/** node_progress() - What the NIC's background thread would do, once. */
+void node_progress(struct node *node);
+
+/** conn_open() - Create and connect both QPs. */
+void conn_open(struct world *w, struct conn *conn, struct node *a,
+	       struct node *b);
+void conn_close(struct conn *conn);
+
+/** chaos_start() - Threads that evict, fork, pause and cut. */
+void chaos_start(struct world *w);
+
+/** node_thread() - A thread of @node that is joined by world_close(). */
+void node_thread(struct node *node, void (*fn)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mr_test.c: protection domains and regions. */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+static void open_small(struct fix *f)
+{
+	fix_open(f, (struct mem_config){.entries = 64, .always_ready = true});
+}
+
+/* Access one byte of a region that starts at 0x1000. */
+static enum verdict try_key(struct fix *f, uint32_t pd, uint32_t key)
+{
+	struct dma d = {.pd = pd, .key = key, .iova = 0x1000, .len = 1};
+
+	return dma_check(f->m, &d);
+}
+
+static void pd_alloc__numbers(void **state)
+{
+	struct fix f;
+	int a, b;
+
+	(void)state;
+	open_small(&f);
+	a = pd_alloc(f.m);
+	b = pd_alloc(f.m);
+	assert_true(a > 0 && b > 0 && a != b);
+	assert_int_equal(pd_dealloc(f.m, (uint32_t)a), 0);
+	assert_int_equal(pd_alloc(f.m), a);
+	for (int i = 0; i < 1000; i++)
+		assert_true(pd_alloc(f.m) > b);
+	fix_close(&f);
+}
+
+static void pd_alloc__bounded(void **state)
+{
+	struct fix f;
+	int pd = 0;
+
+	(void)state;
+	open_small(&f);
+	for (int i = 0; i <= 1 << 16 && pd >= 0; i++)
+		pd = pd_alloc(f.m);
+	assert_int_equal(pd, -ENOMEM);
+	fix_close(&f);
+}
+
+static void pd_dealloc__busy_with_users(void **state)
+{
+	struct fix f;
+	uint32_t key, pd;
+
+	(void)state;
+	open_small(&f);
+	pd = (uint32_t)pd_alloc(f.m);
+	pd_get(f.m, pd);
+	pd_get(f.m, pd);
+	pd_put(f.m, pd);
+	assert_int_equal(pd_dealloc(f.m, pd), -EBUSY);
+	pd_put(f.m, pd);
+	assert_int_equal(pd_dealloc(f.m, pd), 0);
+	assert_int_equal(pd_dealloc(f.m, f.pd), -EBUSY);
+	key = fix_mr(&f, 0, 0, 1, 0);
+	assert_int_equal(mr_free(f.m, f.all), 0);
+	assert_int_equal(pd_dealloc(f.m, f.pd), -EBUSY);
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_int_equal(pd_dealloc(f.m, f.pd), 0);
+	mem_close(f.m);
+}
+
+static void mr_register__valid(void **state)
+{
+	static const uint64_t max = UINT64_MAX;
+	static const struct {
+		uint64_t addr, iova, length;
+		uint32_t access;
+		int ret;
+	} cases[] = {
+		{0, 0, max, 0, 0},
+		{0, 0, max, FIX_RIGHTS | ACCESS_ON_DEMAND, 0},
+		{1, 0, max, 0, 0},
+		{2, 0, max, 0, -EINVAL},
+		{0, 2, max, 0, -EINVAL},
+		{max, max, 1, 0, 0},
+		{max, max, 2, 0, -EINVAL},
+		{max, 0, 2, 0, -EINVAL},
+		{0, max, 2, 0, -EINVAL},
+		{max - 4095, 0, 4096, 0, 0},
+		{max - 4095, 0, 4097, 0, -EINVAL},
+		{0, max - 4095, 4096, 0, 0},
+		{0, max - 4095, 4097, 0, -EINVAL},
+		{max, max, 0, 0, 0},
+		{0, 0, UINT64_C(1) << 40, 0, 0},
+		{0, 0, 1, ACCESS_REMOTE_WRITE, -EINVAL},
+		{0, 0, 1, ACCESS_REMOTE_ATOMIC, -EINVAL},
+		{0, 0, 1, ACCESS_REMOTE_WRITE | ACCESS_LOCAL_WRITE, 0},
+		{0, 0, 1, ACCESS_REMOTE_ATOMIC | ACCESS_LOCAL_WRITE, 0},
+		{0, 0, 1, ACCESS_REMOTE_READ, 0},
+		{0, 0, 1, ACCESS_MW_BIND | ACCESS_ZERO_BASED, 0},
+		{0, 0, 1, ACCESS_RELAXED_ORDERING, 0},
+		{0, 0, 1, 1 << 7, -EINVAL},
+		{0, 0, 1, 1U << 31, -EINVAL},
+	};
+	struct fix f;
+
+	(void)state;
+	open_small(&f);
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct mr_attr a = {f.pd, cases[i].addr, cases[i].iova,
+				    cases[i].length, cases[i].access};
+		uint32_t key = 77;
+		int ret = mr_register(f.m, &a, &key);
+
+		if (ret != cases[i].ret)
+			print_error("case %u\n", i);
+		assert_int_equal(ret, cases[i].ret);
+		if (ret == 0)
+			assert_int_equal(mr_free(f.m, key), 0);
+		else
+			assert_int_equal(key, 77);
+	}
+	fix_close(&f);
+}
+
+static void mr_register__until_no_key_is_left(void **state)
+{
+	uint32_t *keys = calloc(MR_MAX, sizeof(*keys));
+	uint32_t n, key = 0;
+	struct mr_attr a;
+	struct fix f;
+
+	(void)state;
+	assert_non_null(keys);
+	open_small(&f);
+	a = (struct mr_attr){.pd = f.pd, .addr = 0x1000, .length = 1};
+	for (n = 0; mr_register(f.m, &a, &keys[n]) == 0; n++)
+		;
+	assert_int_equal(n, MR_MAX - 1);
+	assert_int_equal(mr_register(f.m, &a, &key), -ENOMEM);
+	for (uint32_t i = 0; i < n; i += 1000)
+		assert_int_equal(mr_revoke(f.m, keys[i]), 0);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(mr_free(f.m, keys[i]), 0);
+	assert_int_equal(mr_register(f.m, &a, &key), 0);
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+	free(keys);
+}
+
+/* The same upper 24 bits come back only after 64 * 1024 others. */
+static void mr_register__keys_come_back_late(void **state)
+{
+	uint32_t *last = calloc(1 << KEY_BITS, sizeof(*last));
+	struct mr_attr a;
+	uint32_t key = 0;
+	struct fix f;
+
+	(void)state;
+	assert_non_null(last);
+	open_small(&f);
+	a = (struct mr_attr){.pd = f.pd, .length = 1};
+	for (uint32_t i = 1; i < 200000; i++) {
+		uint32_t *l;
+
+		assert_int_equal(mr_register(f.m, &a, &key), 0);
+		assert_int_equal(mr_free(f.m, key), 0);
+		l = &last[key >> KEY_LOW_BITS];
+		assert_true(*l == 0 || i - *l >= MR_CHUNK << KEY_GEN_BITS);
+		*l = i;
+	}
+	assert_true(f.m->mrs.made <= 2 * MR_CHUNK);
+	fix_close(&f);
+	free(last);
+}
+
+static void mr_lookup__every_bit_of_the_key_counts(void **state)
+{
+	struct fix f;
+	struct mr *mr;
+	uint32_t key, i;
+
+	(void)state;
+	open_small(&f);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
+	for (int b = 0; b < 32; b++)
+		assert_int_equal(try_key(&f, f.pd, key ^ 1U << b), V_PROT);
+	assert_int_equal(try_key(&f, f.pd, 0), V_PROT);
+	assert_int_equal(try_key(&f, f.pd, UINT32_MAX), V_PROT);
+	assert_int_equal(try_key(&f, f.pd, key), V_OK);
+	mr = mr_lookup(f.m, key, &i);
+	assert_ptr_equal(mr, mr_at(&f.m->mrs, i));
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
+/* Neither a guess nor the cache of guesses finds a region that is gone. */
+static void mr_lookup__stale_keys(void **state)
+{
+	uint32_t old[3000];
+	struct fix f;
+
+	(void)state;
+	open_small(&f);
+	for (unsigned i = 0; i < ARRAY_SIZE(old); i++) {
+		old[i] = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
+		assert_int_equal(try_key(&f, f.pd, old[i]), V_OK);
+		assert_int_equal(mr_free(f.m, old[i]), 0);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(old); i++) {
+		assert_int_equal(try_key(&f, f.pd, old[i]), V_PROT);
+		assert_int_equal(mr_free(f.m, old[i]), -ENOENT);
+	}
+	fix_close(&f);
+}
+
+/* Same index, same low bits, only the generation differs. */
+static void mr_lookup__stale_generation(void **state)
+{
+	struct fix f;
+	uint32_t key, index, other;
+
+	(void)state;
+	open_small(&f);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
+	assert_non_null(mr_lookup(f.m, key, &index));
+	for (uint32_t gen = 1; gen < 1 << KEY_GEN_BITS; gen++) {
+		other = key_make(&f.m->keys, index, gen);
+		other = (other & ~0xffU) | (key & 0xff);
+		assert_int_equal(key_index(&f.m->keys, other), index);
+		assert_int_equal(try_key(&f, f.pd, other), V_PROT);
+	}
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
+static void mr_lookup__other_pd(void **state)
+{
+	struct fix f;
+	uint32_t key, pd;
+
+	(void)state;
+	open_small(&f);
+	pd = (uint32_t)pd_alloc(f.m);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
+	assert_int_equal(try_key(&f, pd, key), V_PROT);
+	assert_int_equal(try_key(&f, 0, key), V_PROT);
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
+static void mr_query__what_was_registered(void **state)
+{
+	struct mr_attr a = {0, 0x1234, 0x9999, 17, ACCESS_REMOTE_READ}, got;
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	open_small(&f);
+	a.pd = f.pd;
+	assert_int_equal(mr_register(f.m, &a, &key), 0);
+	assert_int_equal(mr_query(f.m, key, &got), 0);
+	assert_int_equal(got.pd, a.pd);
+	assert_int_equal(got.addr, a.addr);
+	assert_int_equal(got.iova, a.iova);
+	assert_int_equal(got.length, a.length);
+	assert_int_equal(got.access, a.access);
+	assert_int_equal(mr_revoke(f.m, key), 0);
+	assert_int_equal(mr_query(f.m, key, &got), 0);
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_int_equal(mr_query(f.m, key, &got), -ENOENT);
+	fix_close(&f);
+}
+
+static void mr_revoke__unreachable_at_once(void **state)
+{
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	open_small(&f);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
+	assert_int_equal(mr_revoke(f.m, key), 0);
+	assert_int_equal(try_key(&f, f.pd, key), V_PROT);
+	assert_int_equal(mr_revoke(f.m, key), 0);
+	assert_int_equal(mr_revoke(f.m, key ^ 1), -ENOENT);
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_int_equal(mr_revoke(f.m, key), -ENOENT);
+	fix_close(&f);
+}
+
+static void mr_free__waits_for_holds(void **state)
+{
+	struct dma d;
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	open_small(&f);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, FIX_RIGHTS);
+	d = fix_dma(&f, 0x1000, 8, true);
+	d.key = key;
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	assert_int_equal(mr_free(f.m, key), -EBUSY);
+	assert_int_equal(fix_run(&f, &d, NULL), V_PROT);
+	dma_release(f.m, &f.holds, 1, true, f.now);
+	assert_int_equal(mr_free(f.m, key), -EBUSY);
+	dma_release(f.m, &f.holds, 0, true, f.now);
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_int_equal(mr_free(f.m, key), -ENOENT);
+	fix_close(&f);
+}
+
+static void mr_invalidate__own_pd_only(void **state)
+{
+	struct fix f;
+	uint32_t key, pd;
+
+	(void)state;
+	open_small(&f);
+	pd = (uint32_t)pd_alloc(f.m);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
+	assert_int_equal(mr_invalidate(f.m, pd, key), V_PROT);
+	assert_int_equal(mr_invalidate(f.m, f.pd, key ^ 1), V_PROT);
+	assert_int_equal(try_key(&f, f.pd, key), V_OK);
+	assert_int_equal(mr_invalidate(f.m, f.pd, key), V_OK);
+	assert_int_equal(mr_invalidate(f.m, f.pd, key), V_PROT);
+	assert_int_equal(try_key(&f, f.pd, key), V_PROT);
+	/* The program does not know and deregisters as usual. */
+	assert_int_equal(mr_revoke(f.m, key), 0);
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pd_alloc__numbers),
+		cmocka_unit_test(pd_alloc__bounded),
+		cmocka_unit_test(pd_dealloc__busy_with_users),
+		cmocka_unit_test(mr_register__valid),
+		cmocka_unit_test(mr_register__until_no_key_is_left),
+		cmocka_unit_test(mr_register__keys_come_back_late),
+		cmocka_unit_test(mr_lookup__every_bit_of_the_key_counts),
+		cmocka_unit_test(mr_lookup__stale_keys),
+		cmocka_unit_test(mr_lookup__stale_generation),
+		cmocka_unit_test(mr_lookup__other_pd),
+		cmocka_unit_test(mr_query__what_was_registered),
+		cmocka_unit_test(mr_revoke__unreachable_at_once),
+		cmocka_unit_test(mr_free__waits_for_holds),
+		cmocka_unit_test(mr_invalidate__own_pd_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

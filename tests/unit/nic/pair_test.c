@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pair_test.c: two NICs in one process, over the host's loopback: the thinnest
+ * path through every layer under the verbs edge, and each operation once.
+ */
+#include "nic/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SIDES = 2, BUF = 1 << 20, DEPTH = 64 };
+
+struct side {
+	struct nic *nic;
+	struct nic_cq *cq;
+	struct nic_qp *qp;
+	uint32_t pd, qpn, key;
+	uint8_t *buf;
+};
+
+static struct side side[SIDES];
+
+static void open_side(struct side *s)
+{
+	struct nic_config cfg = {.os = {.addr = "lo", .pagers = 4},
+				 .entries = 1 << 16,
+				 .pool_bytes = 1 << 20,
+				 .strategies = 1u << STRATEGY_REDIRECT |
+					       1u << STRATEGY_RESUME};
+	struct nic_qp_init init = {.max_send_wr = DEPTH,
+				   .max_recv_wr = DEPTH,
+				   .max_send_sge = 4,
+				   .max_recv_sge = 4,
+				   .max_inline = 64};
+	struct mr_attr mr = {.length = BUF,
+			     .access = ACCESS_LOCAL_WRITE |
+				       ACCESS_REMOTE_WRITE |
+				       ACCESS_REMOTE_READ |
+				       ACCESS_REMOTE_ATOMIC};
+
+	assert_int_equal(nic_open(&s->nic, &cfg), 0);
+	assert_int_equal(nic_pd_alloc(s->nic, &s->pd), 0);
+	assert_int_equal(nic_cq_create(s->nic, NULL, NULL, 256, s, &s->cq), 0);
+	init.pd = s->pd;
+	init.send_cq = init.recv_cq = s->cq;
+	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
+			 0);
+	s->buf = aligned_alloc(4096, BUF);
+	mr.pd = s->pd;
+	mr.addr = mr.iova = (uintptr_t)s->buf;
+	assert_int_equal(nic_mr_reg(s->nic, &mr, &s->key), 0);
+}
+
+static void connect_side(struct side *s, const struct side *peer)
+{
+	struct qp_attr a = {.state = QPS_INIT,
+			    .port = 1,
+			    .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+				      ACCESS_REMOTE_ATOMIC,
+			    .path_mtu = 4096,
+			    .dest_qpn = peer->qpn,
+			    .rq_psn = 0xfffffe,
+			    .sq_psn = 0xfffffe,
+			    .has_grh = true,
+			    .max_rd_atomic = 4,
+			    .max_dest_rd_atomic = 4,
+			    .timeout = 14,
+			    .retry_cnt = 7,
+			    .rnr_retry = 7,
+			    .min_rnr_timer = 1};
+	struct nic_gid gid;
+
+	assert_int_equal(nic_gid(peer->nic, 0, &gid), 0);
+	a.dgid = gid.ip;
+	assert_int_equal(nic_qp_modify(s->qp, &a,
+				       QPA_STATE | QPA_PKEY_INDEX | QPA_PORT |
+					       QPA_ACCESS_FLAGS),
+			 0);
+	a.state = QPS_RTR;
+	assert_int_equal(
+		nic_qp_modify(s->qp, &a,
+			      QPA_STATE | QPA_AV | QPA_PATH_MTU |
+				      QPA_DEST_QPN | QPA_RQ_PSN |
+				      QPA_MAX_DEST_RD_ATOMIC |
+				      QPA_MIN_RNR_TIMER),
+		0);
+	a.state = QPS_RTS;
+	assert_int_equal(nic_qp_modify(s->qp, &a,
+				       QPA_STATE | QPA_TIMEOUT |
+					       QPA_RETRY_CNT | QPA_RNR_RETRY |
+					       QPA_SQ_PSN | QPA_MAX_RD_ATOMIC),
+			 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SIDES; i++)
+		open_side(&side[i]);
+	for (int i = 0; i < SIDES; i++)
+		connect_side(&side[i], &side[!i]);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SIDES; i++) {
+		struct side *s = &side[i];
+
+		assert_int_equal(nic_qp_destroy(s->qp), 0);
+		assert_int_equal(nic_cq_destroy(s->cq), 0);
+		assert_int_equal(nic_mr_dereg(s->nic, s->key), 0);
+		assert_int_equal(nic_pd_dealloc(s->nic, s->pd), 0);
+		nic_close(s->nic);
+		free(s->buf);
+	}
+	return 0;
+}
+
+static void post(struct side *s, struct wqe w, void *addr, uint32_t len)
+{
+	struct wqe *slot;
+
+	assert_int_equal(nic_send_begin(s->qp), 0);
+	slot = nic_send_slot(s->qp);
+	assert_non_null(slot);
+	w.flags |= WQE_SIGNALED;
+	w.length = len;
+	w.num_sge = 1;
+	*slot = w;
+	wqe_sge(slot)[0] = (struct sge){(uintptr_t)addr, len, s->key};
+	nic_send_publish(s->qp);
+	nic_send_end(s->qp);
+}
+
+static void post_recv(struct side *s, void *addr, uint32_t len)
+{
+	struct wqe *slot;
+
+	assert_int_equal(nic_recv_begin(s->qp), 0);
+	slot = nic_recv_slot(s->qp);
+	assert_non_null(slot);
+	*slot = (struct wqe){.wr_id = 77, .num_sge = 1, .length = len};
+	wqe_sge(slot)[0] = (struct sge){(uintptr_t)addr, len, s->key};
+	nic_recv_publish(s->qp);
+	nic_recv_end(s->qp);
+}
+
+static struct cqe wait_cqe(struct side *s)
+{
+	uint64_t end = os_now(s->nic->os) + UINT64_C(10000000000);
+	struct cqe e;
+	int n;
+
+	while (!(n = nic_cq_poll(s->cq, 1, &e)))
+		assert_true(os_now(s->nic->os) < end);
+	assert_int_equal(n, 1);
+	return e;
+}
+
+static void fill(uint8_t *p, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (uint8_t)(seed + i * 7 + (i >> 8));
+}
+
+static const uint32_t sizes[] = {0,    1,    8,	   255,	 256,	4095,
+				 4096, 4097, 8192, 8193, 65537, BUF / 2};
+
+static void send__every_size(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint32_t n = sizes[i];
+		struct cqe e;
+
+		fill(side[0].buf, n, (unsigned)i);
+		memset(side[1].buf, 0xee, BUF);
+		post_recv(&side[1], side[1].buf + 3, BUF - 3);
+		post(&side[0], (struct wqe){.op = WR_SEND, .wr_id = i},
+		     side[0].buf, n);
+		e = wait_cqe(&side[1]);
+		assert_int_equal(e.status, WC_SUCCESS);
+		assert_int_equal(e.byte_len, n);
+		assert_int_equal(e.op, WR_RECV);
+		assert_memory_equal(side[1].buf + 3, side[0].buf, n);
+		assert_int_equal(side[1].buf[3 + n], 0xee);
+		e = wait_cqe(&side[0]);
+		assert_int_equal(e.status, WC_SUCCESS);
+		assert_int_equal(e.wr_id, i);
+	}
+}
+
+static void write__every_size(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint32_t n = sizes[i];
+		struct cqe e;
+
+		fill(side[0].buf, n, (unsigned)i + 50);
+		memset(side[1].buf, 0xee, BUF);
+		post(&side[0],
+		     (struct wqe){.op = WR_WRITE,
+				  .raddr = (uintptr_t)side[1].buf + 5,
+				  .rkey = side[1].key},
+		     side[0].buf, n);
+		e = wait_cqe(&side[0]);
+		assert_int_equal(e.status, WC_SUCCESS);
+		assert_memory_equal(side[1].buf + 5, side[0].buf, n);
+		assert_int_equal(side[1].buf[5 + n], 0xee);
+	}
+}
+
+static void read__every_size(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint32_t n = sizes[i];
+		struct cqe e;
+
+		fill(side[1].buf, BUF, (unsigned)i + 90);
+		memset(side[0].buf, 0xee, BUF);
+		post(&side[0],
+		     (struct wqe){.op = WR_READ,
+				  .raddr = (uintptr_t)side[1].buf + 1,
+				  .rkey = side[1].key},
+		     side[0].buf + 2, n);
+		e = wait_cqe(&side[0]);
+		assert_int_equal(e.status, WC_SUCCESS);
+		assert_int_equal(e.byte_len, n);
+		assert_memory_equal(side[0].buf + 2, side[1].buf + 1, n);
+		assert_int_equal(side[0].buf[2 + n], 0xee);
+	}
+}
+
+static void atomic__counts(void **state)
+{
+	uint64_t *cell = (uint64_t *)side[1].buf;
+	uint64_t *old = (uint64_t *)side[0].buf;
+
+	(void)state;
+	*cell = 1000;
+	for (uint64_t i = 0; i < 100; i++) {
+		post(&side[0],
+		     (struct wqe){.op = WR_FETCH_ADD,
+				  .raddr = (uintptr_t)cell,
+				  .rkey = side[1].key,
+				  .swap_add = 3},
+		     old, 8);
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+		assert_int_equal(*old, 1000 + 3 * i);
+	}
+	post(&side[0],
+	     (struct wqe){.op = WR_CMP_SWP,
+			  .raddr = (uintptr_t)cell,
+			  .rkey = side[1].key,
+			  .compare = 1300,
+			  .swap_add = 5},
+	     old, 8);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(*old, 1300);
+	assert_int_equal(*cell, 5);
+}
+
+static void write__wrong_key_is_remote_access_error(void **state)
+{
+	(void)state;
+	post(&side[0],
+	     (struct wqe){.op = WR_WRITE,
+			  .raddr = (uintptr_t)side[1].buf,
+			  .rkey = side[1].key ^ 0x100},
+	     side[0].buf, 8);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(send__every_size, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(write__every_size, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(read__every_size, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(atomic__counts, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			write__wrong_key_is_remote_access_error, setup,
+			teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

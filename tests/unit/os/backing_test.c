@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* backing_test.c: which mappings are cheap, when they stop being it, and how
+ * often that may be asked.
+ */
+#include "host_fixture.h"
+
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+
+/* Is the host itself in a state in which something can be cheap? */
+static bool host_can(void)
+{
+	host_look(clock_ns());
+	return !host_is_short();
+}
+
+static struct backing ask(struct backing_cache *c, const void *p, bool slow,
+			  uint64_t now)
+{
+	return backing_of(c, (uintptr_t)p, slow, now);
+}
+
+static void backing_of__kinds(void **state)
+{
+	int huge = MAP_PRIVATE | MAP_ANONYMOUS, fd = fileno(tmpfile());
+	struct backing_cache *c = backing_open();
+	uint8_t *anon = pages_new(4, PROT_READ | PROT_WRITE);
+	uint8_t *ro = pages_new(4, PROT_READ);
+	uint8_t *shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *file = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE, fd, 0);
+	uint8_t *thp = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, huge, -1, 0);
+	uint64_t now = clock_ns();
+	struct backing b;
+
+	(void)state;
+	if (!host_can())
+		skip();
+	madvise(thp, 8 << 20, MADV_HUGEPAGE);
+	assert_int_equal(ask(c, anon, false, now).kind, BACKING_UNKNOWN);
+	assert_true(backing_learn(c, (uintptr_t)anon, now));
+	b = ask(c, anon + 5000, false, now);
+	assert_int_equal(b.kind, BACKING_CHEAP);
+	assert_true(b.cheap.start <= (uintptr_t)anon);
+	assert_true(b.cheap.end >= (uintptr_t)anon + 4 * PAGE_BYTES);
+	assert_true(backing_learn(c, (uintptr_t)ro, now));
+	b = ask(c, ro, false, now);
+	assert_int_equal(b.kind, BACKING_SLOW);
+	assert_int_equal(b.cheap.start | b.cheap.end, 0);
+	assert_false(backing_learn(c, (uintptr_t)shared, now));
+	assert_int_not_equal(ask(c, shared, false, now).kind, BACKING_CHEAP);
+	assert_false(backing_learn(c, (uintptr_t)file, now));
+	assert_int_not_equal(ask(c, file, false, now).kind, BACKING_CHEAP);
+	b = ask(c, thp + (4 << 20), false, now);
+	assert_int_not_equal(b.kind, BACKING_CHEAP);
+	assert_int_not_equal(ask(c, NULL, false, now).kind, BACKING_CHEAP);
+	munmap(thp, 8 << 20);
+	pages_free(anon, 4);
+	pages_free(ro, 4);
+	pages_free(shared, 1);
+	pages_free(file, 1);
+	backing_close(c);
+	close(fd);
+}
+
+static void backing_of__slow_revokes(void **state)
+{
+	struct backing_cache *c = backing_open();
+	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
+	uint64_t now = clock_ns();
+
+	(void)state;
+	if (!host_can())
+		skip();
+	backing_learn(c, (uintptr_t)p, now);
+	assert_int_equal(ask(c, p, false, now).kind, BACKING_CHEAP);
+	assert_int_equal(ask(c, p, true, now).kind, BACKING_SLOW);
+	assert_int_equal(ask(c, p, false, now + 500 * MS).kind, BACKING_SLOW);
+	/* what was learned lasts a second */
+	now = clock_ns() + 1001 * MS;
+	assert_int_equal(ask(c, p, false, now).kind, BACKING_UNKNOWN);
+	pages_free(p, 1);
+	backing_close(c);
+}
+
+static void backing_learn__userfaultfd(void **state)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct backing_cache *c = backing_open();
+	uint8_t *p = pages_new(3, PROT_READ | PROT_WRITE);
+	uint64_t now = clock_ns();
+	int fd;
+
+	(void)state;
+	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY, 0,
+			  0, 0, 0, 0);
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || !host_can())
+		skip();
+	reg.range.start = (uintptr_t)p + PAGE_BYTES;
+	reg.range.len = PAGE_BYTES;
+	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
+	assert_false(backing_learn(c, (uintptr_t)p + PAGE_BYTES, now));
+	assert_true(backing_learn(c, (uintptr_t)p, now));
+	assert_int_equal(ask(c, p, false, now).kind, BACKING_CHEAP);
+	assert_true(ask(c, p, false, now).cheap.end <=
+		    (uintptr_t)p + PAGE_BYTES);
+	assert_int_not_equal(ask(c, p + PAGE_BYTES, false, now).kind,
+			     BACKING_CHEAP);
+	close(fd);
+	pages_free(p, 3);
+	backing_close(c);
+}
+
+/* Two questions, one reading; and never more than 1 % of the time. */
+static void backing_learn__seldom(void **state)
+{
+	struct backing_cache *c = backing_open();
+	uint64_t began = clock_ns(), took;
+	unsigned reads = 0;
+
+	(void)state;
+	refuse_none();
+	backing_learn(c, (uintptr_t)&began, began);
+	reads = refuse_calls(SYS_read);
+	assert_true(reads > 5);
+	took = clock_ns() - began;
+	host_look(began);
+	backing_learn(c, (uintptr_t)&began, began + 900 * MS);
+	assert_true(refuse_calls(SYS_read) < reads + 10);
+	backing_learn(c, (uintptr_t)&began,
+		      began + MAX(1001 * MS, 101 * took));
+	assert_true(refuse_calls(SYS_read) > reads + 10);
+	backing_close(c);
+}
+
+static void backing_learn__no_proc(void **state)
+{
+	struct backing_cache *c = backing_open();
+	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
+
+	(void)state;
+	refuse_none();
+	refuse(SYS_openat, -1, 0, EACCES);
+	assert_false(backing_learn(c, (uintptr_t)p, clock_ns()));
+	refuse_none();
+	assert_int_not_equal(ask(c, p, false, clock_ns()).kind, BACKING_CHEAP);
+	pages_free(p, 1);
+	backing_close(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(backing_of__kinds),
+		cmocka_unit_test(backing_of__slow_revokes),
+		cmocka_unit_test(backing_learn__userfaultfd),
+		cmocka_unit_test(backing_learn__seldom),
+		cmocka_unit_test(backing_learn__no_proc),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

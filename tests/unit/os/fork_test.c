@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fork_test.c: the child knows, the parent counts, and descriptors that the
+ * program reused stay the child's.
+ */
+#include "host_fixture.h"
+
+#include <signal.h>
+
+static int child(bool (*fn)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fn() ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static struct os *os;
+
+static bool is_child(void)
+{
+	return os_child(os);
+}
+
+static bool grandchild(void)
+{
+	return os_child(os) && child(is_child) == 0;
+}
+
+static void os_child__in_child_and_grandchild(void **state)
+{
+	(void)state;
+	assert_false(os_child(os));
+	assert_int_equal(child(is_child), 0);
+	assert_int_equal(child(grandchild), 0);
+	assert_false(os_child(os));
+}
+
+/* Also without any handler running. */
+static void os_child__raw_clone(void **state)
+{
+	int status;
+	long pid = syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L, 0L);
+
+	(void)state;
+	if (pid == 0)
+		_exit(os_child(os) ? 0 : 1);
+	assert_int_equal(waitpid((pid_t)pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static bool yes(void)
+{
+	return true;
+}
+
+static void os_forks__counts(void **state)
+{
+	uint64_t before = os_forks(os);
+	struct os *late;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(child(yes), 0);
+	assert_int_equal(os_forks(os), before + 3);
+	late = host_plain();
+	assert_int_equal(os_forks(late), 0);
+	os_close(late);
+}
+
+static int claimed;
+
+static bool claimed_is_open(void)
+{
+	return fcntl(claimed, F_GETFD) >= 0;
+}
+
+static void fork_close_in_child__only_what_is_ours(void **state)
+{
+	int other;
+
+	(void)state;
+	claimed = os_claim(os, "fork-test");
+	assert_true(claimed >= 0);
+	assert_int_not_equal(child(claimed_is_open), 0);
+	/* The program closed it and got the number for something else. */
+	other = open("/dev/null", O_RDONLY);
+	assert_int_equal(dup2(other, claimed), claimed);
+	assert_int_equal(child(claimed_is_open), 0);
+	os_unclaim(claimed);
+	assert_int_equal(child(claimed_is_open), 1 << 8);
+	close(other);
+}
+
+/* NIC memory is not the child's to touch, and ours stays as it was. */
+static uint8_t *memory;
+
+static bool memory_is_gone(void)
+{
+	return madvise(memory, PAGE_BYTES, MADV_NORMAL) < 0;
+}
+
+static void os_memory__not_in_child(void **state)
+{
+	(void)state;
+	memory = os_memory(os, 1);
+	assert_non_null(memory);
+	memory[0] = 5;
+	assert_int_equal(child(memory_is_gone), 0);
+	assert_int_equal(memory[0], 5);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	os = host_plain();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(os_child__in_child_and_grandchild),
+		cmocka_unit_test(os_child__raw_clone),
+		cmocka_unit_test(os_forks__counts),
+		cmocka_unit_test(fork_close_in_child__only_what_is_ours),
+		cmocka_unit_test(os_memory__not_in_child),
+	};
+	int ret = cmocka_run_group_tests(tests, setup, NULL);
+
+	os_close(os);
+	return ret;
+}

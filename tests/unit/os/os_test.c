@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* os_test.c: the host as a guest: nothing leaks, nothing is a cancellation
+ * point, descriptors are out of the way, memory is what it should be.
+ */
+#include "host_fixture.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+static bool inherited[4096];
+
+/* Count descriptors of ours, and check what they must be. */
+static unsigned fds(int *lowest)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	unsigned n = 0;
+
+	*lowest = INT32_MAX;
+	while ((e = readdir(d)) != NULL) {
+		int fd = atoi(e->d_name);
+
+		if (e->d_name[0] == '.' || fd == dirfd(d) ||
+		    inherited[fd])
+			continue;
+		n++;
+		*lowest = MIN(*lowest, fd);
+		assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	}
+	closedir(d);
+	return n;
+}
+
+static void use(struct os *os)
+{
+	uint8_t *mem = os_memory(os, 3 * PAGE_BYTES - 1);
+	uint16_t port;
+	static struct moves mv;
+
+	assert_non_null(mem);
+	assert_int_equal((uintptr_t)mem % PAGE_BYTES, 0);
+	for (size_t i = 0; i < 3 * PAGE_BYTES; i++)
+		assert_int_equal(mem[i], 0);
+	assert_true(os_port_open(os, 0, &port) >= 0);
+	moves_reset(&mv);
+	mv.num = 1;
+	mv.m[0] = (struct move){.addr = (uintptr_t)&port,
+				.nic = mem,
+				.len = 2,
+				.kind = MOVE_GATHER};
+	os_moves(os, &mv);
+	assert_int_equal(mv.error, 0);
+}
+
+static void os_open__leaves_nothing(void **state)
+{
+	int lowest;
+	unsigned before = fds(&lowest);
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct os *os = host_plain();
+
+		use(os);
+		fds(&lowest);
+		assert_true(lowest >= 1024 - 256);
+		os_close(os);
+	}
+	assert_int_equal(fds(&lowest), before);
+}
+
+/* Each system call of open and use fails once: an error, or a substitute. */
+static void os_open__nth_call_fails(void **state)
+{
+	static const long calls[] = {
+		SYS_memfd_create, SYS_eventfd2,	   SYS_epoll_create1,
+		SYS_socket,	  SYS_setsockopt,  SYS_bind,
+		SYS_fcntl,	  SYS_madvise,	   SYS_getsockopt,
+		SYS_prlimit64,	  SYS_getrandom,
+	};
+	const struct os_config cfg = {.pagers = 1};
+	int lowest, errors = 0;
+	unsigned before = fds(&lowest);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		for (unsigned n = 1; n < 12; n++) {
+			struct os *os = NULL;
+			uint16_t port;
+			int ret;
+
+			refuse_none();
+			refuse_nth(calls[i], n, EPERM);
+			ret = os_open(&os, &cfg);
+			if (ret < 0) {
+				assert_null(os);
+				errors++;
+			} else {
+				ret = os_port_open(os, 0, &port);
+				assert_true(ret == 0 || ret == -EPERM);
+				errors += ret < 0;
+				os_close(os);
+			}
+			refuse_none();
+			assert_int_equal(fds(&lowest), before);
+		}
+	assert_in_range(errors, 6, 60);
+}
+
+static void os_open__few_descriptors(void **state)
+{
+	struct rlimit old, few = {64, 64};
+	struct os *os;
+	int lowest;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &old);
+	few.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &few);
+	os = host_plain();
+	use(os);
+	fds(&lowest);
+	assert_in_range(lowest, 32, 63);
+	os_close(os);
+	setrlimit(RLIMIT_NOFILE, &old);
+}
+
+static void os_memory__bounds(void **state)
+{
+	struct os *os = host_plain();
+	unsigned n = 0;
+
+	(void)state;
+	assert_null(os_memory(os, 0));
+	assert_null(os_memory(os, SIZE_MAX));
+	assert_null(os_memory(os, SIZE_MAX / 2 - 1));
+	refuse_none();
+	refuse_nth(SYS_ftruncate, 1, ENOSPC);
+	assert_null(os_memory(os, 1));
+	refuse_none();
+	/* as large as one likes; not touched, so not there */
+	assert_non_null(os_memory(os, (size_t)1 << 32));
+	while (os_memory(os, 1))
+		n++;
+	assert_int_equal(n, OS_REGIONS_MAX - 1);
+	os_close(os);
+}
+
+static void os_now__goes_on(void **state)
+{
+	struct os *os = host_plain();
+	uint64_t a = os_now(os), b;
+
+	(void)state;
+	usleep(1000);
+	b = os_now(os);
+	assert_true(a > 0 && b >= a + MS);
+	os_close(os);
+}
+
+static void random_is_random(struct os *os)
+{
+	uint8_t a[1000], b[1000];
+	unsigned same = 0;
+
+	memset(a, 0, sizeof(a));
+	memset(b, 0, sizeof(b));
+	os_random(os, a, sizeof(a));
+	os_random(os, b, sizeof(b));
+	for (size_t i = 0; i < sizeof(a); i++)
+		same += a[i] == b[i];
+	assert_true(same < 60);
+}
+
+static void os_random__device(void **state)
+{
+	struct os *os = host_plain();
+
+	(void)state;
+	random_is_random(os);
+	refuse_none();
+	refuse(SYS_getrandom, -1, 0, ENOSYS);
+	random_is_random(os);
+	refuse_none();
+	refuse_nth(SYS_getrandom, 1, EINTR);
+	random_is_random(os);
+	refuse_none();
+	os_close(os);
+}
+
+static void os_lock_range__mlock(void **state)
+{
+	struct os *os = host_plain();
+	uint8_t *p = pages_new(2, PROT_READ | PROT_WRITE);
+
+	(void)state;
+	assert_int_equal(os_lock_range(os, (uintptr_t)p, 2 * PAGE_BYTES, true),
+			 0);
+	assert_true(page_present(p + PAGE_BYTES));
+	assert_int_equal(os_lock_range(os, (uintptr_t)p, 2 * PAGE_BYTES, false),
+			 0);
+	pages_free(p, 2);
+	assert_int_equal(os_lock_range(os, (uintptr_t)p, PAGE_BYTES, true),
+			 -ENOMEM);
+	os_close(os);
+}
+
+/* --- no cancellation point ---------------------------------------------------- */
+
+static struct os *victim;
+static bool survived;
+
+static void *cancelled(void *arg)
+{
+	struct iovec iov = {&(char[100]){0}, 100};
+	struct os_addr addr[4];
+	struct os_rx rx = {.port = -1};
+	struct os_tx tx = {.iov = &iov, .niov = 1};
+	static struct moves mv;
+	struct os_page_req req = {.addr = (uintptr_t)&mv, .bytes = PAGE_BYTES};
+	struct os_page_done done;
+	struct endpoint ep;
+	struct os_thread *t;
+	uint16_t port;
+	uint32_t mtu;
+	int err, fd;
+
+	/* The cancellation is pending from here on. */
+	pthread_cancel(pthread_self());
+	assert_int_equal(os_port_open(victim, 0, &port), 0);
+	tx.dst = (struct endpoint){.ip = ip4(127, 0, 0, 1), .port = port};
+	os_send(victim, &tx);
+	os_recv(victim, &iov, 1, &rx, OS_TAKE);
+	os_recv(victim, &iov, 1, &rx, OS_TAKE);
+	victim->port[0].errors = true;
+	os_recv_error(victim, &ep, &err, &mtu);
+	for (unsigned k = MOVE_GATHER; k < MOVE_NUM; k++) {
+		mv.num = 1;
+		mv.m[0] = (struct move){.addr = (uintptr_t)iov.iov_base,
+					.nic = victim->region[0].base,
+					.len = 8,
+					.kind = (uint8_t)k};
+		os_moves(victim, &mv);
+		assert_int_equal(mv.error, 0);
+	}
+	os_page_ask(victim, &req);
+	while (os_page_reap(victim, &done, 1) == 0)
+		os_wait(victim, OS_WAIT_PACKETS, os_now(victim) + 100 * MS,
+			-1);
+	os_kick(victim);
+	fd = os_event_open();
+	os_event_set(fd);
+	os_event_clear(fd);
+	fd_close(fd);
+	os_addresses(victim, addr, 4);
+	os_thread_start(victim, &t, "x", (void (*)(void *))os_kick, victim);
+	os_thread_join(t);
+	os_unclaim(os_claim(victim, "cancel-test"));
+	os_memory(victim, PAGE_BYTES);
+	os_majflt();
+	os_random(victim, iov.iov_base, 8);
+	os_fresh_after(victim, os_now(victim));
+	os_lock_range(victim, 0, 0, true);
+	os_port_close(victim, 0);
+	os_close(victim);
+	survived = true;
+	pthread_testcancel();
+	return arg;
+}
+
+static void os_all__no_cancellation_point(void **state)
+{
+	pthread_t t;
+	void *ret;
+
+	(void)state;
+	victim = host_plain();
+	assert_non_null(os_memory(victim, PAGE_BYTES));
+	assert_int_equal(pthread_create(&t, NULL, cancelled, NULL), 0);
+	pthread_join(t, &ret);
+	assert_true(survived);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(os_open__leaves_nothing),
+		cmocka_unit_test(os_open__nth_call_fails),
+		cmocka_unit_test(os_open__few_descriptors),
+		cmocka_unit_test(os_memory__bounds),
+		cmocka_unit_test(os_now__goes_on),
+		cmocka_unit_test(os_random__device),
+		cmocka_unit_test(os_lock_range__mlock),
+		cmocka_unit_test(os_all__no_cancellation_point),
+	};
+
+	for (int i = 0; i < 4096; i++)
+		inherited[i] = fcntl(i, F_GETFD) >= 0;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pager_test.c: pages asked for and answered, from every kind of memory, with
+ * every way of the kernel, and with pages that hang.
+ */
+#include "host_fixture.h"
+
+#include <linux/userfaultfd.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+
+static struct os_page_done ask(struct os *os, const void *p, size_t bytes,
+			       bool write)
+{
+	struct os_page_req req = {.id = (uintptr_t)p ^ 5,
+				  .addr = (uintptr_t)p,
+				  .bytes = bytes,
+				  .write = write};
+	struct os_page_done done;
+
+	assert_int_equal(os_page_ask(os, &req), 0);
+	while (os_page_reap(os, &done, 1) == 0)
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1);
+	assert_int_equal(done.id, req.id);
+	return done;
+}
+
+static void expect(struct os *os, const void *p, size_t bytes, bool write,
+		   size_t ready, int error)
+{
+	struct os_page_done done = ask(os, p, bytes, write);
+
+	assert_int_equal(done.bytes, ready);
+	assert_int_equal(done.error, error);
+	assert_int_equal(done.writable, write && ready > 0);
+}
+
+static int file_new(size_t bytes)
+{
+	int fd = fileno(tmpfile());
+
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	return fd;
+}
+
+/* Content is never changed, and what is ready is really present. */
+static void ordinary(struct os *os)
+{
+	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
+	uint8_t *ro = pages_new(2, PROT_READ), *none = pages_new(1, PROT_NONE);
+
+	expect(os, p, 3 * PAGE_BYTES, true, 3 * PAGE_BYTES, 0);
+	assert_true(page_present(p) && page_present(p + 2 * PAGE_BYTES));
+	assert_false(page_present(p + 3 * PAGE_BYTES));
+	p[5] = 7;
+	expect(os, p, PAGE_BYTES, true, PAGE_BYTES, 0);
+	expect(os, p, PAGE_BYTES, false, PAGE_BYTES, 0);
+	assert_int_equal(p[5], 7);
+	expect(os, p + 4 * PAGE_BYTES, PAGE_BYTES, false, PAGE_BYTES, 0);
+	assert_true(page_present(p + 4 * PAGE_BYTES));
+	munmap(p + 6 * PAGE_BYTES, PAGE_BYTES);
+	expect(os, p, 8 * PAGE_BYTES, true, 6 * PAGE_BYTES, -EFAULT);
+	expect(os, p, 8 * PAGE_BYTES, false, 6 * PAGE_BYTES, -EFAULT);
+	expect(os, p + 6 * PAGE_BYTES, PAGE_BYTES, true, 0, -EFAULT);
+	expect(os, ro, 2 * PAGE_BYTES, false, 2 * PAGE_BYTES, 0);
+	expect(os, ro, 2 * PAGE_BYTES, true, 0, -EFAULT);
+	expect(os, none, PAGE_BYTES, false, 0, -EFAULT);
+	expect(os, none, PAGE_BYTES, true, 0, -EFAULT);
+	expect(os, NULL, PAGE_BYTES, false, 0, -EFAULT);
+	expect(os, (void *)-PAGE_BYTES, PAGE_BYTES, true, 0, -EFAULT);
+	expect(os, (void *)-PAGE_BYTES, 2 * PAGE_BYTES, true, 0, -EFAULT);
+	munmap(p, 8 * PAGE_BYTES);
+	pages_free(ro, 2);
+	pages_free(none, 1);
+}
+
+static void file(struct os *os)
+{
+	int fd = file_new(2 * PAGE_BYTES);
+	uint8_t *p = mmap(NULL, 4 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, 0);
+
+	assert_int_equal(pwrite(fd, "x", 1, 4097), 1);
+	expect(os, p, 2 * PAGE_BYTES, false, 2 * PAGE_BYTES, 0);
+	expect(os, p, 2 * PAGE_BYTES, true, 2 * PAGE_BYTES, 0);
+	/* beyond its end: a load would be SIGBUS */
+	expect(os, p, 4 * PAGE_BYTES, false, 2 * PAGE_BYTES, -EFAULT);
+	expect(os, p + 2 * PAGE_BYTES, PAGE_BYTES, true, 0, -EFAULT);
+	assert_int_equal(p[4097], 'x');
+	munmap(p, 4 * PAGE_BYTES);
+	close(fd);
+}
+
+static void os_page_ask__kinds(void **state)
+{
+	struct os *os = host_plain();
+
+	(void)state;
+	ordinary(os);
+	file(os);
+	os_close(os);
+}
+
+static void os_page_ask__huge_range(void **state)
+{
+	const size_t n = 64 << 20;
+	struct os *os = host_plain();
+	uint8_t *p = pages_new(n / PAGE_BYTES, PROT_READ | PROT_WRITE);
+	struct os_page_done done;
+
+	(void)state;
+	munmap(p + n - PAGE_BYTES, PAGE_BYTES);
+	done = ask(os, p, n, true);
+	assert_int_equal(done.bytes, n - PAGE_BYTES);
+	assert_int_equal(done.error, -EFAULT);
+	assert_true(done.service_ns > 0);
+	assert_true(page_present(p + n - 2 * PAGE_BYTES));
+	munmap(p, n - PAGE_BYTES);
+	os_close(os);
+}
+
+static void os_page_ask__probe(void **state)
+{
+	struct os *os = host_plain();
+	uint8_t *p = pages_new(300, PROT_READ | PROT_WRITE);
+	struct os_page_req req = {.addr = (uintptr_t)p,
+				  .bytes = 300 * PAGE_BYTES,
+				  .probe = true};
+	struct os_page_done done;
+
+	(void)state;
+	memset(p, 1, 200 * PAGE_BYTES);
+	assert_int_equal(os_page_ask(os, &req), 0);
+	while (os_page_reap(os, &done, 1) == 0)
+		sched_yield();
+	assert_int_equal(done.bytes, 200 * PAGE_BYTES);
+	assert_int_equal(done.error, 0);
+	assert_false(done.writable);
+	assert_false(page_present(p + 200 * PAGE_BYTES));
+	pages_free(p, 300);
+	os_close(os);
+}
+
+/* --- userfaultfd ----------------------------------------------------------- */
+
+static int uffd = -1;
+static useconds_t uffd_delay_us;
+static uint8_t uffd_source[PAGE_BYTES];
+
+static void *uffd_server(void *arg)
+{
+	struct uffdio_copy cp = {.len = PAGE_BYTES,
+				 .src = (uintptr_t)uffd_source};
+	struct uffd_msg msg;
+
+	while (read(uffd, &msg, sizeof(msg)) == sizeof(msg)) {
+		usleep(uffd_delay_us);
+		cp.dst = msg.arg.pagefault.address & -PAGE_BYTES;
+		ioctl(uffd, UFFDIO_COPY, &cp);
+	}
+	return arg;
+}
+
+/* Return: false if this host has no userfaultfd for us. */
+static bool uffd_open(int flags, void *p, size_t pages)
+{
+	struct uffdio_register reg = {
+		.range = {(uintptr_t)p, pages * PAGE_BYTES},
+		.mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct uffdio_api api = {.api = UFFD_API};
+
+	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | flags, 0, 0, 0, 0, 0);
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) < 0)
+		return false;
+	assert_int_equal(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
+	memset(uffd_source, 0x33, sizeof(uffd_source));
+	return true;
+}
+
+/* The kernel gets EFAULT there; a load of the program's own would not. */
+static void os_page_ask__user_mode_only_uffd(void **state)
+{
+	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
+	struct os *os = host_plain();
+	pthread_t t;
+
+	(void)state;
+	if (!uffd_open(UFFD_USER_MODE_ONLY, p, 8))
+		skip();
+	uffd_delay_us = 0;
+	pthread_create(&t, NULL, uffd_server, NULL);
+	expect(os, p, 2 * PAGE_BYTES, true, 2 * PAGE_BYTES, 0);
+	expect(os, p + 2 * PAGE_BYTES, 6 * PAGE_BYTES, false, 6 * PAGE_BYTES,
+	       0);
+	assert_int_equal(p[0], 0x33);
+	assert_int_equal(p[8 * PAGE_BYTES - 1], 0x33);
+	pthread_cancel(t);
+	pthread_join(t, NULL);
+	close(uffd);
+	pages_free(p, 8);
+	os_close(os);
+}
+
+static void os_page_ask__slow_page_delays_no_other(void **state)
+{
+	uint8_t *p = pages_new(4, PROT_READ | PROT_WRITE);
+	uint8_t *fast = pages_new(20, PROT_READ | PROT_WRITE);
+	struct os_page_done done;
+	struct os *os = host_plain();
+	uint64_t began;
+	pthread_t t;
+
+	(void)state;
+	if (!uffd_open(0, p, 4))
+		skip();
+	uffd_delay_us = 100000;
+	pthread_create(&t, NULL, uffd_server, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		struct os_page_req req = {.id = i,
+					  .addr = (uintptr_t)p + i * PAGE_BYTES,
+					  .bytes = PAGE_BYTES};
+
+		assert_int_equal(os_page_ask(os, &req), 0);
+	}
+	began = os_now(os);
+	for (size_t i = 0; i < 20; i++)
+		expect(os, fast + i * PAGE_BYTES, PAGE_BYTES, true, PAGE_BYTES,
+		       0);
+	assert_true(os_now(os) - began < 80 * MS);
+	for (unsigned got = 0; got < 3;) {
+		if (os_page_reap(os, &done, 1) == 0) {
+			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
+			continue;
+		}
+		got++;
+		assert_int_equal(done.bytes, PAGE_BYTES);
+		assert_true(done.service_ns >= 90 * MS);
+		assert_int_not_equal(done.backing, BACKING_CHEAP);
+	}
+	pthread_cancel(t);
+	pthread_join(t, NULL);
+	close(uffd);
+	pages_free(p, 4);
+	pages_free(fast, 20);
+	os_close(os);
+}
+
+/* A page that hangs outlives the NIC: neither may suffer. */
+static void os_close__with_a_page_that_hangs(void **state)
+{
+	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
+	struct os_page_req req = {.addr = (uintptr_t)p, .bytes = PAGE_BYTES};
+	struct uffdio_copy cp = {.len = PAGE_BYTES};
+	struct os *os = host_plain();
+	struct uffd_msg msg;
+	uint64_t began;
+
+	(void)state;
+	if (!uffd_open(0, p, 1))
+		skip();
+	assert_int_equal(os_page_ask(os, &req), 0);
+	assert_int_equal(read(uffd, &msg, sizeof(msg)), sizeof(msg));
+	began = clock_ns();
+	os_close(os);
+	assert_true(clock_ns() - began < 1000 * MS);
+	cp.dst = (uintptr_t)p;
+	cp.src = (uintptr_t)uffd_source;
+	assert_int_equal(ioctl(uffd, UFFDIO_COPY, &cp), 0);
+	usleep(20000);
+	close(uffd);
+	pages_free(p, 1);
+}
+
+/* --- bounds ------------------------------------------------------------------ */
+
+static void os_page_ask__bounded(void **state)
+{
+	const struct os_config cfg = {.pagers = 0};
+	struct os *os = host_open(&cfg);
+	struct os_page_req req = {.addr = PAGE_BYTES, .bytes = PAGE_BYTES};
+	struct os_page_done done;
+	int n = 0;
+
+	(void)state;
+	while (os_page_ask(os, &req) == 0)
+		n++;
+	assert_int_equal(n, 1024);
+	assert_int_equal(os_page_ask(os, &req), -EAGAIN);
+	/* no pager: it never comes, and nobody waits for it */
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + MS, -1);
+	assert_int_equal(os_page_reap(os, &done, 1), 0);
+	os_close(os);
+}
+
+static void os_page_ask__all_answers_come(void **state)
+{
+	enum { ROUNDS = 20, EACH = 1000 };
+	uint8_t *p = pages_new(EACH, PROT_READ | PROT_WRITE);
+	static struct os_page_done done[64];
+	static unsigned seen[EACH];
+	struct os *os = host_plain();
+
+	(void)state;
+	for (unsigned r = 0; r < ROUNDS; r++) {
+		unsigned got = 0;
+
+		for (unsigned i = 0; i < EACH; i++) {
+			struct os_page_req req = {
+				.id = i,
+				.addr = (uintptr_t)p + i * PAGE_BYTES,
+				.bytes = PAGE_BYTES,
+				.write = i % 2};
+
+			assert_int_equal(os_page_ask(os, &req), 0);
+		}
+		while (got < EACH) {
+			unsigned n = os_page_reap(os, done, 64);
+
+			for (unsigned i = 0; i < n; i++) {
+				assert_int_equal(done[i].bytes, PAGE_BYTES);
+				seen[done[i].id]++;
+			}
+			got += n;
+			if (n == 0)
+				os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS,
+					-1);
+		}
+		assert_int_equal(os_page_reap(os, done, 1), 0);
+		for (unsigned i = 0; i < EACH; i++)
+			assert_int_equal(seen[i], r + 1);
+	}
+	pages_free(p, EACH);
+	os_close(os);
+}
+
+static unsigned threads_now(void)
+{
+	char line[128];
+	unsigned n = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Threads: %u", &n) == 1)
+			break;
+	fclose(f);
+	return n;
+}
+
+static void pagers_open__no_more_than_allowed(void **state)
+{
+	const struct os_config cfg = {.pagers = 3};
+	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
+	struct os *os = host_open(&cfg);
+	struct os_page_done done;
+	pthread_t t;
+
+	(void)state;
+	if (!uffd_open(0, p, 8))
+		skip();
+	for (unsigned i = 0; i < 8; i++) {
+		struct os_page_req req = {.addr = (uintptr_t)p + i * PAGE_BYTES,
+					  .bytes = PAGE_BYTES};
+
+		assert_int_equal(os_page_ask(os, &req), 0);
+	}
+	usleep(50000);
+	assert_int_equal(os->pagers ? threads_now() : 0, 1 + 3);
+	uffd_delay_us = 0;
+	pthread_create(&t, NULL, uffd_server, NULL);
+	for (unsigned got = 0; got < 8; got += os_page_reap(os, &done, 1))
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1);
+	pthread_cancel(t);
+	pthread_join(t, NULL);
+	close(uffd);
+	pages_free(p, 8);
+	os_close(os);
+	usleep(20000);
+	assert_int_equal(threads_now(), 1);
+}
+
+static void pagers_open__failures(void **state)
+{
+	const struct os_config cfg = {.pagers = 4};
+	struct os *os = NULL;
+	unsigned n = 1;
+
+	(void)state;
+	/* The n-th descriptor cannot be had: an error, and nothing leaks. */
+	for (; n < 4; n++) {
+		refuse_none();
+		refuse_nth(SYS_eventfd2, n, EMFILE);
+		if (os_open(&os, &cfg) == 0)
+			break;
+		assert_null(os);
+	}
+	assert_int_equal(n, 3); /* kick and answers */
+	refuse_none();
+	os_close(os);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pagers_open__failures),
+		cmocka_unit_test(pagers_open__no_more_than_allowed),
+		cmocka_unit_test(os_page_ask__kinds),
+		cmocka_unit_test(os_page_ask__huge_range),
+		cmocka_unit_test(os_page_ask__probe),
+		cmocka_unit_test(os_page_ask__user_mode_only_uffd),
+		cmocka_unit_test(os_page_ask__slow_page_delays_no_other),
+		cmocka_unit_test(os_page_ask__bounded),
+		cmocka_unit_test(os_page_ask__all_answers_come),
+		cmocka_unit_test(os_close__with_a_page_that_hangs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* refuse.c: see refuse.h. Rules are set while no other thread makes calls. */
+#include "refuse.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RULES_MAX = 16, CALLS_MAX = 600 };
+
+struct rule {
+	long nr, value;
+	int arg, err;
+	unsigned nth; /* 0: every call */
+};
+
+static struct rule rules[RULES_MAX];
+static unsigned nrules;
+static unsigned calls[CALLS_MAX];
+
+void refuse(long nr, int arg, long value, int err)
+{
+	rules[nrules++] = (struct rule){nr, value, arg, err, 0};
+}
+
+void refuse_nth(long nr, unsigned n, int err)
+{
+	rules[nrules++] = (struct rule){nr, 0, -1, err, n};
+}
+
+void refuse_none(void)
+{
+	nrules = 0;
+	memset(calls, 0, sizeof(calls));
+}
+
+unsigned refuse_calls(long nr)
+{
+	return __atomic_load_n(&calls[nr], __ATOMIC_RELAXED);
+}
+
+static int verdict(long nr, const long *a)
+{
+	for (unsigned i = 0; i < nrules; i++) {
+		struct rule *r = &rules[i];
+
+		if (r->nr != nr || (r->arg >= 0 && a[r->arg] != r->value))
+			continue;
+		if (r->nth == 0)
+			return r->err;
+		if (__atomic_sub_fetch(&r->nth, 1, __ATOMIC_RELAXED) == 0) {
+			r->nr = -1;
+			return r->err;
+		}
+	}
+	return 0;
+}
+
+long syscall(long nr, ...)
+{
+	static long (*real)(long nr, ...);
+	va_list ap;
+	long a[6];
+	int err;
+
+	va_start(ap, nr);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	if (nr >= 0 && nr < CALLS_MAX)
+		__atomic_fetch_add(&calls[nr], 1, __ATOMIC_RELAXED);
+	err = verdict(nr, a);
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* wait_test.c: what wakes a waiter, and what does not. */
+#include "host_fixture.h"
+
+#include <sched.h>
+#include <signal.h>
+
+static struct os *os;
+static uint16_t port;
+static int port_index;
+
+static int open_host(void **state)
+{
+	(void)state;
+	os = host_plain();
+	port_index = os_port_open(os, 0, &port);
+	return port_index < 0;
+}
+
+static int close_host(void **state)
+{
+	(void)state;
+	os_close(os);
+	return 0;
+}
+
+/* Return: how long it waited, ns. */
+static uint64_t waited(enum os_wait_for what, uint64_t ns, int extra)
+{
+	uint64_t began = os_now(os);
+
+	errno = 123;
+	os_wait(os, what, began + ns, extra);
+	assert_int_equal(errno, 123);
+	return os_now(os) - began;
+}
+
+static void send_to(uint16_t to)
+{
+	struct iovec iov = {"x", 1};
+	struct os_tx tx = {.dst = {.ip = ip4(127, 0, 0, 1), .port = to},
+			   .port = port_index,
+			   .iov = &iov,
+			   .niov = 1};
+
+	assert_int_equal(os_send(os, &tx), 0);
+}
+
+static void take(void)
+{
+	struct os_rx rx = {.port = -1};
+	struct iovec iov;
+	char c[8];
+
+	iov = (struct iovec){c, sizeof(c)};
+	while (os_recv(os, &iov, 1, &rx, OS_TAKE) == 1)
+		rx.port = -1;
+}
+
+static void os_wait__deadline(void **state)
+{
+	static const uint64_t t[] = {1, 100000, MS, 20 * MS};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		assert_in_range(waited(OS_WAIT_TIMER, t[i], -1), t[i],
+				t[i] + 100 * MS);
+	/* in the past */
+	os_wait(os, OS_WAIT_PACKETS, 0, -1);
+	os_wait(os, OS_WAIT_PACKETS, 1, -1);
+}
+
+static void os_wait__packets(void **state)
+{
+	(void)state;
+	send_to(port);
+	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	/* it stays until it is taken */
+	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
+	take();
+	assert_true(waited(OS_WAIT_PACKETS, 10 * MS, -1) >= 10 * MS);
+}
+
+static void os_wait__packets_of_several_ports(void **state)
+{
+	uint16_t second;
+	int i = os_port_open(os, 0, &second);
+
+	(void)state;
+	assert_true(i > 0);
+	assert_true(waited(OS_WAIT_PACKETS, 10 * MS, -1) >= 10 * MS);
+	send_to(second);
+	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	take();
+	os_port_close(os, i);
+	send_to(port);
+	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	take();
+}
+
+/* An ICMP error wakes too; once read it does so no more. */
+static void os_wait__error(void **state)
+{
+	struct endpoint dst;
+	uint16_t dead;
+	uint32_t mtu;
+	int err, i;
+
+	(void)state;
+	i = os_port_open(os, 0, &dead);
+	os_port_close(os, i);
+	send_to(dead);
+	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	assert_int_equal(os_recv_error(os, &dst, &err, &mtu), 1);
+	assert_int_equal(dst.port, dead);
+	take();
+	assert_true(waited(OS_WAIT_PACKETS, 10 * MS, -1) >= 10 * MS);
+}
+
+static void os_wait__extra_fd(void **state)
+{
+	int fd = os_event_open();
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(waited(OS_WAIT_TIMER, 10 * MS, fd) >= 10 * MS);
+	os_event_set(fd);
+	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, fd) < 500 * MS);
+	assert_true(os_event_clear(fd));
+	assert_false(os_event_clear(fd));
+	close(fd);
+}
+
+static void os_kick__is_for_the_background_thread(void **state)
+{
+	int fd = os_event_open();
+
+	(void)state;
+	os_kick(os);
+	os_kick(os);
+	assert_true(waited(OS_WAIT_TIMER, 10 * MS, fd) >= 10 * MS);
+	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, -1) < 500 * MS);
+	/* consumed */
+	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
+	close(fd);
+}
+
+static void *waiter(void *arg)
+{
+	os_wait(os, OS_WAIT_PACKETS, TIME_NEVER, -1);
+	return arg;
+}
+
+static void os_kick__wakes_a_sleeper(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(pthread_create(&t, NULL, waiter, NULL), 0);
+		if (i % 2)
+			usleep(500);
+		os_kick(os);
+		pthread_join(t, NULL);
+	}
+}
+
+static void os_wait__page_answer(void **state)
+{
+	uint8_t *p = pages_new(1, PROT_READ);
+	struct os_page_req req = {.addr = (uintptr_t)p, .bytes = PAGE_BYTES};
+	struct os_page_done done;
+
+	(void)state;
+	assert_int_equal(os_page_ask(os, &req), 0);
+	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, -1) < 500 * MS);
+	assert_int_equal(os_page_reap(os, &done, 1), 1);
+	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
+	pages_free(p, 1);
+}
+
+static void os_event_open__where_select_reaches(void **state)
+{
+	int fd = os_event_open();
+
+	(void)state;
+	assert_in_range(fd, 500, 1023);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(os_wait__deadline),
+		cmocka_unit_test(os_wait__packets),
+		cmocka_unit_test(os_wait__packets_of_several_ports),
+		cmocka_unit_test(os_wait__error),
+		cmocka_unit_test(os_wait__extra_fd),
+		cmocka_unit_test(os_wait__page_answer),
+		cmocka_unit_test(os_kick__is_for_the_background_thread),
+		cmocka_unit_test(os_kick__wakes_a_sleeper),
+		cmocka_unit_test(os_event_open__where_select_reaches),
+	};
+
+	return cmocka_run_group_tests(tests, open_host, close_host);
+}

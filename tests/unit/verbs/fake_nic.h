@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fake_nic.h: a nic.h without a NIC, for tests of verbs/: objects are real
+ * enough to be created, used and destroyed, queues can be looked into, events
+ * and completions are put in by the test, and the n-th call can be made to fail.
+ */
+#ifndef NOPIN_TEST_FAKE_NIC_H
+#define NOPIN_TEST_FAKE_NIC_H
+
+#include "verbs/verbs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+/**
+ * struct fake - The only fake NIC.
+ * @fail_in:	the call that fails: 1: the next; 0: none
+ * @error:	how: -errno
+ * @live:	objects that were created and not destroyed, NIC references
+ *		and queues among them
+ * @locks:	send queues locked
+ * @attr, @mask: what nic_qp_modify() was given; what nic_qp_query() answers
+ * @mr:		the last region that was registered or is queried
+ * @advised:	what nic_mr_advise() was given, all calls together
+ * @solicited:	what nic_cq_arm() was given
+ */
+struct fake {
+	bool present;
+	unsigned gids;
+	uint32_t mtu;
+	unsigned fail_in;
+	int error;
+	int live, locks;
+	struct qp_attr attr;
+	uint32_t mask;
+	struct mr_attr mr;
+	uint32_t keys;
+	struct sge advised[64];
+	unsigned num_advised;
+	enum nic_advice advice;
+	bool flush, solicited;
+};
+extern struct fake fake;
+
+/** fake_reset() - As at the start of a test; nothing may be left over. */
+int fake_reset(void **state);
+/** fake_check() - At its end: everything was destroyed. */
+int fake_check(void **state);
+
+/** fake_open() - The device, opened. */
+struct ibv_context *fake_open(void);
+
+/** fake_wqe() - The i-th published request since the QP was created, or NULL. */
+struct wqe *fake_wqe(struct ibv_qp *qp, bool send, unsigned i);
+/** fake_slots() - How many slots of a queue are published. */
+unsigned fake_published(struct ibv_qp *qp);
+/** fake_complete() - A completion appears in @cq. */
+void fake_complete(struct ibv_cq *cq, const struct cqe *cqe);
+/** fake_cq_event() - An event of @cq appears in its channel. */
+void fake_cq_event(struct ibv_cq *cq);
+/** fake_async() - An asynchronous event appears; @cookie as in nic.h. */
+void fake_async(struct ibv_context *context, enum nic_event_type type,
+		void *cookie);
+
+/** struct rc - A PD, a CQ and a QP on them. */
+struct rc {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+/** rc_open() - @ops: of the wr_ functions, 0: without them. */
+void rc_open(struct rc *rc, uint64_t ops, int sig_all);
+void rc_close(struct rc *rc);
+
+#define fake_test(name)                                                        \
+	cmocka_unit_test_setup_teardown(name, fake_reset, fake_check)
+
+#endif
