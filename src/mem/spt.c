@@ -16,8 +16,8 @@
  * for the cache; different stretches as long as the table are displaced
  * against each other by a hash.
  *
- * Ways are kept in the order of last touch, newest first, so the entry to
- * replace is the last one that may be.
+ * Ways are kept in the order of last touch (on ageing hosts: to a tick), newest
+ * first, so the entry to replace is the last one that may be.
  *
  * Exact hosts: aux is a hold count. An entry with holds is not replaced, even
  * if its state is SPT_ABSENT (a page held for a cheap fault, or after
@@ -206,13 +206,13 @@ static int set_victim(const struct spt *s, const uint64_t *set)
 	return way;
 }
 
-/* The entry of a page, moved to the front of its set; a new one is absent and
- * unstamped. NULL: everything else in the set is held.
+/* Move the entry @e of a page to the front of its set; if it has none (NULL),
+ * make one, absent and unstamped. NULL: everything else in the set is held.
  */
-static uint64_t *spt_place(struct mem *m, uint64_t vpn)
+static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 {
 	struct spt *s = &m->spt;
-	uint64_t *set = set_of(s, vpn), *e = spt_find(s, vpn);
+	uint64_t *set = set_of(s, vpn);
 	int way;
 
 	if (e)
@@ -333,20 +333,17 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable)
 {
 	enum spt_state state = writable ? SPT_WRITABLE : SPT_READABLE;
 	struct spt *s = &m->spt;
-	uint64_t aux, *e;
+	uint64_t *e = spt_find(s, vpn);
 
-	/* Nothing to do for what was touched last in its set, in this tick. */
-	e = set_of(s, vpn);
-	aux = s->exact ? e_aux(*e) : s->tick;
-	if (e_state(*e) >= state &&
-	    *e == e_make(tag_of(s, vpn), aux, e_state(*e)))
+	/* Within a tick the order of touches does not matter. */
+	if (e && !s->exact && e_aux(*e) == (s->tick & AUX_MASK) &&
+	    e_state(*e) >= state)
 		return;
-	e = spt_place(m, vpn);
+	e = spt_place(m, vpn, e);
 	if (!e)
 		return;
-	aux = s->exact ? e_aux(*e) : s->tick;
 	state = MAX(state, e_kept_state(s, *e));
-	*e = e_make(*e & TAG_MASK, aux, state);
+	*e = e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : s->tick, state);
 }
 
 /**
@@ -363,7 +360,7 @@ bool spt_hold(struct mem *m, uint64_t vpn)
 
 	if (!m->spt.exact)
 		return true;
-	e = spt_place(m, vpn);
+	e = spt_place(m, vpn, spt_find(&m->spt, vpn));
 	if (!e || e_aux(*e) == AUX_MASK)
 		return false;
 	*e += AUX_ONE;

@@ -31,12 +31,13 @@ bool engine_receive(struct nic *nic, struct step *s)
 }
 
 static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
-		      const uint8_t *bytes, uint32_t len)
+		      const struct os_rx *from, const uint8_t *bytes,
+		      uint32_t len)
 {
-	struct path path = {.src = s->rx.src.ip,
-			    .dst = s->rx.dst,
-			    .sport = s->rx.src.port,
-			    .dport = s->rx.dport};
+	struct path path = {.src = from->src.ip,
+			    .dst = from->dst,
+			    .sport = from->src.port,
+			    .dport = from->dport};
 	bool ext = p->ext || (p->op & OPF_EXT);
 
 	if (ext ? !xcrc_ok(bytes, p->hdr_len, bytes + len - ICRC_BYTES)
@@ -44,7 +45,8 @@ static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
 		count(&nic->cnt, CNT_drop_icrc);
 		return false;
 	}
-	if (!ext || p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY)
+	if (!ext || p->opcode == OP_X_HELLO ||
+	    p->opcode == OP_X_HELLO_REPLY || p->opcode == OP_X_FORWARD)
 		return true;
 	if (!s->nonce)
 		s->nonce = peers_nonce(nic, &s->rx.src.ip);
@@ -55,29 +57,64 @@ static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
 }
 
 static enum rx_result to_qp(struct nic *nic, struct step *s,
-			    const struct pkt *p, const uint8_t *payload,
-			    uint64_t now_ns)
+			    const struct pkt *p, const struct os_rx *from,
+			    uint8_t *bytes, uint32_t len, uint64_t now_ns)
 {
 	struct nic_qp *nq = demux_find(nic, p->qpn);
 
+	if (!nq && from->port == nic->roce_port && !p->ext) {
+		roce_pass_on(nic, p, from, bytes, len);
+		return RX_NEXT;
+	}
 	if (!nq) {
 		count(&nic->cnt, CNT_drop_qpn);
 		return RX_NEXT;
 	}
 	if (nq->qp.state < QPS_RTR ||
-	    !ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip)) {
+	    !ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
 		count(&nic->cnt, nq->qp.state < QPS_RTR ? CNT_drop_state
 							: CNT_drop_peer);
 		return RX_NEXT;
 	}
 	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
-	return qp_rx(&nq->qp, p, payload, &s->run, now_ns);
+	return qp_rx(&nq->qp, p, bytes + p->hdr_len, &s->run, now_ns);
 }
 
-static enum rx_result take_segment(struct nic *nic, struct step *s,
-				   const uint8_t *bytes, uint32_t len,
-				   uint64_t now_ns)
+static enum rx_result take_control(struct nic *nic, struct step *s,
+				   const struct pkt *p, uint64_t now_ns)
+{
+	if (nic->cfg.standard)
+		count(&nic->cnt, CNT_drop_ext);
+	else
+		peers_hello(nic, p, &s->rx, now_ns);
+	return RX_NEXT;
+}
+
+static enum rx_result take_packet(struct nic *nic, struct step *s,
+				  const struct os_rx *from, uint8_t *bytes,
+				  uint32_t len, uint64_t now_ns);
+
+static enum rx_result take_forwarded(struct nic *nic, struct step *s,
+				     const struct pkt *p, uint8_t *bytes,
+				     uint64_t now_ns)
+{
+	struct os_rx from = s->rx;
+
+	from.src = p->fwd_src;
+	from.dst = p->fwd_dst;
+	from.dport = ROCE_PORT;
+	if (!roce_local(&s->rx.src.ip) || bytes[p->hdr_len] >= OP_X_HELLO) {
+		count(&nic->cnt, CNT_drop_peer);
+		return RX_NEXT;
+	}
+	return take_packet(nic, s, &from, bytes + p->hdr_len, p->payload_len,
+			   now_ns);
+}
+
+static enum rx_result take_packet(struct nic *nic, struct step *s,
+				  const struct os_rx *from, uint8_t *bytes,
+				  uint32_t len, uint64_t now_ns)
 {
 	struct pkt *p = &s->pkts[s->npkts];
 	enum rx_result res;
@@ -87,17 +124,17 @@ static enum rx_result take_segment(struct nic *nic, struct step *s,
 		count(&nic->cnt, why);
 		return RX_NEXT;
 	}
-	if (!authentic(nic, s, p, bytes, len))
+	if (!authentic(nic, s, p, from, bytes, len))
 		return RX_NEXT;
-	if (p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY) {
-		peers_hello(nic, p, &s->rx, now_ns);
-		return RX_NEXT;
-	}
+	if (p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY)
+		return take_control(nic, s, p, now_ns);
+	if (p->opcode == OP_X_FORWARD)
+		return take_forwarded(nic, s, p, bytes, now_ns);
 	if (p->pkey != PKEY_DEFAULT) {
 		count(&nic->cnt, CNT_drop_pkey);
 		return RX_NEXT;
 	}
-	res = to_qp(nic, s, p, bytes + p->hdr_len, now_ns);
+	res = to_qp(nic, s, p, from, bytes, len, now_ns);
 	if (res == RX_NEXT && s->run.num && s->run.pkt[s->run.num - 1].pkt == p)
 		s->npkts++;
 	return res;
@@ -119,7 +156,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 	while (s->at < s->rx.len && s->npkts < RUN_PKTS) {
 		uint32_t len = MIN(s->rx.seg, s->rx.len - s->at);
 
-		res = take_segment(nic, s, s->buf + s->at, len, now_ns);
+		res = take_packet(nic, s, &s->rx, s->buf + s->at, len, now_ns);
 		if (res == RX_FULL)
 			break;
 		count(&nic->cnt, CNT_rx_packets);

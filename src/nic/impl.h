@@ -34,6 +34,7 @@ struct nic_config {
 	uint32_t entries;
 	bool always_ready; /* test builds: a table that is always wrong */
 	bool manual, exact;
+	bool standard; /* tests: be a NIC that knows no extensions */
 };
 
 /** config_read() - Return: 0; -EINVAL after logging what would be valid. */
@@ -155,10 +156,11 @@ struct nic {
 	struct handoff engine;
 	struct nic_port *ports[OS_PORTS_MAX];
 	int roce_port; /* index in os/ of 4791, or -1 */
-	int roce_claim;
+	int roce_claim; /* descriptor of the name */
+	uint64_t roce_try_ns;
 	struct list qps, peers;
 	struct timerq hello_timers;
-	unsigned npeers, nqps;
+	unsigned npeers, nqps, standard_peers;
 	uint32_t push_budget;
 	unsigned idle_waiters;
 	pthread_cond_t idle;
@@ -206,6 +208,14 @@ void peers_timers(struct nic *nic, uint64_t now_ns);
 /** peers_errors() - Take the ICMP errors. Takes the engine lock. */
 void peers_errors(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
+
+/* roce.c */
+void roce_claim(struct nic *nic, uint64_t now_ns);
+void roce_release(struct nic *nic);
+bool roce_local(const struct ipaddr *ip);
+/** roce_pass_on() - A packet that came to 4791 for another NIC of this host. */
+void roce_pass_on(struct nic *nic, const struct pkt *p,
+		  const struct os_rx *from, uint8_t *bytes, uint32_t len);
 
 /* engine.c: the three phases of a step. plan and commit: lock held */
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */

@@ -180,6 +180,7 @@ free_nic:
 void nic_close(struct nic *nic)
 {
 	progress_stop(nic);
+	roce_release(nic);
 	demux_close(nic);
 	CHECK(list_empty(&nic->peers));
 	timerq_fini(&nic->hello_timers);

@@ -80,6 +80,17 @@ static struct peer *find(struct nic *nic, const struct endpoint *ep,
 	return NULL;
 }
 
+static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
+{
+	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	p->kind = kind;
+	if (kind == PEER_STANDARD) {
+		p->ep.port = ROCE_PORT;
+		nic->standard_peers++;
+	}
+	peer_answered(&nic->x, p);
+}
+
 struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		      const struct nic_qp *qp, uint64_t now_ns)
 {
@@ -107,7 +118,11 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		list_add_tail(&nic->peers, &p->link);
 		nic->npeers++;
 		share_again(nic);
-		ask(nic, p, now_ns);
+		roce_claim(nic, now_ns);
+		if (nic->cfg.standard)
+			answered(nic, p, PEER_STANDARD);
+		else
+			ask(nic, p, now_ns);
 	}
 	p->refs++;
 	return p;
@@ -121,18 +136,10 @@ void peer_put(struct nic *nic, struct peer *p)
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	list_del(&p->link);
 	list_del(&p->ack_link);
-	free(p);
 	nic->npeers--;
+	nic->standard_peers -= p->kind == PEER_STANDARD;
+	free(p);
 	share_again(nic);
-}
-
-static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
-{
-	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
-	p->kind = kind;
-	if (kind == PEER_STANDARD)
-		p->ep.port = ROCE_PORT;
-	peer_answered(&nic->x, p);
 }
 
 static void take_reply(struct nic *nic, const struct pkt *p,
@@ -171,6 +178,8 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 {
 	struct timer *t;
 
+	if (nic->standard_peers)
+		roce_claim(nic, now_ns);
 	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
 		struct peer *p = container_of(t, struct peer, hello);
 

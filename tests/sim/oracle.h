@@ -39,7 +39,7 @@ struct part {
 
 /**
  * struct op - Outstanding work. What is not said by @wr.
- * @base:	of the data: gen_bytes(flow->seed ^ base, ...)
+ * @stream, @stream_off: its data are gen_bytes(stream, stream_off + i, ...)
  * @remote:	offset in the target, the source or the cells
  * @high:	bytes from the start seen placed by the watch
  * @executed, @old: atomics: the watch saw it, and the value before
@@ -49,7 +49,7 @@ struct op {
 	bool used, signaled, fenced, inlined;
 	enum op_kind kind;
 	enum wr_op wr;
-	uint64_t seq, base;
+	uint64_t seq, stream, stream_off;
 	uint64_t remote;
 	uint32_t len, imm;
 	unsigned parts;
@@ -63,7 +63,7 @@ struct op {
 
 /** struct expect - A message that will consume a receive. */
 struct expect {
-	uint64_t seq, base, remote;
+	uint64_t seq, stream, remote;
 	enum wr_op wr;
 	uint32_t len, imm;
 };
@@ -79,16 +79,17 @@ struct flow {
 	struct world *w;
 	struct end *from, *to;
 	unsigned index;
-	uint64_t seed;
+	uint64_t seed, source_stream;
 	/* sender's node */
 	uint64_t local;
 	uint32_t local_key;
 	struct op op[FLOW_SLOTS];
 	uint64_t posted, completed; /* op numbers: [completed, posted) are out */
+	unsigned unsignaled; /* posted in a row */
 	uint64_t all; /* how many there will be */
 	/* receiver's node */
-	uint64_t target, source, recv_mem;
-	uint64_t iova; /* of target; source follows */
+	uint64_t target, recv_mem;
+	uint64_t iova; /* of target; what READs read is behind it */
 	uint32_t remote_key, recv_key;
 	uint8_t *image;
 	uint32_t *last; /* op number + 1 */
@@ -96,6 +97,7 @@ struct flow {
 	uint64_t recv_posted, recv_done;
 	struct expect expect[EXPECTS];
 	uint64_t expected;
+	uint64_t longest_ns; /* that an operation took */
 	bool failed; /* its QP is in error, as a scenario wanted */
 };
 
@@ -118,6 +120,17 @@ void end_completion(struct end *end, const struct cqe *e);
 struct op *op_at(struct flow *f, uint64_t seq);
 /** flow_placed() - Are the data of all operations before @seq placed? */
 bool flow_placed(struct flow *f, uint64_t seq, uint64_t *missing);
+bool op_writes(const struct op *op);
+bool op_atomic(const struct op *op);
+bool op_consumes(const struct op *op);
+/** op_data() - Bytes [off, off + len) of what @op carries. */
+void op_data(const struct op *op, uint64_t off, uint8_t *out, uint64_t len);
+/** parts_read() - What the first @len bytes of local memory hold. */
+void parts_read(struct node *node, const struct part *part, unsigned parts,
+		uint8_t *out, uint32_t len);
+/** message_check() - Is the message of @x in the receive buffer @r? */
+void message_check(struct flow *f, const struct expect *x,
+		   const struct recv *r);
 
 /** watch_write() - A NIC wrote [addr, addr + len) on @arg, a node. */
 void watch_write(void *arg, uint64_t addr, uint64_t len);

@@ -13,7 +13,8 @@
 struct flow;
 struct world;
 
-enum { NODES_MAX = 4, CONNS_MAX = 8, NODE_CQS = 3, AREAS_MAX = 64, CELLS = 8 };
+enum { NODES_MAX = 4, CONNS_MAX = 8, NODE_CQS = 3, AREAS_MAX = 64, CELLS = 8,
+       CELL_HISTORY = 256 };
 
 /* Kinds of work, as indices of world_config.mix. */
 enum op_kind {
@@ -83,7 +84,7 @@ struct node {
 	uint64_t cells;
 	uint32_t cells_key;
 	uint64_t cell_iova;
-	uint64_t cell_history[CELLS][256];
+	uint64_t cell_history[CELLS][CELL_HISTORY];
 	unsigned cell_changes[CELLS];
 	unsigned threads;
 	bool standard;
@@ -109,6 +110,8 @@ struct world {
 	struct world_config cfg;
 	struct node node[NODES_MAX];
 	struct conn conn[CONNS_MAX];
+	struct flow *flow[2 * CONNS_MAX];
+	unsigned flows;
 	bool stop, expect_errors;
 	struct counters total; /* of all NICs, at the end */
 	uint64_t longest_ns; /* that an operation took */

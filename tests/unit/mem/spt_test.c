@@ -305,6 +305,7 @@ static void spt_place__oldest_goes(void **state)
 		assert_int_equal(f.cnt.v[CNT_spt_evictions], 0);
 		assert_int_equal(num_entries(&f), 16);
 		for (uint64_t p = 1000; p < 1100; p++) {
+			fix_sleep(&f, 2 * MS);
 			spt_map(f.m, 5, 1, true, f.now);
 			spt_map(f.m, p, 1, true, f.now);
 			assert_true(fix_ready(&f, 5, true));

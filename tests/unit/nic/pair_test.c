@@ -23,11 +23,14 @@ struct side {
 
 static struct side side[SIDES];
 
+static bool standard; /* plain RoCEv2 through UDP 4791 */
+
 static void open_side(struct side *s)
 {
 	struct nic_config cfg = {.os = {.addr = "lo", .pagers = 4},
 				 .entries = 1 << 16,
 				 .pool_bytes = 1 << 20,
+				 .standard = standard,
 				 .strategies = 1u << STRATEGY_REDIRECT |
 					       1u << STRATEGY_RESUME};
 	struct nic_qp_init init = {.max_send_wr = DEPTH,
@@ -278,20 +281,30 @@ static void write__wrong_key_is_remote_access_error(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 }
 
+static int setup_standard(void **state)
+{
+	standard = true;
+	return setup(state);
+}
+
+static int teardown_standard(void **state)
+{
+	standard = false;
+	return teardown(state);
+}
+
+#define BOTH(f)                                                                \
+	cmocka_unit_test_setup_teardown(f, setup, teardown),                   \
+		{"standard: " #f, f, setup_standard, teardown_standard, NULL}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(send__every_size, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(write__every_size, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(read__every_size, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(atomic__counts, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(
-			write__wrong_key_is_remote_access_error, setup,
-			teardown),
+		BOTH(send__every_size),
+		BOTH(write__every_size),
+		BOTH(read__every_size),
+		BOTH(atomic__counts),
+		BOTH(write__wrong_key_is_remote_access_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

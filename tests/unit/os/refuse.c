@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { RULES_MAX = 16, CALLS_MAX = 600 };
@@ -20,6 +21,8 @@ struct rule {
 static struct rule rules[RULES_MAX];
 static unsigned nrules;
 static unsigned calls[CALLS_MAX];
+static const char *redirects[RULES_MAX][2];
+static unsigned nredirects;
 
 void refuse(long nr, int arg, long value, int err)
 {
@@ -31,9 +34,15 @@ void refuse_nth(long nr, unsigned n, int err)
 	rules[nrules++] = (struct rule){nr, 0, -1, err, n};
 }
 
+void redirect(const char *path, const char *to)
+{
+	redirects[nredirects][0] = path;
+	redirects[nredirects++][1] = to;
+}
+
 void refuse_none(void)
 {
-	nrules = 0;
+	nrules = nredirects = 0;
 	memset(calls, 0, sizeof(calls));
 }
 
@@ -79,5 +88,8 @@ long syscall(long nr, ...)
 		errno = err;
 		return -1;
 	}
+	for (unsigned i = 0; nr == SYS_openat && i < nredirects; i++)
+		if (strcmp((const char *)a[1], redirects[i][0]) == 0)
+			a[1] = (long)redirects[i][1];
 	return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

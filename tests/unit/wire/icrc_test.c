@@ -25,9 +25,11 @@ static uint32_t crc_16(uint32_t crc, unsigned v)
 	return crc_bits(crc, (uint8_t[]){(uint8_t)(v >> 8), (uint8_t)v}, 2);
 }
 
-/* As annex A17.3.3 says it, field by field. */
-static uint32_t icrc_slow(const struct path *path, uint16_t ident,
-			  const uint8_t *p, size_t n)
+/* As annex A17.3.3 says it, field by field; for IPv4 with bits flipped in total
+ * length, identification and fragment offset.
+ */
+static uint32_t icrc_flipped(const struct path *path, uint64_t flip,
+			     const uint8_t *p, size_t n)
 {
 	const unsigned udp = (unsigned)n + 4 + 8;
 	const uint8_t ones[8] = {255, 255, 255, 255, 255, 255, 255, 255};
@@ -36,9 +38,9 @@ static uint32_t icrc_slow(const struct path *path, uint16_t ident,
 
 	if (ipaddr_is_v4(&path->src)) {
 		crc = crc_16(crc, 0x45ff);
-		crc = crc_16(crc, udp + 20);
-		crc = crc_16(crc, ident);
-		crc = crc_16(crc, 0x4000);
+		crc = crc_16(crc, (udp + 20) ^ (flip >> 32 & 0xffff));
+		crc = crc_16(crc, flip >> 16 & 0xffff);
+		crc = crc_16(crc, 0x4000 ^ (flip & 0xffff));
 		crc = crc_16(crc, 0xff00 | 17);
 		crc = crc_16(crc, 0xffff);
 		crc = crc_bits(crc, path->src.b + 12, 4);
@@ -57,6 +59,12 @@ static uint32_t icrc_slow(const struct path *path, uint16_t ident,
 	crc = crc_bits(crc, p, 4);
 	crc = crc_bits(crc, ones, 1);
 	return ~crc_bits(crc, p + 5, n - 5);
+}
+
+static uint32_t icrc_slow(const struct path *path, uint16_t ident,
+			  const uint8_t *p, size_t n)
+{
+	return icrc_flipped(path, (uint64_t)ident << 16, p, n);
 }
 
 static struct ipaddr addr(const char *text)
@@ -209,6 +217,24 @@ static void icrc_ok__corrupted(void **state)
 	assert_true(missed <= 3);
 }
 
+/* The identification may be anything, the fields beside it may not. */
+static void icrc_ok__only_the_identification(void **state)
+{
+	struct path path = {addr("10.0.0.1"), addr("10.0.0.2"), 50000, 4791};
+	uint8_t p[100];
+
+	(void)state;
+	for (int bit = 0; bit < 48; bit++) {
+		uint64_t flip = UINT64_C(1) << bit ^ UINT64_C(0x12340000);
+
+		make(&path, 0, p, sizeof(p));
+		icrc_store(icrc_flipped(&path, flip, p, sizeof(p) - 4),
+			   p + sizeof(p) - 4);
+		assert_int_equal(icrc_ok(&path, p, sizeof(p)),
+				 bit >= 16 && bit < 32);
+	}
+}
+
 static void icrc_ok__resv8a_not_covered(void **state)
 {
 	struct path path = {addr("10.0.0.1"), addr("10.0.0.2"), 50000, 4791};
@@ -309,6 +335,7 @@ int main(void)
 		cmocka_unit_test(icrc_store__little_endian),
 		cmocka_unit_test(icrc_ok__any_identification),
 		cmocka_unit_test(icrc_ok__corrupted),
+		cmocka_unit_test(icrc_ok__only_the_identification),
 		cmocka_unit_test(icrc_ok__resv8a_not_covered),
 		cmocka_unit_test(icrc_ok__path_covered),
 		cmocka_unit_test(icrc_ok__ipv6_exact),

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fresh_test.c: how old may knowledge be, with a /proc/vmstat of our own. That
+ * the real one tells what happens is shown in tests/platform.
+ */
+#include "host_fixture.h"
+
+static char path[] = "/tmp/nopin-vmstat-XXXXXX";
+
+static void vmstat(unsigned steal, unsigned swapped)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "nr_free_pages %u\npswpin 5\npswpout %u\npgfree %u\n"
+		   "pgsteal_kswapd 0\npgsteal_direct %u\npgscan_kswapd 7\n"
+		   "pgscan_direct 1\npgscan_anon 0\n",
+		(unsigned)rand(), swapped, (unsigned)rand(), steal);
+	fclose(f);
+}
+
+/* fresh_since and its like belong to the process: the tests run in order. */
+static int setup(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	close(fd);
+	redirect("/proc/vmstat", path);
+	vmstat(0, 0);
+	return fd < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+/* Look again, later than the last time. Return: when. */
+static uint64_t look(void)
+{
+	uint64_t now;
+
+	usleep(7000);
+	now = clock_ns();
+	fresh_check(now);
+	return now;
+}
+
+static void os_fresh_after__nobody_looked(void **state)
+{
+	uint64_t now = clock_ns();
+
+	(void)state;
+	assert_false(fresh_wanted(now));
+	assert_int_equal(os_fresh_after(NULL, now), now - 10 * MS);
+	assert_true(fresh_wanted(now));
+	assert_true(fresh_wanted(now + 99 * MS));
+	assert_false(fresh_wanted(now + 102 * MS));
+	assert_int_equal(os_fresh_after(NULL, 5), 0);
+}
+
+static void os_fresh_after__nothing_happens(void **state)
+{
+	uint64_t now = look(), since = os_fresh_after(NULL, now);
+
+	(void)state;
+	assert_true(since >= now);
+	for (int i = 0; i < 5; i++) {
+		vmstat(0, 0);
+		now = look();
+		assert_int_equal(os_fresh_after(NULL, now), since);
+		assert_int_equal(os_fresh_after(NULL, now + 10 * MS), since);
+	}
+	/* nobody has looked for longer than that */
+	now += 11 * MS;
+	assert_int_equal(os_fresh_after(NULL, now), MAX(since, now - 10 * MS));
+	/* and looks again, with the same: nothing happened meanwhile either */
+	now = look();
+	assert_int_equal(os_fresh_after(NULL, now), since);
+}
+
+static void os_fresh_after__reclaim(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < 6; i++) {
+		uint64_t before = os_fresh_after(NULL, look()), now;
+
+		vmstat(i / 2, (i + 1) / 2);
+		now = look();
+		assert_true(os_fresh_after(NULL, now) >= now);
+		assert_true(before < now);
+		assert_int_equal(os_fresh_after(NULL, look()),
+				 os_fresh_after(NULL, clock_ns()));
+	}
+}
+
+static void fresh_check__not_too_often(void **state)
+{
+	uint64_t now = look();
+	unsigned reads;
+
+	(void)state;
+	reads = refuse_calls(SYS_read);
+	fresh_check(now + 5 * MS);
+	assert_int_equal(refuse_calls(SYS_read), reads);
+	fresh_check(now + 6 * MS);
+	assert_int_equal(refuse_calls(SYS_read), reads + 1);
+}
+
+static void fresh_check__counters_missing(void **state)
+{
+	uint64_t now = look(), since = os_fresh_after(NULL, now);
+	FILE *f = fopen(path, "w");
+
+	(void)state;
+	fputs("nr_free_pages 7\npgscan_x", f);
+	fclose(f);
+	for (int i = 0; i < 2; i++)
+		now = look();
+	assert_int_equal(os_fresh_after(NULL, now),
+			 MAX(since, now - 10 * MS));
+	vmstat(2, 3);
+}
+
+static void fresh_unsure__ten_ms(void **state)
+{
+	uint64_t now = look(), since = os_fresh_after(NULL, now);
+
+	(void)state;
+	usleep(15000);
+	now = look();
+	assert_int_equal(os_fresh_after(NULL, now), since);
+	assert_true(since < now - 10 * MS);
+	fresh_unsure(now);
+	assert_int_equal(os_fresh_after(NULL, now), now - 10 * MS);
+	/* and what was learned meanwhile is not believed afterwards */
+	now = look();
+	assert_true(os_fresh_after(NULL, now + 10001 * MS) >= now);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(os_fresh_after__nobody_looked),
+		cmocka_unit_test(os_fresh_after__nothing_happens),
+		cmocka_unit_test(os_fresh_after__reclaim),
+		cmocka_unit_test(fresh_check__not_too_often),
+		cmocka_unit_test(fresh_check__counters_missing),
+		cmocka_unit_test(fresh_unsure__ten_ms),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

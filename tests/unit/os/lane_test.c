@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lane_test.c: each copy its own lane, and all lanes in use. */
+#include "host_fixture.h"
+
+static struct os *os;
+
+static void *put_later(void *arg)
+{
+	usleep(20000);
+	lane_put(os, *(int *)arg);
+	return NULL;
+}
+
+static void lane_get__all(void **state)
+{
+	bool seen[OS_LANES_MAX] = {false};
+	int five = 5;
+	pthread_t t;
+
+	(void)state;
+	os = host_plain();
+	for (int i = 0; i < OS_LANES_MAX; i++) {
+		int lane = lane_get(os);
+
+		assert_in_range(lane, 0, OS_LANES_MAX - 1);
+		assert_false(seen[lane]);
+		seen[lane] = true;
+		os->lane[lane].buf[OS_LANE_BYTES - 1] = (uint8_t)lane;
+	}
+	assert_int_equal(lane_get(os), -EAGAIN);
+	for (int i = 0; i < OS_LANES_MAX; i++)
+		assert_int_equal(os->lane[i].buf[OS_LANE_BYTES - 1], i);
+	pthread_create(&t, NULL, put_later, &five);
+	assert_int_equal(lane_wait(os), 5);
+	pthread_join(t, NULL);
+	lane_put(os, 3);
+	assert_int_equal(lane_get(os), 3);
+	os_close(os);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lane_get__all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fake_nic.h"
+
+#include <errno.h>
+
+#define DEV "/sys/class/infiniband/nopin0"
+
+static void read__files(void **state)
+{
+	static const struct {
+		const char *dir, *file, *text;
+		int error;
+	} rows[] = {
+		{DEV, "board_id", "nopin", 0},
+		{DEV, "node_type", "1: CA", 0},
+		{DEV, "node_guid", "0123:4567:89ab:cdef", 0},
+		{DEV "/ports/1", "state", "4: ACTIVE", 0},
+		{DEV, "ports/1/link_layer", "Ethernet", 0},
+		{DEV "/ports/1/pkeys", "0", "0xffff", 0},
+		{DEV "/ports/1/gid_attrs/types", "0", "RoCE v2", 0},
+		{DEV "/ports/1/gid_attrs/types", "1", "RoCE v2", 0},
+		{DEV "/ports/1/gid_attrs/types", "2", NULL, ENOENT},
+		{DEV "/ports/1/gid_attrs/types", "0x", NULL, ENOENT},
+		{DEV "/ports/1/gid_attrs/types", "", NULL, ENOENT},
+		{DEV "/ports/1/gid_attrs/types", "-1", NULL, ENOENT},
+		{DEV "/ports/1/gid_attrs/ndevs", "1", "eth0", 0},
+		{DEV "/ports/1/gids", "1",
+		 "0000:0000:0000:0000:0000:ffff:c000:0202", 0},
+		{"/sys/class/infiniband_verbs/uverbs0", "ibdev", "nopin0", 0},
+		{DEV "/ports", "1", NULL, EISDIR},
+		{DEV "/ports/1/gid_attrs", "types", NULL, EISDIR},
+		{DEV "/device/net", "eth0", NULL, EISDIR},
+		{DEV "/device/net", "eth1", NULL, ENOENT},
+		{DEV, "nothing", NULL, ENOENT},
+		{DEV "/board_id", "x", NULL, ENOENT},
+		{"/sys/class/infiniband/mlx5_0", "board_id", NULL, ENOENT},
+		{"/sys/class/net/lo", "mtu", NULL, ENOENT},
+		{"/etc", "passwd", NULL, ENOENT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char buf[64] = "?";
+		int len;
+
+		errno = 0;
+		len = ibv_read_sysfs_file(rows[i].dir, rows[i].file, buf,
+					  sizeof(buf));
+		assert_int_equal(errno, rows[i].error);
+		if (rows[i].error) {
+			assert_int_equal(len, -1);
+			continue;
+		}
+		assert_string_equal(buf, rows[i].text);
+		assert_int_equal(len, strlen(rows[i].text));
+	}
+}
+
+static void read__buffer_sizes(void **state)
+{
+	char buf[8];
+
+	(void)state;
+	assert_int_equal(ibv_read_sysfs_file(DEV, "board_id", buf, 6), 5);
+	assert_int_equal(ibv_read_sysfs_file(DEV, "board_id", buf, 5), -1);
+	assert_int_equal(errno, EOVERFLOW);
+	assert_int_equal(ibv_read_sysfs_file(DEV, "board_id", buf, 0), -1);
+	assert_int_equal(ibv_read_sysfs_file(DEV, "node_guid", buf, 8), -1);
+}
+
+static void list__directories(void **state)
+{
+	static const struct {
+		const char *dir, *names;
+	} rows[] = {
+		{"/sys/class/infiniband", "nopin0/\n"},
+		{"/sys/class/infiniband_verbs", "abi_version\nuverbs0/\n"},
+		{DEV "/device", "net/\n"},
+		{DEV "/device/net", "eth0/\n"},
+		{DEV "/device/net/eth0", ""},
+		{DEV "/ports", "1/\n"},
+		{DEV "/ports/1/gids", "0\n1\n"},
+		{DEV "/ports/1/gid_attrs", "ndevs/\ntypes/\n"},
+		{DEV "/ports/1/pkeys", "0\n"},
+		{DEV "/board_id", NULL},
+		{DEV "/nothing", NULL},
+		{"/sys/class", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char buf[256];
+		const int len = ibv_read_sysfs_file(rows[i].dir, ".", buf,
+						    sizeof(buf));
+
+		assert_int_equal(len < 0, rows[i].names == NULL);
+		if (rows[i].names)
+			assert_string_equal(buf, rows[i].names);
+	}
+}
+
+/* What a directory lists can be read, down to the leaves. */
+static void list__names_exist(void **state)
+{
+	static const char *const dirs[] = {DEV, DEV "/ports/1",
+					   DEV "/ports/1/gids",
+					   DEV "/ports/1/gid_attrs/types"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		char names[512], text[64], *save = NULL;
+
+		assert_true(ibv_read_sysfs_file(dirs[i], ".", names,
+						sizeof(names)) > 0);
+		for (char *n = strtok_r(names, "\n", &save); n;
+		     n = strtok_r(NULL, "\n", &save))
+			if (n[strlen(n) - 1] != '/')
+				assert_true(ibv_read_sysfs_file(
+						    dirs[i], n, text,
+						    sizeof(text)) > 0);
+	}
+}
+
+static void read__no_nic(void **state)
+{
+	char buf[8];
+
+	(void)state;
+	fake.fail_in = 1;
+	fake.error = -ENODEV;
+	assert_int_equal(ibv_read_sysfs_file(DEV, "board_id", buf, 8), -1);
+	assert_int_equal(errno, ENODEV);
+	assert_string_equal(ibv_get_sysfs_path(), "/sys");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fake_test(read__files),	      fake_test(read__buffer_sizes),
+		fake_test(list__directories), fake_test(list__names_exist),
+		fake_test(read__no_nic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
