@@ -12,7 +12,7 @@ struct rnd {
 	uint64_t k0, k1, ctr;
 };
 
-uint64_t siphash_u64(uint64_t k0, uint64_t k1, uint64_t v);
+uint64_t siphash_u64(uint64_t k0, uint64_t k1, uint64_t word);
 
 static inline uint64_t rnd_next(struct rnd *r)
 {

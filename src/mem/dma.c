@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dma.c: the one walk. Turns (key, iova, length) into moves and holds, or into
  * a verdict, or into a ticket. The only place in the tree where moves of
- * application memory are made; os/ executes them. Clauses: the checks of
- * C9-100 ff. (R_Key, PD, access rights, bounds), in one place for both sides.
+ * application memory are made; os/ executes them. R_Key, PD, access rights and
+ * bounds are checked here, for both sides alike.
  *
  * All or nothing: first all pages are looked at, then all are held, and only
  * then is anything appended. So what waits holds nothing, and two QPs that
@@ -162,7 +162,8 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 		return V_PROT;
 	}
 	t = walk_join(w, vpn);
-	if (t && wait->ticket.v != 0 && t == ticket_of(&m->tickets, wait->ticket))
+	if (t && wait->ticket.v != 0 &&
+	    t == ticket_of(&m->tickets, wait->ticket))
 		return V_WAIT;
 	ticket_leave(m, wait);
 	if (!spt_room(&m->spt, vpn))
@@ -230,9 +231,8 @@ static enum verdict walk_hold(struct walk *w, struct holds *holds)
 }
 
 /* Everything but the move. @d->len > 0. */
-static enum verdict walk_all(struct walk *w, struct mem *m,
-			     const struct dma *d, struct waiter *wait,
-			     struct holds *holds)
+static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
+			     struct waiter *wait, struct holds *holds)
 {
 	enum verdict v = walk_check(w, m, d);
 

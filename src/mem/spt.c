@@ -256,7 +256,8 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 
 /**
  * spt_tick() - Time has passed. Cheap within a tick, a few sets a tick
- * otherwise; a whole sweep (4 ms at the default size) after 4.6 idle minutes.
+ * otherwise; a whole sweep, which takes some ms at the default size, after 4.6
+ * idle minutes.
  * @s:		the table
  * @now_ns:	may be a little older than what was seen before
  */
@@ -538,8 +539,8 @@ void spt_protect_all(struct mem *m)
  */
 bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages)
 {
-	return m->spt.exact && spt_walk(&m->spt, vpn, pages_clip(vpn, pages),
-					entry_held);
+	return m->spt.exact &&
+	       spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_held);
 }
 
 /* --- making -------------------------------------------------------------- */

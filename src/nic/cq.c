@@ -18,7 +18,7 @@ int nic_cq_create(struct nic *nic, struct nic_async *async,
 		return -ENODEV;
 	if (!entries || entries > NIC_MAX_CQE)
 		return -EINVAL;
-	cq = calloc(1, sizeof(*cq));
+	cq = nic_alloc(sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
 	err = cq_init(&cq->cq, entries);

@@ -30,6 +30,7 @@ static int port_open(struct nic *nic, struct nic_port **out)
 	p->os_port = i;
 	p->number = number;
 	nic->ports[i] = p;
+	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 	*out = p;
 	return 0;
 }

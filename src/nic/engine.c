@@ -18,15 +18,23 @@ bool engine_receive(struct nic *nic, struct step *s)
 	struct iovec iov = {s->buf, sizeof(s->buf)};
 	int n;
 
-	s->rx = (struct os_rx){.port = -1};
-	n = os_recv(nic->os, &iov, 1, &s->rx, OS_TAKE);
-	if (n <= 0)
-		return false;
 	s->kind = STEP_RX;
 	s->at = 0;
 	s->npkts = 0;
 	s->nonce = 0;
+	s->scatter.qp = NULL;
+	s->lost = s->efault = false;
 	rx_run_init(&s->run);
+	if (__atomic_load_n(&nic->peek, __ATOMIC_RELAXED) &&
+	    scatter_receive(nic, s))
+		return true;
+	s->rx = (struct os_rx){.port = -1};
+	n = os_recv(nic->os, &iov, 1, &s->rx, OS_TAKE);
+	if (n <= 0)
+		return false;
+	if (nic->cfg.scatter && s->rx.len > 2 * s->rx.seg &&
+	    s->rx.seg >= SCATTER_MIN + SIDE_BYTES)
+		__atomic_store_n(&nic->peek, 1, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -150,6 +158,8 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 		count(&nic->cnt, CNT_rx_bursts);
 		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
 		nic->cnt.v[CNT_kernel_drops] = s->rx.kernel_drops;
+		if (s->scatter.qp)
+			scatter_packets(nic, s, now_ns);
 	}
 	if (!s->run.qp)
 		s->npkts = 0;
@@ -190,7 +200,6 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 				    d->bytes >> PAGE_SHIFT, d->error != 0,
 				    d->writable, d->cheap_start, d->cheap_end,
 				    d->service_ns, now_ns, &woken);
-			count_add(&nic->cnt, CNT_service_ns, d->service_ns);
 		}
 	}
 	list_for_each_safe(l, tmp, &woken) {
@@ -310,7 +319,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		plan_acks(nic, s, flush_acks, now_ns);
 	ask_pages(nic);
 	events_deliver(nic);
-	__atomic_store_n(&nic->deadline, next_deadline(nic), __ATOMIC_RELAXED);
+	progress_deadline(nic, next_deadline(nic));
 	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
 	return found;

@@ -48,6 +48,12 @@ enum {
 	TICKETS = 256,
 };
 
+enum {
+	XDATA_HDR = 36, /* headers of every extension data packet to scatter */
+	SIDE_BYTES = XDATA_HDR + ICRC_BYTES,
+	SCATTER_MIN = 1024, /* payload below this goes through staging */
+};
+
 enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
 
 /**
@@ -70,6 +76,9 @@ struct step {
 	struct burst burst;
 	int error;
 	uint64_t majflt;
+	struct scatter scatter;
+	bool lost, efault; /* of a burst that was received in place */
+	uint8_t side[BURST_SEGS * SIDE_BYTES]; /* scattered: CRC and header */
 	struct iovec iov[STEP_IOV];
 	uint8_t buf[STEP_BUF];
 };
@@ -179,11 +188,15 @@ struct nic {
 	uint32_t acks_owed;
 	uint32_t empty_polls;
 	uint32_t blocked;
+	uint64_t bg_until; /* when the background thread wakes by itself */
+	uint32_t peek; /* a large transfer is in progress (relaxed) */
 	bool stop;
 	struct os_thread *bg;
 };
 
 /* nic.c */
+/** nic_alloc() - Zeroed, and aligned as the rings need it; free() it. */
+void *nic_alloc(size_t bytes);
 int nic_open(struct nic **out, const struct nic_config *cfg);
 void nic_close(struct nic *nic);
 void nic_lock(struct nic *nic);
@@ -238,10 +251,22 @@ void step_put(struct nic *nic, struct step *s);
 bool progress_receive(struct nic *nic, uint64_t now_ns);
 void progress_work(struct nic *nic, bool flush_acks);
 void progress_poll(struct nic *nic);
+/** progress_deadline() - The next time anything is due; wakes who must know. */
+void progress_deadline(struct nic *nic, uint64_t at_ns);
 /** progress_block() - Run the engine, sleep until @fd or something else. */
 void progress_block(struct nic *nic, int fd);
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);
+
+/* scatter.c */
+/**
+ * scatter_receive() - Peek and receive in place if that is possible.
+ * Return: true: a burst was taken that way (or was lost); the rest of it, if
+ * any, is in s->buf. No lock held; takes it to plan.
+ */
+bool scatter_receive(struct nic *nic, struct step *s);
+/** scatter_packets() - Lock held: feed what was received in place to the QP. */
+void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns);
 
 /* posted.c */
 void posted_push(struct nic_qp *qp);

@@ -32,6 +32,15 @@ void nic_wait_idle(struct nic *nic)
 	nic->idle_waiters--;
 }
 
+void *nic_alloc(size_t bytes)
+{
+	void *p = aligned_alloc(64, DIV_ROUND_UP(bytes, 64) * 64);
+
+	if (p)
+		memset(p, 0, bytes);
+	return p;
+}
+
 static uint32_t mtu_for(uint32_t ip_mtu)
 {
 	/* IPv6, UDP, our longest data header and the trailer */
@@ -135,7 +144,7 @@ static int open_port(struct nic *nic)
 
 int nic_open(struct nic **out, const struct nic_config *cfg)
 {
-	struct nic *nic = calloc(1, sizeof(*nic));
+	struct nic *nic = nic_alloc(sizeof(*nic));
 	int err;
 
 	if (!nic)
@@ -177,9 +186,19 @@ free_nic:
 	return err;
 }
 
+static void log_counters(const struct nic *nic)
+{
+	for (int i = 0; i < CNT_NUM; i++)
+		if (nic->cnt.v[i])
+			log_info("%s: %llu %s", counter_info[i].name,
+				 (unsigned long long)nic->cnt.v[i],
+				 counter_info[i].unit);
+}
+
 void nic_close(struct nic *nic)
 {
 	progress_stop(nic);
+	log_counters(nic);
 	roce_release(nic);
 	demux_close(nic);
 	CHECK(list_empty(&nic->peers));

@@ -154,6 +154,15 @@ void progress_poll(struct nic *nic)
 		progress_work(nic, true);
 }
 
+void progress_deadline(struct nic *nic, uint64_t at_ns)
+{
+	__atomic_store_n(&nic->deadline, at_ns, __ATOMIC_SEQ_CST);
+	if (at_ns >= __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&nic->bg_until, at_ns, __ATOMIC_SEQ_CST);
+	os_kick(nic->os);
+}
+
 /* One turn of the background thread. Return: when to wake at the latest. */
 static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 {
@@ -166,9 +175,8 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic, now))
 			progress_work(nic, false);
-		return polled + POLLED_RECENTLY_NS > now
-			       ? polled + POLLED_RECENTLY_NS
-			       : now + POLLED_RECENTLY_NS;
+		deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
+		return MIN(deadline, now + POLLED_RECENTLY_NS);
 	}
 	while (empty < 2) {
 		if (progress_receive(nic, os_now(nic->os))) {
@@ -193,6 +201,11 @@ static void background(void *arg)
 		enum os_wait_for what;
 		uint64_t until = turn(nic, &what);
 
+		/* Either we see a deadline that was set meanwhile, or whoever
+		 * sets it sees until when we sleep, and kicks. */
+		__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
+			continue;
 		os_wait(nic->os, what, until, -1);
 	}
 }

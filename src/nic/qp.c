@@ -66,7 +66,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 		return -ENODEV;
 	if (!init_ok(init))
 		return -EINVAL;
-	qp = calloc(1, sizeof(*qp));
+	qp = nic_alloc(sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
 	qp->nic = nic;
@@ -129,6 +129,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 
 	if (os_child(nic->os))
 		return -ENODEV;
+	progress_work(nic, true); /* no peer is left without its ACK */
 	nic_lock(nic);
 	detach(nic, qp);
 	if (qp->async) {
@@ -235,6 +236,16 @@ int nic_send_begin(struct nic_qp *qp)
 struct wqe *nic_send_slot(struct nic_qp *qp)
 {
 	return wq_reserve(&qp->sq);
+}
+
+struct wqe *nic_send_slot_ahead(struct nic_qp *qp, uint32_t ahead)
+{
+	return wq_reserve_ahead(&qp->sq, ahead);
+}
+
+void nic_send_publish_many(struct nic_qp *qp, uint32_t n)
+{
+	wq_publish_many(&qp->sq, n);
 }
 
 void nic_send_publish(struct nic_qp *qp)

@@ -41,6 +41,7 @@ void roce_claim(struct nic *nic, uint64_t now_ns)
 		return;
 	}
 	nic->roce_claim = fd;
+	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 }
 
 void roce_release(struct nic *nic)

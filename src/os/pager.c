@@ -183,9 +183,10 @@ static void pager_answer(struct pagers *pg, const struct os_page_done *done)
 {
 	pthread_mutex_lock(&pg->lock);
 	pg->done[(pg->done_head + pg->answers) % PAGER_RING] = *done;
-	if (pg->answers == 0)
-		os_event_set(pg->done_fd);
 	__atomic_store_n(&pg->answers, pg->answers + 1, __ATOMIC_RELAXED);
+	/* Afterwards: who wakes by it must find the answer counted. */
+	if (pg->answers == 1)
+		os_event_set(pg->done_fd);
 	pthread_mutex_unlock(&pg->lock);
 }
 

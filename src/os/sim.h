@@ -140,6 +140,10 @@ struct sim_link_config {
 void sim_link_default(struct sim *sim, const struct sim_link_config *cfg);
 void sim_link_set(struct sim *sim, unsigned from, unsigned to,
 		  const struct sim_link_config *cfg);
+/** sim_filter() - Packets and bursts for which @pass says false are lost. */
+void sim_filter(struct sim *sim,
+		bool (*pass)(void *arg, const uint8_t *bytes, uint32_t len),
+		void *arg);
 /** sim_partition() - Nothing passes between these machines, both ways. */
 void sim_partition(struct sim *sim, unsigned a, unsigned b, bool on);
 

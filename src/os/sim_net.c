@@ -137,6 +137,14 @@ void sim_link_default(struct sim *sim, const struct sim_link_config *cfg)
 	}
 }
 
+void sim_filter(struct sim *sim,
+		bool (*pass)(void *arg, const uint8_t *bytes, uint32_t len),
+		void *arg)
+{
+	sim->filter = pass;
+	sim->filter_arg = arg;
+}
+
 void sim_partition(struct sim *sim, unsigned a, unsigned b, bool on)
 {
 	sim->link[a][b].cut = sim->link[b][a].cut = on;
@@ -415,7 +423,10 @@ static void unit_depart(struct sim_unit *u, unsigned from, unsigned to)
 	struct sim *sim = u->from->sim;
 	struct sim_link *link = &sim->link[from][to];
 
-	if (!link->cut && !sim_chance(sim, link->cfg.burst_loss)) {
+	const bool pass = !sim->filter ||
+			  sim->filter(sim->filter_arg, u->bytes, u->len);
+
+	if (pass && !link->cut && !sim_chance(sim, link->cfg.burst_loss)) {
 		unit_split(u, from, to);
 		return;
 	}

@@ -42,6 +42,8 @@ struct sim {
 	struct os *host[SIM_HOSTS_MAX];
 	unsigned hosts;
 	struct sim_link link[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
+	bool (*filter)(void *arg, const uint8_t *bytes, uint32_t len);
+	void *filter_arg;
 	struct list claims;
 	struct list threads;
 	struct sim_thread *running;

@@ -13,6 +13,9 @@
  * scandir(), glob() and nftw() (they look things up inside the C library), and
  * system calls made without the C library.
  */
+/* With it, the headers would make one name of open() and open64(). */
+#undef _FILE_OFFSET_BITS
+
 #include "preload/preload.h"
 
 #include <dirent.h>

@@ -20,9 +20,9 @@ uint64_t rnr_code_to_ns(uint8_t code)
 
 uint8_t rnr_ns_to_code(uint64_t ns)
 {
-	for (uint8_t code = 1; code < RNR_CODES; code++)
-		if (rnr_code_to_ns(code) >= ns)
-			return code;
+	for (int code = 1; code < RNR_CODES; code++)
+		if (rnr_code_to_ns((uint8_t)code) >= ns)
+			return (uint8_t)code;
 	return 0;
 }
 

@@ -148,6 +148,7 @@ enum xack_flag {
  * @accepted:	OP_X_ACK: all PSNs up to and including this are accepted;
  *		BTH.psn and AETH speak of what is placed
  * @credit:	OP_X_ACK and hello: bytes of receive budget granted
+ * @placed:	set by nic/: the payload was received in place (scatter.c)
  * @hdr_len:	bytes before the payload
  * @payload_len: bytes of payload, pad excluded
  */
@@ -184,6 +185,7 @@ struct pkt {
 	struct endpoint fwd_src;
 	struct ipaddr fwd_dst;
 	/* layout */
+	bool placed;
 	uint16_t hdr_len;
 	uint32_t payload_len;
 };

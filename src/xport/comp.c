@@ -240,6 +240,20 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 	return false;
 }
 
+const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn)
+{
+	struct req *r = &qp->req;
+	const struct wqe *w;
+	uint32_t index;
+	psn_t due;
+
+	if (r->failed || r->win.num || r->rsp_wait.ticket.v ||
+	    !response_due(qp, &due, &index) || due != psn)
+		return NULL;
+	w = wq_at(qp->cfg.sq, index);
+	return w->op == WR_READ ? w : NULL;
+}
+
 static bool response_fits(const struct qp *qp, const struct pkt *p,
 			  const struct wqe *w)
 {
@@ -259,6 +273,8 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 	uint32_t len = p->payload_len;
 	uint8_t *from = (uint8_t *)(uintptr_t)payload;
 
+	if (p->placed)
+		return V_OK;
 	if (w->op != WR_READ) {
 		off = 0;
 		len = 8;
@@ -335,7 +351,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		count(qp->x->cnt, CNT_dups_rx);
 		return RX_NEXT;
 	}
-	if (d > 0) {
+	if (d > 0 || (p->placed && r->win.num)) {
 		take_gap(qp, now_ns);
 		return RX_NEXT;
 	}

@@ -124,6 +124,8 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p,
 		m->left = p->dma_len;
 		m->done = 0;
 	}
+	if (p->placed)
+		return V_OK;
 	d = remote_dma(qp, m->rkey, m->va, p->payload_len,
 		       ACCESS_REMOTE_WRITE);
 	d.ahead = m->left - p->payload_len;
@@ -143,6 +145,8 @@ static enum verdict plan_send(struct qp *qp, const struct pkt *p,
 		m->done = 0;
 	if (!range_ok(m->done, p->payload_len, w->length))
 		return V_LENGTH;
+	if (p->placed)
+		return V_OK;
 	return sge_walk(qp, w, m->done, p->payload_len, true,
 			(uint8_t *)(uintptr_t)payload, (uint16_t)run->num,
 			&qp->resp.wait, &run->moves, &run->holds, now_ns);

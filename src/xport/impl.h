@@ -97,6 +97,8 @@ bool comp_reads_pending(const struct qp *qp);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
+/** comp_response_wqe() - The READ whose next response is @psn, or NULL. */
+const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
 uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 			   uint32_t k);
 

@@ -157,6 +157,12 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 		return RX_NEXT;
 	}
 	r->ext = p->ext;
+	if (p->placed && p->psn != r->plan) {
+		/* a wrong guess put its payload somewhere else */
+		count(qp->x->cnt, CNT_drop_psn);
+		ack_owe(qp, now_ns);
+		return RX_NEXT;
+	}
 	if (!r->established && qp->state == QPS_RTR)
 		qp_event(qp, QP_EVENT_COMM_EST);
 	r->established = true;

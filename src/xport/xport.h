@@ -139,6 +139,38 @@ bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 /** qp_posted() - Sends or receives were posted. */
 void qp_posted(struct qp *qp, uint64_t now_ns);
 
+/**
+ * struct scatter - A burst that is about to be received in place.
+ * @first:	the header that was peeked at
+ * @num:	packets of the burst, from the first, whose payload goes to
+ *		@pieces; all but the last of them have the QP's MTU
+ * @bytes:	payload of these == sum of the pieces
+ */
+struct scatter {
+	struct qp *qp;
+	struct pkt first;
+	unsigned num;
+	uint32_t bytes;
+	struct moves *pieces;
+	struct holds holds;
+};
+
+/**
+ * qp_scatter_plan() - May the burst that begins with @p (at most @max packets)
+ * be received in place? true: receive it, then qp_scatter_done(), then give
+ * its packets to qp_rx(), those in place with pkt.placed set.
+ * @sc: with @pieces set
+ */
+bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
+		     struct scatter *sc, uint64_t now_ns);
+
+/** scatter_expects() - Is @p what was guessed to be packet @i? */
+bool scatter_expects(const struct scatter *sc, unsigned i,
+		     const struct pkt *p);
+
+/** qp_scatter_done() - @ok: false: the pages could not be written. */
+void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns);
+
 /* --- sending -------------------------------------------------------------------- */
 
 /**

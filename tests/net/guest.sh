@@ -4,7 +4,7 @@
 # guest.sh COMMAND...
 #
 # Runs COMMAND as root on Debian's own kernel with its rdma_rxe driver, in QEMU
-# (emulated where there is no KVM: allow a minute). The guest sees this
+# (emulated: nested KVM is often there and broken). The guest sees this
 # machine's files; what it writes is gone afterwards. The rxe device sits on one
 # end of a veth pair, nopin is to run at the other:
 #
@@ -80,7 +80,9 @@ mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=262144,cache=loose \
 mount -t tmpfs -o size=75% rw /rw
 mkdir /rw/upper /rw/work
 mount -t overlay -o lowerdir=/host,upperdir=/rw/upper,workdir=/rw/work o /new
-for dir in proc sys dev; do mount -o move /$dir /new/$dir; done
+mount -t proc proc /new/proc
+mount -t sysfs sys /new/sys
+mount -t devtmpfs dev /new/dev
 mkdir -p /new/dev/shm /new/run
 mount -t tmpfs shm /new/dev/shm
 mount -t tmpfs run /new/run
@@ -122,12 +124,13 @@ sleep 60
 END
 (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initrd"
 
-timeout "${GUEST_SECONDS:-900}" qemu-system-x86_64 \
-	-accel kvm -accel tcg,thread=multi -cpu max -smp 2 -m 2048 \
+fs=readonly=on,multidevs=remap
+timeout --foreground "${GUEST_SECONDS:-900}" qemu-system-x86_64 \
+	-accel tcg,thread=multi -cpu max -smp 2 -m 2048 \
 	-display none -serial stdio -monitor none -nic none -no-reboot \
-	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on \
+	-virtfs local,path=/,mount_tag=host,security_model=none,$fs \
 	-kernel "$kernel/boot/vmlinuz-$version" -initrd "$work/initrd" \
-	-append "console=ttyS0 quiet panic=-1 mitigations=off sysrq_always_enabled" \
+	-append "console=ttyS0 quiet panic=-1 mitigations=off edd=off sysrq_always_enabled" \
 	</dev/null 2>"$work/qemu" | tr -d '\r' | tee "$work/out" |
 	grep --line-buffered -v '^guest-exit ' || true
 status=$(sed -n 's/^guest-exit \([0-9]*\)$/\1/p' "$work/out")

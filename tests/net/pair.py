@@ -19,6 +19,7 @@ import time
 
 TCP_LISTEN = "0A"
 NOBODY = 65534
+NOPIN = "tools/nopin/nopin"
 
 
 class Place:
@@ -42,12 +43,11 @@ class Place:
             # that user may not see this directory
             self.copy = tempfile.TemporaryDirectory()
             os.chmod(self.copy.name, 0o755)
-            shutil.copy(os.path.join(build, "nopin"), self.copy.name)
-            shutil.copytree(os.path.join(build, "lib"),
-                            os.path.join(self.copy.name, "lib"))
+            for name in (NOPIN, "lib"):
+                copy_tree(build, name, self.copy.name)
             build = self.copy.name
         # what is put in front of a program
-        nopin = [os.path.join(build, "nopin"), "run", "--"]
+        nopin = [os.path.join(build, NOPIN), "run", "--"]
         self.server = (enter("NS_A") if in_netns else []) + nopin
         self.client = (enter("NS_B") if in_netns else []) + nopin
 
@@ -57,6 +57,16 @@ class Place:
     def __exit__(self, *_):
         if self.copy:
             self.copy.cleanup()
+
+
+def copy_tree(source, name, target):
+    """Copies a file or directory, with what links in it point to."""
+    source, target = os.path.join(source, name), os.path.join(target, name)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.isdir(source):
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
 
 
 def enter(namespace):

@@ -140,7 +140,7 @@ def all_cases():
     yield Case("ibv_devices", ["devices"], "", False, expected=["nopin0"])
     yield Case("ibv_devinfo -v", ["devices"], "-v", False,
                expected=["nopin0", "PORT_ACTIVE", "Ethernet", "RoCE v2",
-                         "IBV_ODP_SUPPORT"])
+                         "ODP_SUPPORT_IMPLICIT"])
     for options in PINGPONG:
         name = f"ibv_rc_pingpong {options}".strip()
         yield Case(name, ["pingpong"], f"-g 0 {options}", True,

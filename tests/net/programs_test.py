@@ -82,9 +82,10 @@ def main():
         with open(f"{build}/meson-info/intro-buildoptions.json", "w",
                   encoding="utf-8") as options:
             options.write('[{"name": "b_sanitize", "value": "none"}]')
-        with open(f"{build}/nopin", "w", encoding="utf-8") as player:
+        os.makedirs(f"{build}/tools/nopin")
+        with open(f"{build}/tools/nopin/nopin", "w", encoding="utf-8") as player:
             player.write(PLAYER)
-        os.chmod(f"{build}/nopin", 0o755)
+        os.chmod(f"{build}/tools/nopin/nopin", 0o755)
         wrong = sum(run_case(build, *case) for case in CASES
                     if may_lock or case[1] != "locks")
     return 1 if wrong else 0

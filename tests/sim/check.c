@@ -28,8 +28,8 @@ static void check_written(struct flow *f, const struct op *op)
 	CHECK(got);
 	EXPECT(f->w, op->high == op->len,
 	       "flow %u: I3: number %" PRIu64
-	       " completed with %u of %u bytes placed", f->index, op->seq,
-	       op->high, op->len);
+	       " completed with %u of %u bytes placed",
+	       f->index, op->seq, op->high, op->len);
 	sim_peek(f->to->node->os, f->target + op->remote, got, op->len);
 	for (uint32_t i = 0; i < op->len; i++) {
 		const uint64_t at = op->remote + i;
@@ -37,7 +37,8 @@ static void check_written(struct flow *f, const struct op *op)
 		EXPECT(f->w,
 		       f->last[at] != op->seq + 1 || got[i] == f->image[at],
 		       "flow %u: byte %u of number %" PRIu64
-		       " is not what was written", f->index, i, op->seq);
+		       " is not what was written",
+		       f->index, i, op->seq);
 	}
 	free(got);
 }
@@ -74,9 +75,9 @@ static void check_read(struct flow *f, const struct op *op)
 	for (uint32_t i = 0; i < op->len; i++)
 		EXPECT(f->w,
 		       got[i] == want[i] ||
-			       (op->before && written_later(f, op->seq,
-							    op->remote + i,
-							    got[i])),
+			       (op->before &&
+				written_later(f, op->seq, op->remote + i,
+					      got[i])),
 		       "flow %u: byte %u of READ number %" PRIu64 " is wrong",
 		       f->index, i, op->seq);
 	free(got);
@@ -103,7 +104,8 @@ static void check_atomic(struct flow *f, const struct op *op)
 	if (op->executed) {
 		EXPECT(f->w, old == op->old,
 		       "flow %u: atomic number %" PRIu64 " returned %" PRIx64
-		       ", not %" PRIx64, f->index, op->seq, old, op->old);
+		       ", not %" PRIx64,
+		       f->index, op->seq, old, op->old);
 		return;
 	}
 	EXPECT(f->w,
@@ -124,8 +126,8 @@ void message_check(struct flow *f, const struct expect *x, const struct recv *r)
 	for (uint32_t i = 0; i < x->len; i++)
 		EXPECT(f->w, got[i] == want[i],
 		       "flow %u: byte %u of message number %" PRIu64
-		       " (receive %" PRIu64 ") is wrong", f->index, i, x->seq,
-		       r->number);
+		       " (receive %" PRIu64 ") is wrong",
+		       f->index, i, x->seq, r->number);
 	free(got);
 	free(want);
 }
@@ -141,7 +143,8 @@ static void check_sent(struct flow *f, const struct op *op)
 			continue;
 		EXPECT(f->w, r->posted && r->number == n,
 		       "flow %u: SEND number %" PRIu64
-		       " completed without a receive", f->index, op->seq);
+		       " completed without a receive",
+		       f->index, op->seq);
 		message_check(f, x, r);
 	}
 }
@@ -174,7 +177,8 @@ static void send_completion(struct flow *f, const struct cqe *e)
 
 	EXPECT(f->w, op && e->wr_id >= f->completed && e->wr_id < f->posted,
 	       "flow %u: completion of number %" PRIu64
-	       ", which is not outstanding", f->index, e->wr_id);
+	       ", which is not outstanding",
+	       f->index, e->wr_id);
 	EXPECT(f->w, op->signaled || f->from->init.sq_sig_all,
 	       "flow %u: completion of unsignaled number %" PRIu64, f->index,
 	       e->wr_id);
@@ -182,8 +186,8 @@ static void send_completion(struct flow *f, const struct cqe *e)
 	       "flow %u: number %" PRIu64 " completed as another operation",
 	       f->index, e->wr_id);
 	EXPECT(f->w, op->wr != WR_READ || e->byte_len == op->len,
-	       "flow %u: READ number %" PRIu64 " of %u bytes says %u",
-	       f->index, e->wr_id, op->len, e->byte_len);
+	       "flow %u: READ number %" PRIu64 " of %u bytes says %u", f->index,
+	       e->wr_id, op->len, e->byte_len);
 	for (; f->completed <= e->wr_id; f->completed++) {
 		op = op_at(f, f->completed);
 		EXPECT(f->w,
@@ -204,8 +208,8 @@ static void recv_completion(struct flow *f, const struct cqe *e)
 
 	EXPECT(f->w, e->wr_id == f->recv_done && e->wr_id < f->expected,
 	       "flow %u: receive %" PRIu64 " completed, not %" PRIu64
-	       " (of %" PRIu64 " messages)", f->index, e->wr_id, f->recv_done,
-	       f->expected);
+	       " (of %" PRIu64 " messages)",
+	       f->index, e->wr_id, f->recv_done, f->expected);
 	EXPECT(f->w, r->posted && r->number == e->wr_id,
 	       "flow %u: receive %" PRIu64 " is not posted", f->index,
 	       e->wr_id);
@@ -213,18 +217,47 @@ static void recv_completion(struct flow *f, const struct cqe *e)
 	       e->op == (x->wr == WR_WRITE_IMM ? WR_RECV_IMM : WR_RECV) &&
 		       !!(e->flags & CQE_IMM) == imm &&
 		       (!imm || e->imm == x->imm) && e->byte_len == x->len,
-	       "flow %u: receive %" PRIu64
-	       " is not of message number %" PRIu64
-	       " (op %u, flags %u, %u bytes for %u)", f->index, e->wr_id,
-	       x->seq, e->op, e->flags, e->byte_len, x->len);
+	       "flow %u: receive %" PRIu64 " is not of message number %" PRIu64
+	       " (op %u, flags %u, %u bytes for %u)",
+	       f->index, e->wr_id, x->seq, e->op, e->flags, e->byte_len,
+	       x->len);
 	EXPECT(f->w, flow_placed(f, x->seq + 1, &missing),
 	       "flow %u: I3: receive %" PRIu64 " of number %" PRIu64
-	       " completed before number %" PRIu64 " was placed", f->index,
-	       e->wr_id, x->seq, missing);
+	       " completed before number %" PRIu64 " was placed",
+	       f->index, e->wr_id, x->seq, missing);
 	if (x->wr != WR_WRITE_IMM)
 		message_check(f, x, r);
 	r->posted = false;
 	f->recv_done++;
+}
+
+/* In order and once each, but with any status. */
+static void broken_completion(struct flow *f, const struct cqe *e, bool recv)
+{
+	struct op *op = op_at(f, e->wr_id);
+	uint64_t *done = recv ? &f->recv_done : &f->completed;
+	const uint64_t end = recv ? f->recv_posted : f->posted;
+
+	EXPECT(f->w, e->wr_id >= *done && e->wr_id < end,
+	       "flow %u: %s %" PRIu64 " of a broken QP completed out of order "
+	       "or twice",
+	       f->index, recv ? "receive" : "number", e->wr_id);
+	*done = e->wr_id + 1;
+	if (e->status != WC_SUCCESS)
+		*(recv ? &f->recv_flushed : &f->flushed) = true;
+	else
+		EXPECT(f->w, recv ? !f->recv_flushed : !f->flushed,
+		       "flow %u: success of %" PRIu64 " behind an error",
+		       f->index, e->wr_id);
+	if (!recv && op) {
+		free(op->before);
+		op->before = NULL;
+	}
+}
+
+void flow_break(struct flow *f)
+{
+	f->failed = true;
 }
 
 void end_completion(struct end *end, const struct cqe *e)
@@ -233,16 +266,18 @@ void end_completion(struct end *end, const struct cqe *e)
 	const bool recv = e->op == WR_RECV || e->op == WR_RECV_IMM;
 	struct flow *f = recv ? end->in : end->out;
 
-	sim_note(w->sim, 'c', (uint64_t)f->index << 48 | e->wr_id << 8 |
-				      e->status);
+	sim_note(w->sim, 'c',
+		 (uint64_t)f->index << 48 | e->wr_id << 8 | e->status);
 	sim_say(w->sim, "flow %u: %s %" PRIu64 " completed, status %u",
 		f->index, recv ? "receive" : "number", e->wr_id, e->status);
-	if (f->failed)
+	if (f->failed) {
+		broken_completion(f, e, recv);
 		return;
+	}
 	EXPECT(w, e->status == WC_SUCCESS,
 	       "flow %u: I7: %s %" PRIu64 " (%s) completed with status %u, "
-	       "vendor error %u", f->index, recv ? "receive" : "number",
-	       e->wr_id,
+	       "vendor error %u",
+	       f->index, recv ? "receive" : "number", e->wr_id,
 	       !recv && op_at(f, e->wr_id)
 		       ? op_kind_name(op_at(f, e->wr_id)->kind)
 		       : "-",

@@ -24,7 +24,7 @@
 enum {
 	FLOW_SLOTS = 16,
 	FLOW_SGES = 4,
-	SLOT_BYTES = 192 << 10, /* of local memory for one operation */
+	LOCAL_BYTES = 192 << 10, /* of local memory for one operation */
 	MESSAGE_MAX = 160 << 10,
 	TARGET_BYTES = 192 << 10,
 	SOURCE_BYTES = 192 << 10, /* that READs read */
@@ -84,7 +84,8 @@ struct flow {
 	uint64_t local;
 	uint32_t local_key;
 	struct op op[FLOW_SLOTS];
-	uint64_t posted, completed; /* op numbers: [completed, posted) are out */
+	uint64_t posted,
+		completed; /* op numbers: [completed, posted) are out */
 	unsigned unsignaled; /* posted in a row */
 	uint64_t all; /* how many there will be */
 	/* receiver's node */
@@ -99,6 +100,8 @@ struct flow {
 	uint64_t expected;
 	uint64_t longest_ns; /* that an operation took */
 	bool failed; /* its QP is in error, as a scenario wanted */
+	bool flushed, recv_flushed; /* an error completion came */
+	bool remote_gone; /* @remote_key was deregistered */
 };
 
 void flow_open(struct flow *f, struct world *w, struct end *from,
@@ -110,6 +113,8 @@ void flow_post(struct flow *f);
 /** flow_recv() - Keep receives posted at the receiving end. */
 void flow_recv(struct flow *f);
 bool flow_done(const struct flow *f);
+/** flow_break() - A scenario does something that it need not survive. */
+void flow_break(struct flow *f);
 /** flow_final() - Everything is done: is memory as it must be? */
 void flow_final(struct flow *f);
 

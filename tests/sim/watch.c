@@ -66,17 +66,20 @@ static void watch_target(struct flow *f, uint64_t off, uint64_t len)
 		early = op;
 	}
 	if (!early)
-		world_fail(f->w,
-			   "flow %u: wrote %" PRIu64 " bytes at target + 0x%" PRIx64
-			   " that no outstanding operation carries (late, twice, "
-			   "or beyond a buffer)", f->index, len, off);
+		world_fail(
+			f->w,
+			"flow %u: wrote %" PRIu64
+			" bytes at target + 0x%" PRIx64
+			" that no outstanding operation carries (late, twice, "
+			"or beyond a buffer)",
+			f->index, len, off);
 	if (flow_placed(f, early->seq, &missing))
 		missing = early->seq;
 	world_fail(f->w,
 		   "flow %u: I3: bytes %" PRIu64 "+%" PRIu64
 		   " of number %" PRIu64 " placed while number %" PRIu64
-		   " is not (%u of %u bytes there)", f->index,
-		   off - early->remote, len, early->seq, missing,
+		   " is not (%u of %u bytes there)",
+		   f->index, off - early->remote, len, early->seq, missing,
 		   op_at(f, missing)->high, op_at(f, missing)->len);
 }
 
@@ -94,31 +97,33 @@ static bool in_parts(const struct part *part, unsigned parts, uint64_t addr,
 static void watch_local(struct flow *f, uint64_t addr, uint64_t len)
 {
 	const struct op *op =
-		&f->op[(addr - f->local) / SLOT_BYTES % FLOW_SLOTS];
+		&f->op[(addr - f->local) / LOCAL_BYTES % FLOW_SLOTS];
 
 	EXPECT(f->w,
-	       op->used && (op->wr == WR_READ || op_atomic(op) ||
-			    op->kind == OPK_RELAY) &&
+	       op->used &&
+		       (op->wr == WR_READ || op_atomic(op) ||
+			op->kind == OPK_RELAY) &&
 		       in_parts(op->part, op->parts, addr, len),
 	       "flow %u: wrote %" PRIu64 " bytes at local + 0x%" PRIx64
-	       ", where no READ is outstanding", f->index, len,
-	       addr - f->local);
+	       ", where no READ is outstanding",
+	       f->index, len, addr - f->local);
 }
 
 static void watch_recv(struct flow *f, uint64_t addr, uint64_t len)
 {
 	const struct recv *r =
-		&f->recv[(addr - f->recv_mem) / SLOT_BYTES % FLOW_SLOTS];
+		&f->recv[(addr - f->recv_mem) / LOCAL_BYTES % FLOW_SLOTS];
 
 	EXPECT(f->w, r->posted && in_parts(r->part, r->parts, addr, len),
 	       "flow %u: wrote %" PRIu64 " bytes at receives + 0x%" PRIx64
-	       ", where no receive is posted", f->index, len,
-	       addr - f->recv_mem);
+	       ", where no receive is posted",
+	       f->index, len, addr - f->recv_mem);
 	EXPECT(f->w,
 	       r->number < f->expected &&
 		       f->expect[r->number % EXPECTS].wr != WR_WRITE_IMM,
 	       "flow %u: wrote to receive %" PRIu64
-	       ", for which there is no message", f->index, r->number);
+	       ", for which there is no message",
+	       f->index, r->number);
 }
 
 /* The one operation that could have made @then from @now, not done yet. */
@@ -184,6 +189,12 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 
 		if (addr < a->addr || !range_ok(addr - a->addr, len, a->bytes))
 			continue;
+		EXPECT(w, a->kind != AREA_DEAD,
+		       "node %u: wrote %" PRIu64 " bytes at 0x%" PRIx64
+		       " after its region or its QP was gone",
+		       node->index, len, addr);
+		if (a->flow && a->flow->failed)
+			return;
 		switch (a->kind) {
 		case AREA_TARGET:
 			EXPECT(w, addr - a->addr < TARGET_BYTES,
@@ -204,6 +215,8 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 			CHECK(!"an area of some kind");
 		}
 	}
-	world_fail(w, "node %u: wrote %" PRIu64 " bytes at 0x%" PRIx64
-		   ", which belongs to nobody", node->index, len, addr);
+	world_fail(w,
+		   "node %u: wrote %" PRIu64 " bytes at 0x%" PRIx64
+		   ", which belongs to nobody",
+		   node->index, len, addr);
 }

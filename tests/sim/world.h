@@ -13,8 +13,14 @@
 struct flow;
 struct world;
 
-enum { NODES_MAX = 4, CONNS_MAX = 8, NODE_CQS = 3, AREAS_MAX = 64, CELLS = 8,
-       CELL_HISTORY = 256 };
+enum {
+	NODES_MAX = 4,
+	CONNS_MAX = 8,
+	NODE_CQS = 3,
+	AREAS_MAX = 64,
+	CELLS = 8,
+	CELL_HISTORY = 256
+};
 
 /* Kinds of work, as indices of world_config.mix. */
 enum op_kind {
@@ -43,7 +49,6 @@ enum op_kind {
  * @evict_ns, @fork_ns, @pause_ns, @cut_ns: mean time between, 0: never
  * @force:	evict pages that were just touched, too
  * @backing:	of the memory that the NICs work on
- * @standard:	chance that a node does not speak the extension
  */
 struct world_config {
 	unsigned nodes, conns, ops, window, recvs;
@@ -57,14 +62,22 @@ struct world_config {
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
 	uint32_t mtu, path_mtu;
 	size_t rcvbuf;
-	unsigned pagers, slots, tickets, entries;
-	uint8_t timeout, retry_cnt, rnr_retry, rd_atomic;
-	uint32_t standard;
+	unsigned pagers, slots, entries;
+	uint32_t strategies;
+	uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic;
 	bool always_ready;
+	bool standard; /* no NIC learns that the others are nopins */
 };
 
 /** struct area - Memory that the watch knows: what may be written when. */
-enum area_kind { AREA_NONE, AREA_LOCAL, AREA_TARGET, AREA_RECV, AREA_CELLS };
+enum area_kind {
+	AREA_NONE,
+	AREA_LOCAL,
+	AREA_TARGET,
+	AREA_RECV,
+	AREA_CELLS,
+	AREA_DEAD
+};
 struct area {
 	enum area_kind kind;
 	uint64_t addr, bytes;
@@ -80,14 +93,11 @@ struct node {
 	struct nic_cq *cq[NODE_CQS];
 	struct area area[AREAS_MAX];
 	unsigned areas;
-	struct sim_mmu_hook hook;
 	uint64_t cells;
 	uint32_t cells_key;
 	uint64_t cell_iova;
 	uint64_t cell_history[CELLS][CELL_HISTORY];
 	unsigned cell_changes[CELLS];
-	unsigned threads;
-	bool standard;
 };
 
 /** struct end - A QP. */
@@ -112,22 +122,27 @@ struct world {
 	struct conn conn[CONNS_MAX];
 	struct flow *flow[2 * CONNS_MAX];
 	unsigned flows;
-	bool stop, expect_errors;
+	unsigned threads;
+	bool stop, expect_errors, verbose;
 	struct counters total; /* of all NICs, at the end */
+	struct sim_stats stats;
+	uint64_t hash;
 	uint64_t longest_ns; /* that an operation took */
 };
 
 void world_config_draw(struct world *w);
 /** world_build() - NICs, connections, flows and the threads that use them. */
 void world_build(struct world *w);
+void world_run(struct world *w, uint64_t ns);
 /** world_finish() - Run until all flows are done; fails after @limit_ns. */
 void world_finish(struct world *w, uint64_t limit_ns);
 /** world_close() - Take everything down; no leak is left. */
 void world_close(struct world *w);
 
 /** world_fail() - Say what is wrong and with which seed; never returns. */
-_Noreturn __attribute__((format(printf, 2, 3))) void
-world_fail(struct world *w, const char *fmt, ...);
+_Noreturn __attribute__((format(printf, 2, 3))) void world_fail(struct world *w,
+								const char *fmt,
+								...);
 
 #define EXPECT(w, cond, ...)                                                   \
 	do {                                                                   \
@@ -139,18 +154,17 @@ world_fail(struct world *w, const char *fmt, ...);
 uint64_t area_add(struct node *node, enum area_kind kind, uint64_t bytes,
 		  struct flow *flow);
 
+/** area_kill() - From now on nothing may be written there. */
+void area_kill(struct node *node, uint64_t addr);
+
 /** node_open(), node_close() - The NIC, its CQs and its PD (node.c). */
 void node_open(struct node *node);
 void node_close(struct node *node);
-/** node_hook() - Tell the NIC's page table of @node what the host does. */
-void node_hook(struct node *node);
-/** node_progress() - What the NIC's background thread would do, once. */
-void node_progress(struct node *node);
 
 /** conn_open() - Create and connect both QPs. */
 void conn_open(struct world *w, struct conn *conn, struct node *a,
 	       struct node *b);
-void conn_close(struct conn *conn);
+void end_destroy(struct end *e);
 
 /** chaos_start() - Threads that evict, fork, pause and cut. */
 void chaos_start(struct world *w);

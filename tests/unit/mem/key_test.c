@@ -19,9 +19,9 @@ static void key_make__inverts(void **state)
 	keys_open(&k, 7);
 	for (unsigned i = 0; i < ARRAY_SIZE(index); i++)
 		for (uint32_t gen = 0; gen < 200; gen++)
-			assert_int_equal(key_index(&k, key_make(&k, index[i],
-								gen)),
-					 index[i]);
+			assert_int_equal(
+				key_index(&k, key_make(&k, index[i], gen)),
+				index[i]);
 }
 
 /* No two of (index, generation) share their upper 24 bits. */

@@ -112,7 +112,7 @@ static inline void model_time(struct model *x)
 }
 
 static inline bool model_ready(struct model *x, uint64_t vpn, bool write,
-			uint64_t fresh)
+			       uint64_t fresh)
 {
 	const struct m_page *p = page_at(x, vpn);
 

@@ -147,8 +147,8 @@ static void check_waits(struct model *x, const struct dma *d, uint64_t fresh,
 			    x->ticket[i].id.v == w->w.ticket.v)
 				w->ticket = i;
 		REQUIRE(x, w->ticket >= 0);
-		REQUIRE(x, ticket_fits(x, &x->ticket[w->ticket], d, fresh,
-				       want));
+		REQUIRE(x,
+			ticket_fits(x, &x->ticket[w->ticket], d, fresh, want));
 		x->want.v[CNT_tickets_merged]++;
 	} else {
 		check_opened(x, d, fresh, want, w);
@@ -194,8 +194,8 @@ static enum verdict run_resolve(struct model *x, const struct dma *d,
 		v = dma_resolve(x->m, d, x, 7, x->now, fresh, w, mv, h);
 		if (v == V_OK && d->len > 0) {
 			REQUIRE(x, mv->m[0].nic == x && mv->m[0].token == 7);
-			REQUIRE(x, mv->m[0].kind == (d->write ? MOVE_SCATTER :
-								MOVE_GATHER));
+			REQUIRE(x, mv->m[0].kind == (d->write ? MOVE_SCATTER
+							      : MOVE_GATHER));
 		}
 		return v;
 	}
@@ -227,8 +227,8 @@ static void resolve(struct model *x, const struct dma *d, bool atomic,
 		want.v = V_OK;
 	else if (legal)
 		want_pages(x, d, fresh, w, &want);
-	REQUIRE(x, dma_check(x->m, d) ==
-			   (legal || d->len == 0 ? V_OK : V_PROT));
+	REQUIRE(x,
+		dma_check(x->m, d) == (legal || d->len == 0 ? V_OK : V_PROT));
 	got = run_resolve(x, d, atomic, fresh, w ? &w->w : NULL, &mv,
 			  &a->holds);
 	x->seen[got]++;
@@ -323,12 +323,14 @@ static void op_register(struct model *x)
 	struct mr_attr a = {
 		.pd = (uint32_t)x->pd[pick(x, 2)],
 		.addr = x->base * 4096 + pick(x, bytes - 12000),
-		.access = ACCESS_LOCAL_WRITE | (chance(x, 75) ? 15 : pick(x, 16)),
+		.access = ACCESS_LOCAL_WRITE | (uint32_t)pick(x, 16),
 	};
 
 	if (r->exists)
 		return;
-	if (chance(x, 20))
+	if (chance(x, 70))
+		a.access = FIX_RIGHTS;
+	else if (chance(x, 60))
 		a.access = chance(x, 50) ? 0 : ACCESS_REMOTE_READ;
 	a.length = pick(x, x->base * 4096 + bytes - a.addr + 1);
 	a.iova = chance(x, 50) ? a.addr : rnd_next(&x->rnd);
@@ -361,14 +363,16 @@ static void op_unregister(struct model *x)
 		break;
 	default:
 		ret = mr_free(x->m, r->key);
-		REQUIRE(x, ret == (!r->exists ? -ENOENT : r->holds ? -EBUSY : 0));
+		REQUIRE(x, ret == (!r->exists ? -ENOENT
+				   : r->holds ? -EBUSY
+					      : 0));
 		r->live = false;
 		r->exists = r->exists && r->holds > 0;
 		break;
 	case 1:
-		REQUIRE(x, mr_invalidate(x->m, pd, r->key) ==
-				   (r->live && r->attr.pd == pd ? V_OK :
-								  V_PROT));
+		REQUIRE(x,
+			mr_invalidate(x->m, pd, r->key) ==
+				(r->live && r->attr.pd == pd ? V_OK : V_PROT));
 		r->live = r->live && r->attr.pd != pd;
 	}
 }
@@ -420,8 +424,8 @@ static void op_unmap(struct model *x, int limit)
 	some_range(x, &first, &num);
 	busy = model_held(x, first, num);
 	REQUIRE(x, spt_held(x->m, first, num) == busy);
-	ret = limit == 0 ? spt_unmap(x->m, first, num) :
-			   spt_protect(x->m, first, num);
+	ret = limit == 0 ? spt_unmap(x->m, first, num)
+			 : spt_protect(x->m, first, num);
 	REQUIRE(x, ret == (busy ? -EBUSY : 0));
 	if (busy)
 		return;
@@ -494,7 +498,7 @@ static void model_wake(struct model *x, int t, bool failed, uint64_t bad_page,
 {
 	uint64_t last = 0;
 
-	list_for_each_safe(pos, tmp, woken) {
+	list_for_each_safe (pos, tmp, woken) {
 		struct waiter *real = list_entry(pos, struct waiter, link);
 		struct m_waiter *w = real->owner;
 
@@ -529,9 +533,8 @@ static void op_done(struct model *x)
 		writable = false;
 	list_init(&woken);
 	model_time(x);
-	ticket_done(x->m, t->id, ready, failed, writable,
-		    (x->base + c0) * 4096, (x->base + c1) * 4096, 5, x->now,
-		    &woken);
+	ticket_done(x->m, t->id, ready, failed, writable, (x->base + c0) * 4096,
+		    (x->base + c1) * 4096, 5, x->now, &woken);
 	failed = failed && ready < t->num;
 	x->want.v[CNT_fault_prot] += failed;
 	x->want.v[CNT_service_ns] += 5;

@@ -88,8 +88,8 @@ static void spt_map__more_than_the_table(void **state)
  */
 static void spt_unmap__long_and_short_ranges(void **state)
 {
-	static const uint64_t edge[] = {0, 1, 1 << 20, UINT64_C(1) << 35,
-					VPN_END / 2, VPN_END - 4000};
+	static const uint64_t edge[] = {
+		0, 1, 1 << 20, UINT64_C(1) << 35, VPN_END / 2, VPN_END - 4000};
 	struct rnd r = {1, 2, 0};
 	struct fix f;
 
@@ -97,7 +97,6 @@ static void spt_unmap__long_and_short_ranges(void **state)
 	for (int round = 0; round < 200; round++) {
 		uint64_t lo = rnd_next(&r) % VPN_END, page[40];
 		uint64_t num = rnd_next(&r) % (VPN_END - lo);
-		unsigned in = 0;
 
 		open_exact(&f, 1024);
 		for (unsigned i = 0; i < ARRAY_SIZE(page); i++) {
@@ -116,7 +115,6 @@ static void spt_unmap__long_and_short_ranges(void **state)
 			bool hit = page[i] >= lo && page[i] - lo < num;
 
 			assert_int_equal(fix_ready(&f, page[i], true), !hit);
-			in += hit;
 		}
 		assert_int_equal(spt_unmap(f.m, lo, num), 0);
 		for (unsigned i = 0; i < ARRAY_SIZE(page); i++)
@@ -186,8 +184,9 @@ static void spt_view__exact_hosts_do_not_age(void **state)
 /* Whenever one looks, an entry whose stamp wrapped is not fresh. */
 static void spt_tick__wrapped_stamps_are_gone(void **state)
 {
-	static const uint64_t step[] = {1, 7, 100, 5000, 1 << 17, 1 << 18,
-					(1 << 18) + 1, 1 << 19, 1 << 20};
+	static const uint64_t step[] = {
+		1,	 7,	 100, 5000, 1 << 17, 1 << 18, (1 << 18) + 1,
+		1 << 19, 1 << 20};
 	struct fix f;
 
 	(void)state;
@@ -235,8 +234,8 @@ static void spt_protect_all__readable_only(void **state)
 
 	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
-		fix_open(&f, (struct mem_config){.entries = 64,
-						 .exact = exact});
+		fix_open(&f,
+			 (struct mem_config){.entries = 64, .exact = exact});
 		spt_map(f.m, 10, 2, true, f.now);
 		spt_protect_all(f.m);
 		assert_false(fix_ready(&f, 10, true));
@@ -299,8 +298,8 @@ static void spt_place__oldest_goes(void **state)
 
 	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
-		fix_open(&f, (struct mem_config){.entries = 16,
-						 .exact = exact});
+		fix_open(&f,
+			 (struct mem_config){.entries = 16, .exact = exact});
 		spt_map(f.m, 0, 16, true, f.now);
 		assert_int_equal(f.cnt.v[CNT_spt_evictions], 0);
 		assert_int_equal(num_entries(&f), 16);

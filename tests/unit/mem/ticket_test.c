@@ -339,10 +339,17 @@ static void ticket_done__stale_installs_nothing(void **state)
 		uint64_t vpn, pages;
 		bool stale;
 	} cases[] = {
-		{96, 4, false},	 {97, 4, true},	  {100, 1, true},
-		{101, 1, true},	 {103, 9, true},  {104, 9, false},
-		{0, 200, true},	 {102, 0, false}, {0, UINT64_MAX, true},
-		{101, 0, false}, {5000, UINT64_MAX, false},
+		{96, 4, false},
+		{97, 4, true},
+		{100, 1, true},
+		{101, 1, true},
+		{103, 9, true},
+		{104, 9, false},
+		{0, 200, true},
+		{102, 0, false},
+		{0, UINT64_MAX, true},
+		{101, 0, false},
+		{5000, UINT64_MAX, false},
 	};
 	struct waiter a, b;
 	struct fix f;
@@ -378,8 +385,8 @@ static void ticket_done__stale_by_fork(void **state)
 
 	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
-		fix_open(&f, (struct mem_config){.entries = 64,
-						 .exact = exact});
+		fix_open(&f,
+			 (struct mem_config){.entries = 64, .exact = exact});
 		miss(&f, &a, 100, 1, true);
 		r = fix_next(&f);
 		change(&f, PROTECT_ALL, 0, 0);

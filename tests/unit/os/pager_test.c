@@ -143,6 +143,7 @@ static void os_page_ask__probe(void **state)
 /* --- userfaultfd ----------------------------------------------------------- */
 
 static int uffd = -1;
+static bool uffd_stop;
 static useconds_t uffd_delay_us;
 static uint8_t uffd_source[PAGE_BYTES];
 
@@ -150,14 +151,35 @@ static void *uffd_server(void *arg)
 {
 	struct uffdio_copy cp = {.len = PAGE_BYTES,
 				 .src = (uintptr_t)uffd_source};
+	struct pollfd ready = {.fd = uffd, .events = POLLIN};
 	struct uffd_msg msg;
 
-	while (read(uffd, &msg, sizeof(msg)) == sizeof(msg)) {
+	while (!__atomic_load_n(&uffd_stop, __ATOMIC_RELAXED)) {
+		if (poll(&ready, 1, 5) != 1 ||
+		    read(uffd, &msg, sizeof(msg)) != sizeof(msg))
+			continue;
 		usleep(uffd_delay_us);
 		cp.dst = msg.arg.pagefault.address & -PAGE_BYTES;
 		ioctl(uffd, UFFDIO_COPY, &cp);
 	}
 	return arg;
+}
+
+static pthread_t uffd_serve(useconds_t delay_us)
+{
+	pthread_t t;
+
+	uffd_stop = false;
+	uffd_delay_us = delay_us;
+	assert_int_equal(pthread_create(&t, NULL, uffd_server, NULL), 0);
+	return t;
+}
+
+static void uffd_end(pthread_t t)
+{
+	__atomic_store_n(&uffd_stop, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	close(uffd);
 }
 
 /* Return: false if this host has no userfaultfd for us. */
@@ -168,7 +190,8 @@ static bool uffd_open(int flags, void *p, size_t pages)
 		.mode = UFFDIO_REGISTER_MODE_MISSING};
 	struct uffdio_api api = {.api = UFFD_API};
 
-	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | flags, 0, 0, 0, 0, 0);
+	uffd = (int)syscall(SYS_userfaultfd,
+			    O_CLOEXEC | O_NONBLOCK | flags, 0, 0, 0, 0, 0);
 	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) < 0)
 		return false;
 	assert_int_equal(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
@@ -186,16 +209,13 @@ static void os_page_ask__user_mode_only_uffd(void **state)
 	(void)state;
 	if (!uffd_open(UFFD_USER_MODE_ONLY, p, 8))
 		skip();
-	uffd_delay_us = 0;
-	pthread_create(&t, NULL, uffd_server, NULL);
+	t = uffd_serve(0);
 	expect(os, p, 2 * PAGE_BYTES, true, 2 * PAGE_BYTES, 0);
 	expect(os, p + 2 * PAGE_BYTES, 6 * PAGE_BYTES, false, 6 * PAGE_BYTES,
 	       0);
 	assert_int_equal(p[0], 0x33);
 	assert_int_equal(p[8 * PAGE_BYTES - 1], 0x33);
-	pthread_cancel(t);
-	pthread_join(t, NULL);
-	close(uffd);
+	uffd_end(t);
 	pages_free(p, 8);
 	os_close(os);
 }
@@ -212,8 +232,7 @@ static void os_page_ask__slow_page_delays_no_other(void **state)
 	(void)state;
 	if (!uffd_open(0, p, 4))
 		skip();
-	uffd_delay_us = 100000;
-	pthread_create(&t, NULL, uffd_server, NULL);
+	t = uffd_serve(100000);
 	for (unsigned i = 0; i < 3; i++) {
 		struct os_page_req req = {.id = i,
 					  .addr = (uintptr_t)p + i * PAGE_BYTES,
@@ -236,9 +255,7 @@ static void os_page_ask__slow_page_delays_no_other(void **state)
 		assert_true(done.service_ns >= 90 * MS);
 		assert_int_not_equal(done.backing, BACKING_CHEAP);
 	}
-	pthread_cancel(t);
-	pthread_join(t, NULL);
-	close(uffd);
+	uffd_end(t);
 	pages_free(p, 4);
 	pages_free(fast, 20);
 	os_close(os);
@@ -250,6 +267,7 @@ static void os_close__with_a_page_that_hangs(void **state)
 	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
 	struct os_page_req req = {.addr = (uintptr_t)p, .bytes = PAGE_BYTES};
 	struct uffdio_copy cp = {.len = PAGE_BYTES};
+	struct pollfd ready = {.events = POLLIN};
 	struct os *os = host_plain();
 	struct uffd_msg msg;
 	uint64_t began;
@@ -258,6 +276,8 @@ static void os_close__with_a_page_that_hangs(void **state)
 	if (!uffd_open(0, p, 1))
 		skip();
 	assert_int_equal(os_page_ask(os, &req), 0);
+	ready.fd = uffd;
+	assert_int_equal(poll(&ready, 1, 5000), 1);
 	assert_int_equal(read(uffd, &msg, sizeof(msg)), sizeof(msg));
 	began = clock_ns();
 	os_close(os);
@@ -364,13 +384,10 @@ static void pagers_open__no_more_than_allowed(void **state)
 	}
 	usleep(50000);
 	assert_int_equal(os->pagers ? threads_now() : 0, 1 + 3);
-	uffd_delay_us = 0;
-	pthread_create(&t, NULL, uffd_server, NULL);
+	t = uffd_serve(0);
 	for (unsigned got = 0; got < 8; got += os_page_reap(os, &done, 1))
 		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1);
-	pthread_cancel(t);
-	pthread_join(t, NULL);
-	close(uffd);
+	uffd_end(t);
 	pages_free(p, 8);
 	os_close(os);
 	usleep(20000);

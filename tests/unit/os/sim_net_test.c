@@ -290,6 +290,29 @@ static void sim_partition__both_ways(void **state)
 	sim_close(p.sim);
 }
 
+static bool pass_even(void *arg, const uint8_t *bytes, uint32_t len)
+{
+	assert_ptr_equal(arg, &pass_even);
+	assert_int_equal(len, 10);
+	return bytes[0] % 2 == 0;
+}
+
+static void sim_filter__only_what_passes(void **state)
+{
+	struct pair p = open_pair(1);
+	uint8_t buf[10];
+
+	(void)state;
+	sim_filter(p.sim, pass_even, &pass_even);
+	send_bytes(&p, 1, 10, 0);
+	send_bytes(&p, 2, 10, 0);
+	sim_run(p.sim, sim_now(p.sim) + SIM_MS);
+	assert_int_equal(recv_one(&p, buf, sizeof(buf), NULL), 10);
+	assert_int_equal(buf[0], 2);
+	assert_int_equal(recv_all(&p), 0);
+	sim_close(p.sim);
+}
+
 static void os_recv_error__port_unreachable(void **state)
 {
 	struct pair p = open_pair(1);
@@ -330,6 +353,7 @@ int main(void)
 		cmocka_unit_test(link__corrupts_where_it_shows),
 		cmocka_unit_test(link__bandwidth),
 		cmocka_unit_test(sim_partition__both_ways),
+		cmocka_unit_test(sim_filter__only_what_passes),
 		cmocka_unit_test(os_recv_error__port_unreachable),
 	};
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* scatter.c: the host side of peek-then-place (xport/scatter.c has the rules):
+ * look at the first header, build the list of pieces, receive. Headers and
+ * trailers of the packets in place go to step.side: a header, then for each
+ * further packet the trailer before it and its header in one piece.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+
+/* true: the waiting burst is one that may be received in place. */
+static bool peek(struct nic *nic, struct step *s, struct pkt *p)
+{
+	struct iovec iov = {s->side, PKT_HDR_MAX};
+	uint32_t first;
+
+	s->rx = (struct os_rx){.port = -1};
+	if (os_recv(nic->os, &iov, 1, &s->rx, OS_PEEK) <= 0)
+		return false;
+	first = MIN(s->rx.seg, s->rx.len);
+	if (s->rx.len > 2 * s->rx.seg && first >= SCATTER_MIN + SIDE_BYTES &&
+	    s->rx.len <= BURST_SEGS * s->rx.seg &&
+	    pkt_parse(s->side, PKT_HDR_MAX, first, p) == CNT_NUM && p->ext &&
+	    p->hdr_len == XDATA_HDR &&
+	    p->nonce == peers_nonce(nic, &s->rx.src.ip))
+		return true;
+	__atomic_store_n(&nic->peek, 0, __ATOMIC_RELAXED);
+	return false;
+}
+
+static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
+{
+	unsigned segs = s->rx.len / s->rx.seg;
+	uint64_t now = os_now(nic->os);
+	struct nic_qp *nq;
+	bool ok = false;
+
+	handoff_lock(&nic->engine);
+	nic->x.fresh_ns = os_fresh_after(nic->os, now);
+	mem_inline_budget(nic->mem, RUN_PKTS);
+	nq = demux_find(nic, p->qpn);
+	s->scatter.pieces = &s->run.moves;
+	if (nq && nq->qp.state >= QPS_RTR &&
+	    ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip))
+		ok = qp_scatter_plan(&nq->qp, p, segs, &s->scatter, now);
+	handoff_leave(&nic->engine);
+	handoff_unlock(&nic->engine);
+	return ok;
+}
+
+/* One piece list for the whole burst. Return: pieces, 0: too many. */
+static unsigned build(struct step *s)
+{
+	const struct scatter *sc = &s->scatter;
+	uint32_t left = sc->bytes, mtu = s->rx.seg - SIDE_BYTES;
+	uint32_t used = sc->bytes + sc->num * SIDE_BYTES;
+	const struct move *m = sc->pieces->m;
+	uint32_t off = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sc->num; i++) {
+		uint8_t *side = s->side + i * SIDE_BYTES;
+		uint32_t want = MIN(left, mtu);
+
+		s->iov[n++] = i ? (struct iovec){side - ICRC_BYTES, SIDE_BYTES}
+				: (struct iovec){side, XDATA_HDR};
+		left -= want;
+		while (want) {
+			uint32_t len = MIN(want, m->len - off);
+
+			if (n + 3 > STEP_IOV)
+				return 0;
+			s->iov[n++] = (struct iovec){
+				(void *)(uintptr_t)(m->addr + off), len};
+			want -= len;
+			off += len;
+			if (off == m->len) {
+				m++;
+				off = 0;
+			}
+		}
+	}
+	s->iov[n++] = (struct iovec){
+		s->side + (sc->num - 1) * SIDE_BYTES + XDATA_HDR, ICRC_BYTES};
+	if (s->rx.len > used)
+		s->iov[n++] = (struct iovec){s->buf, s->rx.len - used};
+	return n;
+}
+
+bool scatter_receive(struct nic *nic, struct step *s)
+{
+	struct scatter *sc = &s->scatter;
+	uint32_t len, seg;
+	struct pkt p;
+	unsigned n;
+	int res;
+
+	if (!peek(nic, s, &p) || !plan(nic, s, &p))
+		return false;
+	n = build(s);
+	len = s->rx.len;
+	seg = s->rx.seg;
+	res = n ? os_recv(nic->os, s->iov, n, &s->rx, OS_TAKE) : 0;
+	s->lost = res != 1 || s->rx.len != len || s->rx.seg != seg;
+	s->efault = res == -EFAULT;
+	if (res == 0) {
+		/* too many pieces, or somebody took it: nothing happened */
+		handoff_lock(&nic->engine);
+		qp_scatter_done(sc, true, os_now(nic->os));
+		handoff_leave(&nic->engine);
+		handoff_unlock(&nic->engine);
+		moves_reset(&s->run.moves);
+		sc->qp = NULL;
+		s->lost = false;
+		return false;
+	}
+	return true;
+}
+
+static void feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
+{
+	uint8_t *side = s->side + i * SIDE_BYTES;
+	uint32_t payload = MIN(s->scatter.bytes - i * s->scatter.qp->mtu,
+			       s->scatter.qp->mtu);
+	struct pkt *p = &s->pkts[s->npkts];
+	enum counter why = pkt_parse(side, XDATA_HDR, SIDE_BYTES + payload, p);
+
+	if (why == CNT_NUM &&
+	    !xcrc_ok(side, XDATA_HDR, side + XDATA_HDR))
+		why = CNT_drop_icrc;
+	if (why == CNT_NUM && !scatter_expects(&s->scatter, i, p))
+		why = CNT_drop_psn;
+	if (why != CNT_NUM) {
+		count(&nic->cnt, why);
+		return;
+	}
+	p->placed = true;
+	flight_note(&s->scatter.qp->log, now_ns, FLIGHT_RX, p->psn, p->opcode,
+		    p->payload_len);
+	CHECK(qp_rx(s->scatter.qp, p, NULL, &s->run, now_ns) == RX_NEXT);
+	if (s->run.num && s->run.pkt[s->run.num - 1].pkt == p)
+		s->npkts++;
+}
+
+void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	struct scatter *sc = &s->scatter;
+
+	qp_scatter_done(sc, !s->efault, now_ns);
+	moves_reset(&s->run.moves);
+	if (s->lost) {
+		/* counted as loss; the sender's next probe tells it */
+		count_add(&nic->cnt, CNT_drop_psn, sc->num);
+		s->at = s->rx.len;
+	} else {
+		count(&nic->cnt, CNT_rx_scattered);
+		count_add(&nic->cnt, CNT_rx_packets, sc->num);
+		for (unsigned i = 0; i < sc->num; i++)
+			feed(nic, s, i, now_ns);
+		s->rx.len -= sc->bytes + sc->num * SIDE_BYTES;
+	}
+	sc->qp = NULL;
+	s->lost = false;
+}

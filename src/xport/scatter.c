@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* scatter.c: peek, then place (design D8). When a large transfer from a nopin
+ * is in progress, the first header of a burst is looked at before the burst is
+ * taken, and the burst is received straight to where its payload belongs.
+ *
+ * Only the first header was seen; that the rest are the next packets of the
+ * same message is a guess, checked afterwards. What a wrong guess may overwrite
+ * is memory that nobody looks at before a completion (a receive buffer, a READ
+ * destination), or a part of the WRITE in progress that is not its last packet:
+ * programs spin on a message's last byte, so that goes through staging.
+ */
+#include "xport/impl.h"
+
+static bool responder_ready(const struct qp *qp, const struct pkt *p)
+{
+	const struct resp *r = &qp->resp;
+
+	return qp->state >= QPS_RTR && qp->state <= QPS_SQE && !r->dead &&
+	       !qp->rx_moving && !r->win.num && !r->wait.ticket.v &&
+	       p->psn == r->plan && p->psn == r->win.next &&
+	       op_follows(r->msg.op, p->op);
+}
+
+/* How many of @max packets of @mtu bytes lie whole in front of @left. */
+static unsigned packets_of(uint64_t left, uint32_t mtu, unsigned max,
+			   bool with_last)
+{
+	uint64_t n = with_last ? DIV_ROUND_UP(left, mtu)
+			       : (left - 1) / mtu;
+
+	return left ? (unsigned)MIN(n, max) : 0;
+}
+
+static enum verdict plan_write(struct qp *qp, const struct pkt *p,
+			       unsigned max, struct scatter *sc,
+			       uint64_t now_ns)
+{
+	const struct message *m = &qp->resp.msg;
+	bool first = p->op & OPF_FIRST;
+	uint64_t left = first ? p->dma_len : m->left;
+	struct dma d = {.pd = qp->cfg.pd,
+			.key = first ? p->rkey : m->rkey,
+			.iova = first ? p->va : m->va,
+			.need = ACCESS_REMOTE_WRITE,
+			.write = true,
+			.remote = true};
+
+	if (!(qp->attr.access & ACCESS_REMOTE_WRITE))
+		return V_PROT;
+	sc->num = packets_of(left, qp->mtu, max, false);
+	sc->bytes = sc->num * qp->mtu;
+	d.len = sc->bytes;
+	d.ahead = left - sc->bytes;
+	return dma_resolve(qp->x->mem, &d, NULL, 0, now_ns, qp->x->fresh_ns,
+			   &qp->resp.wait, sc->pieces, &sc->holds);
+}
+
+static enum verdict plan_send(struct qp *qp, const struct pkt *p,
+			      unsigned max, struct scatter *sc,
+			      uint64_t now_ns)
+{
+	const struct message *m = &qp->resp.msg;
+	uint64_t done = p->op & OPF_FIRST ? 0 : m->done;
+	const struct wqe *w;
+
+	if (m->rq_next == wq_end(qp->cfg.rq) || p->dma_len < done)
+		return V_NO_RESOURCE;
+	w = wq_at(qp->cfg.rq, m->rq_next);
+	sc->num = packets_of(p->dma_len - done, qp->mtu, max, true);
+	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu,
+				  p->dma_len - done);
+	if (!range_ok(done, sc->bytes, w->length))
+		return V_LENGTH;
+	return sge_walk(qp, w, done, sc->bytes, true, NULL, 0, &qp->resp.wait,
+			sc->pieces, &sc->holds, now_ns);
+}
+
+static enum verdict plan_response(struct qp *qp, const struct pkt *p,
+				  unsigned max, struct scatter *sc,
+				  uint64_t now_ns)
+{
+	const struct wqe *w;
+	uint64_t off;
+
+	w = comp_response_wqe(qp, p->psn);
+	if (!w)
+		return V_INVALID;
+	off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
+	sc->num = packets_of(w->length - off, qp->mtu, max, true);
+	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu,
+				  w->length - off);
+	return sge_walk(qp, w, off, sc->bytes, true, NULL, 0,
+			&qp->req.rsp_wait, sc->pieces, &sc->holds, now_ns);
+}
+
+bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
+		     struct scatter *sc, uint64_t now_ns)
+{
+	enum verdict v = V_INVALID;
+
+	sc->qp = NULL;
+	sc->holds.num = 0;
+	moves_reset(sc->pieces);
+	if (!p->ext || p->payload_len != qp->mtu)
+		return false;
+	if (p->op & OPF_RESPONSE) {
+		if (qp->state == QPS_RTS && !qp->rx_moving && (p->op & OPF_READ))
+			v = plan_response(qp, p, max, sc, now_ns);
+	} else if (responder_ready(qp, p)) {
+		if (p->op & OPF_WRITE)
+			v = plan_write(qp, p, max, sc, now_ns);
+		else if (p->op & OPF_SEND)
+			v = plan_send(qp, p, max, sc, now_ns);
+	}
+	if (v != V_OK || !sc->num || !sc->pieces->num) {
+		dma_release(qp->x->mem, &sc->holds, 0, false, now_ns);
+		return false;
+	}
+	sc->qp = qp;
+	sc->first = *p;
+	qp->rx_moving = true;
+	return true;
+}
+
+bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p)
+{
+	const struct pkt *f = &sc->first;
+	const uint32_t kind = OPF_REQUEST | OPF_RESPONSE | OPF_SEND |
+			      OPF_WRITE | OPF_READ | OPF_ATOMIC;
+	uint32_t left = sc->bytes - i * sc->qp->mtu;
+
+	if (i == 0 && p->opcode != f->opcode)
+		return false;
+	return p->ext && p->qpn == f->qpn && p->nonce == f->nonce &&
+	       p->psn == psn_add(f->psn, i) &&
+	       (p->op & kind) == (f->op & kind) &&
+	       (i == 0 || !(p->op & OPF_FIRST)) && p->va == f->va &&
+	       p->rkey == f->rkey && p->dma_len == f->dma_len &&
+	       p->payload_len == MIN(left, sc->qp->mtu);
+}
+
+void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns)
+{
+	struct qp *qp = sc->qp;
+
+	qp->rx_moving = false;
+	dma_release(qp->x->mem, &sc->holds, 0, ok, now_ns);
+	if (!ok)
+		for (unsigned i = 0; i < sc->pieces->num; i++)
+			dma_fault(qp->x->mem, sc->pieces->m[i].addr,
+				  sc->pieces->m[i].len);
+	qp_flush(qp, now_ns);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault.c: nothing is lost, but pages are missing: first touches, and major
+ * faults that are slow. Nothing may time out, be retried or refused for it (I2),
+ * with the smallest budgets that programs ask for.
+ */
+#include "scenarios.h"
+
+#include <inttypes.h>
+
+static void run(struct world *w)
+{
+	static const enum counter never[] = {CNT_kernel_drops, CNT_timeouts,
+					     CNT_engine_majflt};
+	struct sim *sim = w->sim;
+
+	w->cfg.backing = (enum sim_backing)sim_between(sim, SIM_SWAP, SIM_FILE);
+	w->cfg.mem.major_max_ns = sim_between(sim, 1, 12) * SIM_MS;
+	w->cfg.evict_ns = 200 * SIM_US;
+	w->cfg.retry_cnt = 1;
+	w->cfg.rnr_retry = 0;
+	w->cfg.recvs = 16;
+	w->cfg.window = MIN(w->cfg.window, 8);
+	world_build(w);
+	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_close(w);
+	for (unsigned i = 0; i < ARRAY_SIZE(never); i++)
+		EXPECT(w, w->total.v[never[i]] == 0,
+		       "I2: %s is %" PRIu64 " where only pages were missing",
+		       counter_info[never[i]].name, w->total.v[never[i]]);
+	EXPECT(w, w->stats.exact_misses == 0,
+	       "I1: a move met an absent page on an exact host");
+}
+
+const struct scenario scenario_fault = {
+	.name = "fault",
+	.run = run,
+	.musts = 8,
+	.must = {CNT_faults, CNT_tickets, CNT_fault_park, CNT_fault_redirect,
+		 CNT_redirected_bytes, CNT_slots_used_max, CNT_tickets_merged,
+		 CNT_fault_resume},
+};

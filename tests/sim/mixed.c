@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mixed.c: everything at once, each of it or not as the seed says. */
+#include "scenarios.h"
+
+static uint32_t some(struct sim *sim, uint32_t most)
+{
+	return sim_chance(sim, SIM_PPM / 2)
+		       ? (uint32_t)sim_between(sim, 0, most)
+		       : 0;
+}
+
+static void run(struct world *w)
+{
+	struct world_config *c = &w->cfg;
+	struct sim *sim = w->sim;
+
+	c->nodes = (unsigned)sim_between(sim, 2, 3);
+	c->conns = (unsigned)sim_between(sim, 1, 5);
+	c->ops = 40;
+	c->link.loss = some(sim, SIM_PPM / 25);
+	c->link.burst_loss = some(sim, SIM_PPM / 25);
+	c->link.dup = some(sim, SIM_PPM / 25);
+	c->link.reorder = some(sim, SIM_PPM / 25);
+	c->link.corrupt = some(sim, SIM_PPM / 100);
+	c->link.bytes_per_us = some(sim, 10000);
+	c->recv_lazy = SIM_PPM - some(sim, SIM_PPM * 9 / 10);
+	c->evict_ns = some(sim, 500) * SIM_US;
+	c->fork_ns = some(sim, 4) * SIM_MS;
+	c->pause_ns = some(sim, 50) * SIM_MS;
+	c->cut_ns = some(sim, 100) * SIM_MS;
+	c->force = sim_chance(sim, SIM_PPM / 2);
+	c->standard = sim_chance(sim, SIM_PPM / 4);
+	if (sim_chance(sim, SIM_PPM / 4)) {
+		c->mtu = 1500;
+		c->path_mtu = MIN(c->path_mtu, 1024);
+	}
+	world_build(w);
+	world_finish(w, 100000 * (uint64_t)SIM_MS);
+	world_close(w);
+}
+
+const struct scenario scenario_mixed = {
+	.name = "mixed",
+	.run = run,
+	.musts = 14,
+	.must = {CNT_retransmits, CNT_timeouts, CNT_rnr_tx, CNT_rnr_rx,
+		 CNT_dups_rx, CNT_gaps_rx, CNT_replays, CNT_read_restarts,
+		 CNT_tickets, CNT_fault_park, CNT_fault_redirect,
+		 CNT_slots_used_max, CNT_drop_icrc, CNT_fault_resume},
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* node.c: the NIC of one simulated process, its application threads, and its
+ * connections to others.
+ */
+#include "nic/impl.h"
+#include "oracle.h"
+
+#include <inttypes.h>
+
+enum { CQ_ENTRIES = 4096 };
+
+/* --- the NIC ----------------------------------------------------------------- */
+
+static void hook_map(void *arg, uint64_t vpn, uint64_t pages, bool writable)
+{
+	struct nic *nic = ((struct node *)arg)->nic;
+
+	handoff_lock(&nic->engine);
+	spt_map(nic->mem, vpn, pages, writable, os_now(nic->os));
+	handoff_unlock(&nic->engine);
+}
+
+static int hook_unmap(void *arg, uint64_t vpn, uint64_t pages)
+{
+	struct nic *nic = ((struct node *)arg)->nic;
+	int err;
+
+	handoff_lock(&nic->engine);
+	err = spt_unmap(nic->mem, vpn, pages);
+	handoff_unlock(&nic->engine);
+	return err;
+}
+
+static int hook_protect(void *arg, uint64_t vpn, uint64_t pages)
+{
+	struct nic *nic = ((struct node *)arg)->nic;
+	int err;
+
+	handoff_lock(&nic->engine);
+	err = spt_protect(nic->mem, vpn, pages);
+	handoff_unlock(&nic->engine);
+	return err;
+}
+
+static void hook_protect_all(void *arg)
+{
+	struct nic *nic = ((struct node *)arg)->nic;
+
+	handoff_lock(&nic->engine);
+	spt_protect_all(nic->mem);
+	handoff_unlock(&nic->engine);
+}
+
+static struct nic_config node_config(const struct world_config *cfg)
+{
+	return (struct nic_config){
+		.os = {.no_gso = cfg->no_gso,
+		       .no_gro = cfg->no_gro,
+		       .pagers = cfg->pagers},
+		.log = LOG_WARN,
+		.strategies = cfg->strategies,
+		.scatter = true,
+		.pool_bytes = (uint64_t)cfg->slots * MTU_MAX,
+		.entries = cfg->entries,
+		.always_ready = cfg->always_ready,
+		.exact = cfg->exact,
+	};
+}
+
+/* Cells of atomics, open to every connection of the node. */
+static void node_cells(struct node *node)
+{
+	struct mr_attr attr = {.pd = node->pd,
+			       .length = PAGE_BYTES,
+			       .access = ACCESS_LOCAL_WRITE |
+					 ACCESS_REMOTE_ATOMIC |
+					 ACCESS_ON_DEMAND};
+
+	node->cells = area_add(node, AREA_CELLS, PAGE_BYTES, NULL);
+	node->cell_iova = node->cells;
+	attr.addr = attr.iova = node->cells;
+	EXPECT(node->w, nic_mr_reg(node->nic, &attr, &node->cells_key) == 0,
+	       "nic_mr_reg of cells");
+}
+
+void node_open(struct node *node)
+{
+	const struct nic_config cfg = node_config(&node->w->cfg);
+	const struct sim_mmu_hook hook = {hook_map, hook_unmap, hook_protect,
+					  hook_protect_all, node};
+	struct world *w = node->w;
+	int err;
+
+	sim_host_use(node->os);
+	err = nic_open(&node->nic, &cfg);
+	EXPECT(w, err == 0, "nic_open: %d", err);
+	if (w->cfg.exact)
+		sim_mmu_hook(node->os, &hook);
+	sim_watch(node->os, watch_write, node);
+	for (unsigned i = 0; i < NODE_CQS; i++) {
+		err = nic_cq_create(node->nic, NULL, NULL, CQ_ENTRIES, NULL,
+				    &node->cq[i]);
+		EXPECT(w, err == 0, "nic_cq_create: %d", err);
+	}
+	err = nic_pd_alloc(node->nic, &node->pd);
+	EXPECT(w, err == 0, "nic_pd_alloc: %d", err);
+	node_cells(node);
+}
+
+void node_close(struct node *node)
+{
+	static const struct sim_mmu_hook none;
+	struct world *w = node->w;
+	struct counters cnt;
+
+	EXPECT(w, nic_mr_dereg(node->nic, node->cells_key) == 0, "dereg");
+	EXPECT(w, nic_pd_dealloc(node->nic, node->pd) == 0, "dealloc pd");
+	for (unsigned i = 0; i < NODE_CQS; i++)
+		EXPECT(w, nic_cq_destroy(node->cq[i]) == 0, "destroy cq");
+	nic_counters(node->nic, &cnt);
+	for (unsigned i = 0; i < CNT_NUM; i++)
+		w->total.v[i] += cnt.v[i];
+	sim_mmu_hook(node->os, &none);
+	nic_close(node->nic);
+	node->nic = NULL;
+}
+
+uint64_t area_add(struct node *node, enum area_kind kind, uint64_t bytes,
+		  struct flow *flow)
+{
+	struct area *a = &node->area[node->areas++];
+
+	CHECK(node->areas <= AREAS_MAX);
+	a->kind = kind;
+	a->bytes = bytes;
+	a->flow = flow;
+	return a->addr = sim_mmap(node->os, bytes, node->w->cfg.backing,
+				  SIM_READ | SIM_WRITE);
+}
+
+void area_kill(struct node *node, uint64_t addr)
+{
+	for (unsigned i = 0; i < node->areas; i++) {
+		if (node->area[i].addr == addr)
+			node->area[i].kind = AREA_DEAD;
+	}
+}
+
+/* --- applications ------------------------------------------------------------------ */
+
+static struct end *end_find(struct node *node, uint32_t qpn)
+{
+	struct world *w = node->w;
+
+	for (unsigned i = 0; i < w->cfg.conns * 2; i++) {
+		struct end *e = &w->conn[i / 2].end[i % 2];
+
+		if (e->node == node && e->qp && e->qpn == qpn)
+			return e;
+	}
+	return NULL;
+}
+
+static void poll_one(struct node *node, struct nic_cq *cq)
+{
+	struct cqe e[8];
+	int n = nic_cq_poll(cq, (unsigned)sim_between(node->w->sim, 1, 8), e);
+
+	EXPECT(node->w, n >= 0, "nic_cq_poll: %d", n);
+	for (int i = 0; i < n; i++) {
+		struct end *end = end_find(node, e[i].qpn);
+
+		EXPECT(node->w, end, "completion of QP %u, which is nobody's",
+		       e[i].qpn);
+		end_completion(end, &e[i]);
+	}
+}
+
+/* A program that now and then does something else for a while. */
+static void pause_some(struct node *node)
+{
+	struct sim *sim = node->w->sim;
+
+	if (sim_chance(sim, SIM_PPM / 100))
+		sim_sleep(sim, sim_between(sim, 0, SIM_MS));
+	else
+		sim_sleep(sim, sim_between(sim, 100, 3 * SIM_US));
+}
+
+void application_thread(void *arg)
+{
+	struct node *node = arg;
+	struct world *w = node->w;
+
+	while (!w->stop) {
+		for (unsigned i = 0; i < w->cfg.conns * 2; i++) {
+			struct end *e = &w->conn[i / 2].end[i % 2];
+
+			if (e->node != node || !e->qp)
+				continue;
+			flow_recv(e->in);
+			flow_post(e->out);
+		}
+		for (unsigned i = 0; i < NODE_CQS; i++)
+			poll_one(node, node->cq[i]);
+		pause_some(node);
+	}
+}
+
+/* --- connections ----------------------------------------------------------------------- */
+
+static void end_create(struct world *w, struct end *e, struct node *node)
+{
+	struct sim *sim = w->sim;
+	struct nic_qp_init init = {
+		.pd = node->pd,
+		.send_cq = node->cq[sim_between(sim, 0, NODE_CQS - 1)],
+		.recv_cq = node->cq[sim_between(sim, 0, NODE_CQS - 1)],
+		.max_send_wr = (uint32_t)sim_between(sim, 6, FLOW_SLOTS),
+		.max_recv_wr = FLOW_SLOTS,
+		.max_send_sge = (uint32_t)sim_between(sim, 1, FLOW_SGES),
+		.max_recv_sge = (uint32_t)sim_between(sim, 1, FLOW_SGES),
+		.max_inline = (uint32_t)sim_between(sim, 0, 220),
+		.sq_sig_all = sim_chance(sim, SIM_PPM / 10),
+		.cookie = e,
+	};
+	int err;
+
+	e->node = node;
+	err = nic_qp_create(node->nic, NULL, &init, &e->qp, &e->qpn);
+	EXPECT(w, err == 0, "nic_qp_create: %d", err);
+	e->init = init;
+	/* The wrap of PSNs must not be rare. */
+	e->sq_psn = (uint32_t)sim_rand(sim) & 0xffffff;
+	if (sim_chance(sim, SIM_PPM / 3))
+		e->sq_psn = 0xffffff - (uint32_t)sim_between(sim, 0, 40);
+}
+
+static void end_modify(struct world *w, struct end *e, struct qp_attr *attr,
+		       enum qp_state state, uint32_t mask)
+{
+	int err;
+
+	attr->state = state;
+	err = nic_qp_modify(e->qp, attr, mask | QPA_STATE);
+	EXPECT(w, err == 0, "nic_qp_modify to state %d: %d", state, err);
+}
+
+static void end_connect(struct world *w, struct end *e, const struct end *peer)
+{
+	const bool v6 = w->cfg.v6;
+	struct qp_attr attr = {
+		.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+			  ACCESS_REMOTE_ATOMIC,
+		.path_mtu = w->cfg.path_mtu,
+		.rq_psn = peer->sq_psn,
+		.sq_psn = e->sq_psn,
+		.dest_qpn = peer->qpn,
+		.port = 1,
+		.sgid_index = v6 ? 2 : 0,
+		.dgid = sim_host_ip(peer->node->os, v6),
+		.has_grh = true,
+		.hop_limit = 64,
+		.max_rd_atomic = w->cfg.rd_atomic,
+		.max_dest_rd_atomic = w->cfg.rd_atomic,
+		.min_rnr_timer = w->cfg.rnr_timer,
+		.timeout = w->cfg.timeout,
+		.retry_cnt = w->cfg.retry_cnt,
+		.rnr_retry = w->cfg.rnr_retry,
+	};
+
+	end_modify(w, e, &attr, QPS_INIT,
+		   QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS);
+	end_modify(w, e, &attr, QPS_RTR,
+		   QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+			   QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER);
+	end_modify(w, e, &attr, QPS_RTS,
+		   QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN |
+			   QPA_MAX_RD_ATOMIC);
+}
+
+void conn_open(struct world *w, struct conn *conn, struct node *a,
+	       struct node *b)
+{
+	end_create(w, &conn->end[0], a);
+	end_create(w, &conn->end[1], b);
+	end_connect(w, &conn->end[0], &conn->end[1]);
+	end_connect(w, &conn->end[1], &conn->end[0]);
+}
+
+void end_destroy(struct end *e)
+{
+	struct nic_qp *qp = e->qp;
+	int err;
+
+	e->qp = NULL;
+	if (!qp)
+		return;
+	err = nic_qp_destroy(qp);
+	EXPECT(e->node->w, err == 0, "nic_qp_destroy: %d", err);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* scenarios.h: the kinds of runs there are. */
+#ifndef NOPIN_TESTS_SCENARIOS_H
+#define NOPIN_TESTS_SCENARIOS_H
+
+#include "world.h"
+
+enum { MUST_MAX = 16 };
+
+/**
+ * struct scenario
+ * @must:	counters that may not be 0 after a batch of seeds: a mechanism
+ *		that never fires is not tested
+ * @never:	the same for what the simulator does; names what did not happen
+ */
+struct scenario {
+	const char *name;
+	void (*run)(struct world *w);
+	unsigned musts;
+	enum counter must[MUST_MAX];
+	const char *(*never)(const struct sim_stats *stats);
+};
+
+extern const struct scenario scenario_pair, scenario_lossy, scenario_fault,
+	scenario_evict, scenario_rnr, scenario_replay, scenario_teardown,
+	scenario_mixed;
+
+#endif

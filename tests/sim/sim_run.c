@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sim_run.c: runs scenarios with seeds. A seed runs in a process of its own, so
+ * that a crash or an endless loop is only that seed's failure; a lone --seed runs
+ * in this one, for the debugger.
+ */
+#include "scenarios.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HANG_SECONDS = 60, JOBS_MAX = 64, SHOW_MAX = 20 };
+
+static const struct scenario *const scenarios[] = {
+	&scenario_pair, &scenario_lossy,  &scenario_fault,    &scenario_evict,
+	&scenario_rnr,	&scenario_replay, &scenario_teardown, &scenario_mixed,
+};
+
+/** struct options - @seconds: stop after that time, 0: never */
+struct options {
+	const struct scenario *scenario;
+	uint64_t first, seeds;
+	unsigned jobs, seconds;
+	bool verbose, once;
+};
+
+/** struct shared - What the processes of a batch add up. */
+struct shared {
+	struct counters total;
+	struct sim_stats stats;
+	uint64_t virtual_ns, longest_ns;
+};
+
+static void add_up(struct shared *s, const struct world *w)
+{
+	uint64_t *to = (uint64_t *)&s->stats;
+	const uint64_t *from = (const uint64_t *)&w->stats;
+
+	for (unsigned i = 0; i < CNT_NUM; i++)
+		__atomic_fetch_add(&s->total.v[i], w->total.v[i],
+				   __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < sizeof(s->stats) / sizeof(*to); i++)
+		__atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
+static uint64_t run_seed(const struct options *o, uint64_t seed,
+			 struct shared *s)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	uint64_t hash;
+
+	CHECK(w);
+	w->scenario = o->scenario->name;
+	w->seed = seed;
+	w->verbose = o->verbose;
+	w->sim = sim_open(seed);
+	if (o->verbose)
+		sim_verbose(w->sim, stdout);
+	world_config_draw(w);
+	o->scenario->run(w);
+	add_up(s, w);
+	hash = w->hash;
+	free(w);
+	return hash;
+}
+
+/* Every now and then a seed runs twice: it must be the same run. */
+static void child(const struct options *o, uint64_t seed, struct shared *s)
+{
+	const bool again = seed % 16 == 0;
+	uint64_t hash;
+
+	alarm(HANG_SECONDS);
+	hash = run_seed(o, seed, s);
+	if (again && run_seed(o, seed, s) != hash) {
+		fprintf(stderr, "%s, seed %" PRIu64 ": two runs differ\n",
+			o->scenario->name, seed);
+		exit(1);
+	}
+	exit(0);
+}
+
+static bool reap(const struct options *o, pid_t *pids, const uint64_t *seeds,
+		 unsigned *failed)
+{
+	int status;
+	pid_t pid = wait(&status);
+
+	if (pid < 0)
+		return false;
+	for (unsigned i = 0; i < o->jobs; i++) {
+		if (pids[i] != pid)
+			continue;
+		pids[i] = 0;
+		if (status == 0)
+			continue;
+		*failed += 1;
+		if (!WIFEXITED(status))
+			fprintf(stderr, "%s, seed %" PRIu64 ": %s\n",
+				o->scenario->name, seeds[i],
+				WTERMSIG(status) == SIGALRM
+					? "hangs"
+					: strsignal(WTERMSIG(status)));
+	}
+	return true;
+}
+
+static bool time_is_up(const struct options *o, time_t began)
+{
+	return o->seconds != 0 && time(NULL) - began >= (time_t)o->seconds;
+}
+
+static uint64_t run_batch(const struct options *o, struct shared *s,
+			  unsigned *failed)
+{
+	const time_t began = time(NULL);
+	uint64_t seeds[JOBS_MAX] = {0}, seed = o->first;
+	pid_t pids[JOBS_MAX] = {0};
+	unsigned slot;
+
+	while (seed < o->first + o->seeds && !time_is_up(o, began) &&
+	       *failed < SHOW_MAX) {
+		for (slot = 0; slot < o->jobs && pids[slot] != 0; slot++)
+			;
+		if (slot == o->jobs) {
+			reap(o, pids, seeds, failed);
+			continue;
+		}
+		fflush(NULL);
+		seeds[slot] = seed;
+		pids[slot] = fork();
+		if (pids[slot] == 0)
+			child(o, seed, s);
+		seed++;
+	}
+	while (reap(o, pids, seeds, failed))
+		;
+	return seed - o->first;
+}
+
+static void show_totals(const struct shared *s)
+{
+	for (unsigned i = 0; i < CNT_NUM; i++) {
+		if (s->total.v[i] != 0)
+			printf("  %-18s %12" PRIu64 "\n", counter_info[i].name,
+			       s->total.v[i]);
+	}
+	printf("  network: sent %" PRIu64 ", lost %" PRIu64 " and %" PRIu64
+	       " bursts, split %" PRIu64 ", doubled %" PRIu64
+	       ", overtaken %" PRIu64 ", corrupted %" PRIu64 "\n",
+	       s->stats.sent, s->stats.lost, s->stats.bursts_lost,
+	       s->stats.bursts_split, s->stats.duplicated, s->stats.reordered,
+	       s->stats.corrupted);
+	printf("  memory: moves %" PRIu64 ", torn %" PRIu64 ", minor %" PRIu64
+	       ", major %" PRIu64 ", evictions %" PRIu64 " (%" PRIu64
+	       " waited for holds), forks %" PRIu64 "\n",
+	       s->stats.moves, s->stats.torn, s->stats.minor, s->stats.major,
+	       s->stats.evictions, s->stats.evict_busy, s->stats.forks);
+}
+
+/* Return: how many mechanisms never fired. */
+static unsigned check_coverage(const struct options *o, const struct shared *s)
+{
+	const char *never = o->scenario->never ? o->scenario->never(&s->stats)
+					       : NULL;
+	unsigned missing = never != NULL;
+
+	if (never)
+		fprintf(stderr, "%s: %s never happened\n", o->scenario->name,
+			never);
+	for (unsigned i = 0; i < o->scenario->musts; i++) {
+		const enum counter c = o->scenario->must[i];
+
+		if (s->total.v[c] != 0)
+			continue;
+		fprintf(stderr, "%s: %s never happened\n", o->scenario->name,
+			counter_info[c].name);
+		missing++;
+	}
+	return missing;
+}
+
+static int run_scenario(const struct options *o)
+{
+	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned failed = 0, missing = 0;
+	uint64_t ran = 1;
+
+	CHECK(s != MAP_FAILED);
+	if (o->once)
+		printf("hash %016" PRIx64 "\n", run_seed(o, o->first, s));
+	else
+		ran = run_batch(o, s, &failed);
+	if (failed == 0 && !o->once)
+		missing = check_coverage(o, s);
+	printf("%s: %" PRIu64 " seeds, %u failed\n", o->scenario->name, ran,
+	       failed);
+	show_totals(s);
+	munmap(s, sizeof(*s));
+	return failed != 0 || missing != 0;
+}
+
+static const struct scenario *find(const char *name)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		if (!strcmp(scenarios[i]->name, name))
+			return scenarios[i];
+	}
+	fprintf(stderr, "no scenario %s; there are:", name);
+	for (unsigned i = 0; i < ARRAY_SIZE(scenarios); i++)
+		fprintf(stderr, " %s", scenarios[i]->name);
+	fprintf(stderr, "\n");
+	exit(2);
+}
+
+static const struct option long_options[] = {
+	{"scenario", required_argument, NULL, 's'},
+	{"seed", required_argument, NULL, 'n'},
+	{"seeds", required_argument, NULL, 'c'},
+	{"jobs", required_argument, NULL, 'j'},
+	{"seconds", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},
+	{0},
+};
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			o->scenario = find(optarg);
+			break;
+		case 'n':
+			o->first = strtoull(optarg, NULL, 0);
+			o->once = true;
+			break;
+		case 'c':
+			o->seeds = strtoull(optarg, NULL, 0);
+			break;
+		case 'j':
+			o->jobs = (unsigned)strtoul(optarg, NULL, 0);
+			break;
+		case 't':
+			o->seconds = (unsigned)strtoul(optarg, NULL, 0);
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	if (o->seeds != 0)
+		o->once = false;
+	return optind == argc && o->jobs >= 1 && o->jobs <= JOBS_MAX;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.first = 1, .jobs = 2};
+	int failed = 0;
+
+	if (!parse(argc, argv, &o)) {
+		fprintf(stderr,
+			"sim_run [--scenario NAME] [--seed N] [--seeds N]\n"
+			"        [--seconds S] [--jobs J] [--verbose]\n"
+			"--seed alone runs that seed; with --seeds it is the "
+			"first of so many.\n");
+		return 2;
+	}
+	if (o.seeds == 0)
+		o.seeds = o.seconds ? UINT32_MAX : 50;
+	if (o.scenario)
+		return run_scenario(&o);
+	for (unsigned i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		o.scenario = scenarios[i];
+		failed |= run_scenario(&o);
+	}
+	return failed;
+}

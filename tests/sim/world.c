@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* world.c: builds a world from a seed, runs it until everything that was posted
+ * is done, looks at what is left, and takes it down.
+ */
+#include "oracle.h"
+#include "wire/wire.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* --- drawing ------------------------------------------------------------------ */
+
+static uint32_t draw_mtu(struct sim *sim)
+{
+	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
+
+	return mtus[sim_between(sim, 0, ARRAY_SIZE(mtus) - 1)];
+}
+
+static void draw_memory(struct sim *sim, struct world_config *c)
+{
+	c->mem = (struct sim_mem_config){
+		.minor_min_ns = 500,
+		.minor_max_ns = 3 * SIM_US,
+		.major_min_ns = 60 * SIM_US,
+		.major_max_ns = sim_between(sim, 100, 3000) * SIM_US,
+		.tear = (uint32_t)sim_between(sim, 0, SIM_PPM / 10),
+		.delay_max_ns = sim_between(sim, 0, 3) * SIM_US,
+	};
+	c->exact = sim_chance(sim, SIM_PPM / 2);
+	c->backing = (enum sim_backing)sim_between(sim, SIM_CHEAP, SIM_FILE);
+	c->pagers = (unsigned)sim_between(sim, 1, 8);
+	c->slots = (unsigned)sim_between(sim, 16, 256);
+	c->entries = sim_chance(sim, SIM_PPM / 4) ? 512 : 1 << 16;
+}
+
+void world_config_draw(struct world *w)
+{
+	struct world_config *c = &w->cfg;
+	struct sim *sim = w->sim;
+
+	*c = (struct world_config){
+		.nodes = 2,
+		.conns = (unsigned)sim_between(sim, 1, 3),
+		.ops = 60,
+		.window = (unsigned)sim_between(sim, 1, FLOW_SLOTS - 1),
+		.recvs = (unsigned)sim_between(sim, 1, FLOW_SLOTS),
+		.recv_lazy = SIM_PPM,
+		.mix = {[OPK_SEND] = 2,
+			[OPK_SEND_IMM] = 1,
+			[OPK_WRITE] = 5,
+			[OPK_WRITE_IMM] = 1,
+			[OPK_READ] = 2,
+			[OPK_READ_BACK] = 2,
+			[OPK_RELAY] = 1,
+			[OPK_FETCH_ADD] = 2,
+			[OPK_CMP_SWP] = 1},
+		.big = SIM_PPM / 20,
+		.link = {.latency_min_ns = 1 * SIM_US,
+			 .latency_max_ns = sim_between(sim, 1, 20) * SIM_US,
+			 .reorder_ns = 30 * SIM_US},
+		.no_gso = sim_chance(sim, SIM_PPM / 4),
+		.no_gro = sim_chance(sim, SIM_PPM / 4),
+		.v6 = sim_chance(sim, SIM_PPM / 4),
+		.mtu = 9000,
+		.path_mtu = draw_mtu(sim),
+		.strategies = 1u << STRATEGY_REDIRECT | 1u << STRATEGY_RESUME |
+			      1u << STRATEGY_RNR,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.rnr_timer = 12,
+		.rd_atomic = (uint8_t)sim_between(sim, 1, 16),
+	};
+	draw_memory(sim, c);
+}
+
+/* --- building -------------------------------------------------------------------- */
+
+static void flow_new(struct world *w, struct end *from, struct end *to)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+
+	CHECK(f);
+	from->out = to->in = f;
+	flow_open(f, w, from, to, w->flows);
+	w->flow[w->flows++] = f;
+}
+
+static void node_new(struct world *w, unsigned i)
+{
+	const struct sim_host_config host = {
+		.machine = i + 1,
+		.v6 = w->cfg.v6,
+		.mtu = w->cfg.mtu,
+		.rcvbuf = w->cfg.rcvbuf,
+		.exact = w->cfg.exact,
+	};
+	struct node *node = &w->node[i];
+
+	node->w = w;
+	node->index = i;
+	node->os = sim_host_add(w->sim, &host);
+	sim_mem_set(node->os, &w->cfg.mem);
+	node_open(node);
+}
+
+/* What was filled in for READs is not to be there when they come. */
+static void evict_all(struct world *w)
+{
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct flow *f = w->flow[i];
+		const uint64_t end = f->target + TARGET_BYTES + SOURCE_BYTES;
+
+		for (uint64_t at = f->target; at < end; at += PAGE_BYTES)
+			sim_evict(f->to->node->os, at, true);
+	}
+}
+
+struct thread_start {
+	struct node *node;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void thread_run(void *arg)
+{
+	struct thread_start s = *(struct thread_start *)arg;
+
+	free(arg);
+	s.fn(s.arg);
+	s.node->w->threads--;
+}
+
+void node_thread(struct node *node, void (*fn)(void *arg), void *arg)
+{
+	struct thread_start *s = malloc(sizeof(*s));
+	struct world *w = node->w;
+
+	CHECK(s);
+	*s = (struct thread_start){node, fn, arg};
+	w->threads++;
+	sim_spawn(node->os, thread_run, s, sim_between(w->sim, 0, 50 * SIM_US));
+}
+
+/* "Are you a nopin?" is never heard: all are standard peers then. */
+static bool no_hello(void *arg, const uint8_t *bytes, uint32_t len)
+{
+	(void)arg;
+	return len == 0 || bytes[0] != OP_X_HELLO;
+}
+
+void world_build(struct world *w)
+{
+	const struct world_config *c = &w->cfg;
+
+	if (c->standard)
+		sim_filter(w->sim, no_hello, NULL);
+	sim_link_default(w->sim, &c->link);
+	for (unsigned i = 0; i < c->nodes; i++)
+		node_new(w, i);
+	for (unsigned i = 0; i < c->conns; i++) {
+		struct conn *conn = &w->conn[i];
+		const unsigned a = i % c->nodes;
+
+		conn_open(w, conn, &w->node[a], &w->node[(a + 1) % c->nodes]);
+		flow_new(w, &conn->end[0], &conn->end[1]);
+		flow_new(w, &conn->end[1], &conn->end[0]);
+	}
+	if (c->evict_ns != 0)
+		evict_all(w);
+	for (unsigned i = 0; i < c->nodes; i++) {
+		struct node *node = &w->node[i];
+
+		node_thread(node, application_thread, node);
+		if (sim_chance(w->sim, SIM_PPM / 3))
+			node_thread(node, application_thread, node);
+	}
+	chaos_start(w);
+}
+
+/* --- running ---------------------------------------------------------------------------- */
+
+static bool all_done(const struct world *w)
+{
+	for (unsigned i = 0; i < w->flows; i++) {
+		if (!flow_done(w->flow[i]))
+			return false;
+	}
+	return true;
+}
+
+static void say_stuck(const struct world *w)
+{
+	for (unsigned i = 0; i < w->flows; i++) {
+		struct flow *f = w->flow[i];
+		const struct op *op = op_at(f, f->completed);
+
+		if (flow_done(f))
+			continue;
+		fprintf(stderr,
+			"  flow %u (QP %u to %u): completed %" PRIu64
+			", posted %" PRIu64 " of %" PRIu64 ", received %" PRIu64
+			" of %" PRIu64 ", oldest: %s of %u bytes, %" PRIu64
+			" us old\n",
+			i, f->from->qpn, f->to->qpn, f->completed, f->posted,
+			f->all, f->recv_done, f->expected,
+			op ? op_kind_name(op->kind) : "none", op ? op->len : 0,
+			op ? (sim_now(w->sim) - op->posted_ns) / SIM_US : 0);
+	}
+}
+
+void world_run(struct world *w, uint64_t ns)
+{
+	sim_run(w->sim, sim_now(w->sim) + ns);
+}
+
+void world_finish(struct world *w, uint64_t limit_ns)
+{
+	const uint64_t limit = sim_now(w->sim) + limit_ns;
+
+	while (!all_done(w)) {
+		if (sim_now(w->sim) > limit) {
+			say_stuck(w);
+			world_fail(w, "I1: no end after %" PRIu64 " ms",
+				   limit_ns / SIM_MS);
+		}
+		world_run(w, 100 * SIM_US);
+	}
+	/* What is late, comes now. */
+	world_run(w, 5 * SIM_MS);
+	for (unsigned i = 0; i < w->flows; i++)
+		flow_final(w->flow[i]);
+}
+
+static void threads_join(struct world *w)
+{
+	const uint64_t limit = sim_now(w->sim) + 60000 * (uint64_t)SIM_MS;
+
+	w->stop = true;
+	while (w->threads != 0) {
+		EXPECT(w, sim_now(w->sim) < limit,
+		       "a thread does not end: it waits in a verb");
+		world_run(w, 100 * SIM_US);
+	}
+}
+
+void world_close(struct world *w)
+{
+	threads_join(w);
+	for (unsigned i = 0; i < w->cfg.conns; i++) {
+		end_destroy(&w->conn[i].end[0]);
+		end_destroy(&w->conn[i].end[1]);
+	}
+	for (unsigned i = 0; i < w->flows; i++) {
+		flow_close(w->flow[i]);
+		free(w->flow[i]);
+	}
+	for (unsigned i = 0; i < w->cfg.nodes; i++)
+		node_close(&w->node[i]);
+	w->stats = *sim_stats(w->sim);
+	w->hash = sim_hash(w->sim);
+	EXPECT(w, w->stats.lock_waits == 0,
+	       "a lock was held across a call that may block, %" PRIu64
+	       " times",
+	       w->stats.lock_waits);
+	sim_close(w->sim);
+}
+
+void world_fail(struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s, seed %" PRIu64 ", at %.3f us: ", w->scenario,
+		w->seed, (double)sim_now(w->sim) / SIM_US);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr,
+		"\n  again: sim_run --scenario %s --seed %" PRIu64
+		" --verbose\n",
+		w->scenario, w->seed);
+	if (w->verbose)
+		say_stuck(w);
+	fflush(NULL);
+	exit(1);
+}
