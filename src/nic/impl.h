@@ -250,6 +250,8 @@ struct step *step_get(struct nic *nic);
 void step_put(struct nic *nic, struct step *s);
 bool progress_receive(struct nic *nic, uint64_t now_ns);
 void progress_work(struct nic *nic, bool flush_acks);
+/** progress_flush() - Send what is owed, now. */
+void progress_flush(struct nic *nic);
 void progress_poll(struct nic *nic);
 /** progress_deadline() - The next time anything is due; wakes who must know. */
 void progress_deadline(struct nic *nic, uint64_t at_ns);

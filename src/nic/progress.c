@@ -133,6 +133,19 @@ static bool work_waits(struct nic *nic, uint64_t now_ns)
 	       now_ns >= __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 }
 
+void progress_flush(struct nic *nic)
+{
+	struct step *s = nic->cfg.manual ? NULL : step_get(nic);
+
+	if (!s)
+		return;
+	handoff_lock(&nic->engine);
+	work_rounds(nic, s, true);
+	handoff_leave(&nic->engine);
+	handoff_unlock(&nic->engine);
+	step_put(nic, s);
+}
+
 void progress_poll(struct nic *nic)
 {
 	uint64_t now = os_now(nic->os);

@@ -129,7 +129,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 
 	if (os_child(nic->os))
 		return -ENODEV;
-	progress_work(nic, true); /* no peer is left without its ACK */
+	progress_flush(nic); /* no peer is left without its ACK */
 	nic_lock(nic);
 	detach(nic, qp);
 	if (qp->async) {

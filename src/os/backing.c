@@ -85,8 +85,8 @@ static void backing_scan(struct backing_cache *c)
 			mapping_end(&c->scan);
 	}
 	took = clock_ns() - began;
-	c->valid_until =
-		began + MAX(backing_keep_ns, took * (uint64_t)BACKING_SHARE);
+	c->valid_until = began +
+			 MAX(backing_keep_ns, took * (uint64_t)BACKING_SHARE);
 }
 
 struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,

@@ -68,8 +68,8 @@ static bool cgroup_near(char *dir, size_t root)
 		uint64_t max = host_number(dir, "memory.max", UINT64_MAX);
 		uint64_t high = host_number(dir, "memory.high", UINT64_MAX);
 
-		if (limit_near(v1, host_number(dir, "memory.usage_in_bytes",
-					       0)) ||
+		if (limit_near(v1,
+			       host_number(dir, "memory.usage_in_bytes", 0)) ||
 		    limit_near(MIN(max, high),
 			       host_number(dir, "memory.current", 0)))
 			return true;

@@ -65,8 +65,8 @@ static int populate_kernel(uint64_t addr, bool write)
 
 	if (populate_madvise)
 		return sys_madvise(addr, host_page,
-				   write ? MADV_POPULATE_WRITE :
-					   MADV_POPULATE_READ);
+				   write ? MADV_POPULATE_WRITE
+					 : MADV_POPULATE_READ);
 	if (write) {
 		ret = sys_call(SYS_futex, SYS_PTR(word),
 			       FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,

@@ -47,8 +47,8 @@ static int port_must(const struct os *os, int fd)
 	if (ret == 0)
 		ret = sys_setsockopt(fd, IPPROTO_IP, IP_RECVERR, 1);
 	if (os->family == AF_INET)
-		return ret < 0 ? ret :
-				 sys_setsockopt(fd, IPPROTO_IP, IP_PKTINFO, 1);
+		return ret < 0 ? ret
+			       : sys_setsockopt(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	if (ret == 0)
 		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (ret == 0)
@@ -68,8 +68,8 @@ static int port_socket(struct os *os)
 {
 	int fd, ret;
 
-	fd = fd_high(sys_socket(
-		os->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	fd = fd_high(sys_socket(os->family,
+				SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return fd;
 	ret = port_must(os, fd);
@@ -136,8 +136,8 @@ int port_probe(struct os *os, bool no_gso)
 	}
 	if (fd < 0)
 		return fd;
-	os->gso = !no_gso && sys_setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, 0) ==
-				     0;
+	os->gso = !no_gso &&
+		  sys_setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value) == 0)
 		os->rcvbuf = (size_t)value;
 	sys_close(fd);

@@ -38,6 +38,7 @@ extern const char nopin_touch_begin[], nopin_touch_fail[];
 	".hidden " name "\n.globl " name "\n.type " name ", %function\n" name  \
 	":\n"
 
+/* clang-format off */
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n.cfi_startproc\n"
 	TOUCH_FUNCTION("nopin_touch_begin")
@@ -75,6 +76,7 @@ __asm__(".pushsection .text\n.balign 4\n.cfi_startproc\n"
 #else
 #error "touch.c: no guarded load and store for this machine"
 #endif
+/* clang-format on */
 
 typedef void (*touch_entry_t)(int sig, siginfo_t *info, void *uc);
 
@@ -112,8 +114,8 @@ static void touch_signal(unsigned entry, int sig, siginfo_t *info, void *ctx)
 
 	if (info->si_code > 0 && pc >= (uintptr_t)nopin_touch_begin &&
 	    pc < (uintptr_t)nopin_touch_fail) {
-		TOUCH_PC(uc) = (__typeof__(TOUCH_PC(uc)))(uintptr_t)
-			nopin_touch_fail;
+		TOUCH_PC(uc) =
+			(__typeof__(TOUCH_PC(uc)))(uintptr_t)nopin_touch_fail;
 		return;
 	}
 	if (prev.sa_flags & (int)SA_RESETHAND)

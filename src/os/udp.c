@@ -160,8 +160,8 @@ static ssize_t udp_recvmsg(struct os_port *p, struct msghdr *m, int flags)
 static int udp_recv_port(struct os *os, int index, struct iovec *iov,
 			 unsigned n, struct os_rx *rx, enum os_recv_mode mode)
 {
-	int flags = mode == OS_PEEK ? MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC :
-				      MSG_DONTWAIT;
+	int flags = mode == OS_PEEK ? MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC
+				    : MSG_DONTWAIT;
 	struct os_port *p = &os->port[index];
 	union udp_addr from;
 	union udp_ctl ctl;
@@ -229,9 +229,9 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 		ready = ready >> at | ready << (-at % OS_PORTS_MAX);
 		index = (__builtin_ctzll(ready) + (int)at) % OS_PORTS_MAX;
 		ready = ready << at | ready >> (-at % OS_PORTS_MAX);
-		ret = os->port[index].fd < 0 ?
-			      0 :
-			      udp_recv_port(os, index, iov, n, rx, mode);
+		ret = os->port[index].fd < 0
+			      ? 0
+			      : udp_recv_port(os, index, iov, n, rx, mode);
 		if (ret != 0) {
 			os->next = (unsigned)index + (mode == OS_TAKE);
 			os->streak++;

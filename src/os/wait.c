@@ -82,8 +82,8 @@ void os_kick(struct os *os)
 
 int os_event_open(void)
 {
-	return fd_event((int)sys_call(
-		SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0));
+	return fd_event(
+		(int)sys_call(SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0));
 }
 
 void os_event_set(int fd)

@@ -18,12 +18,11 @@ typedef int read_fn(const char *dir, const char *file, char *buf, size_t size);
 /* Set while we look something up: what that opens is none of our business. */
 static __thread bool inside;
 
-/* Return: whether @path, or what is below it, could be ours. */
+/* Return: whether a path without doubled slashes could be ours. */
 static bool watched(const char *path)
 {
-	return path && path[0] == '/' &&
-	       (strncmp(path, SYS, strlen(SYS)) == 0 ||
-		strncmp(path, DEV, strlen(DEV)) == 0);
+	return strncmp(path, SYS, strlen(SYS)) == 0 ||
+	       strncmp(path, DEV, strlen(DEV)) == 0;
 }
 
 static read_fn *reader(void)
@@ -93,16 +92,17 @@ bool node_find(const char *path, struct node *node)
 {
 	const int saved = errno;
 
-	if (!watched(path) || inside)
+	if (!path || (strncmp(path, "/sys/", 5) && strncmp(path, "/dev/", 5)))
+		return false;
+	if (inside || !normalize(path, node->path, sizeof(node->path)) ||
+	    !watched(node->path))
 		return false;
 	node->kind = NODE_NONE;
 	inside = true;
-	if (normalize(path, node->path, sizeof(node->path))) {
-		if (strncmp(node->path, DEV, strlen(DEV)) == 0)
-			find_dev(node);
-		else
-			find_sys(node);
-	}
+	if (strncmp(node->path, DEV, strlen(DEV)) == 0)
+		find_dev(node);
+	else
+		find_sys(node);
 	inside = false;
 	errno = saved;
 	return node->kind != NODE_NONE;

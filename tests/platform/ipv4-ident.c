@@ -32,8 +32,9 @@ static void own_loopback(void)
 	ifr.ifr_flags = IFF_UP;
 	FACT(ioctl(s, SIOCSIFFLAGS, &ifr) == 0);
 	close(s);
-	SKIP_UNLESS(system("ethtool -K lo tx-udp-segmentation off >/dev/null") ==
-			    0, "no ethtool");
+	SKIP_UNLESS(
+		system("ethtool -K lo tx-udp-segmentation off >/dev/null") == 0,
+		"no ethtool");
 	wire = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_IP));
 	SKIP_UNLESS(wire >= 0, "needs root: a packet socket");
 }

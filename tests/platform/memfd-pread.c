@@ -14,7 +14,8 @@ static _Alignas(PAGE) char target[2 * PAGE];
 
 static void *watch(void *arg)
 {
-	volatile unsigned *first = (void *)target, *last = (void *)&target[PAGE];
+	volatile unsigned *first = (void *)target,
+			  *last = (void *)&target[PAGE];
 	unsigned seen = 0;
 
 	while (seen < 200000) {
@@ -28,7 +29,8 @@ int main(void)
 {
 	int fd = memfd_create("fact", 0);
 	char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *m;
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	     *m;
 	struct iovec v[3];
 	pthread_t t;
 

@@ -52,7 +52,8 @@ static bool present(const char *p)
 int main(void)
 {
 	char *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), c;
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	     c;
 	struct iovec to = {&c, 1}, from = {p + 2 * PAGE, 1};
 	bool populate = madvise(p + 3 * PAGE, PAGE, POPULATE_WRITE) == 0;
 	pthread_t t;
@@ -67,8 +68,8 @@ int main(void)
 	word = (unsigned *)p;
 	pthread_create(&t, NULL, changer, NULL);
 	for (int i = 0; i < ROUNDS; i++)
-		FACT(populate ? madvise(p, PAGE, POPULATE_WRITE) == 0 :
-				or_zero(p) >= 0);
+		FACT(populate ? madvise(p, PAGE, POPULATE_WRITE) == 0
+			      : or_zero(p) >= 0);
 	stop = true;
 	pthread_join(t, NULL);
 	SKIP_UNLESS(populate, "no MADV_POPULATE_WRITE before Linux 5.14");

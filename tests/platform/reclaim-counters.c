@@ -120,12 +120,17 @@ static void pageout_by_another(void)
 	char *p = anon(PAGE);
 	unsigned long long before = reclaimed();
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), status;
-	struct { void *p; size_t n; } v = {p, PAGE};
+	struct {
+		void *p;
+		size_t n;
+	} v = {p, PAGE};
 	pid_t pid = fork();
 
 	if (pid == 0)
 		_exit(syscall(SYS_process_madvise, self, &v, 1, MADV_PAGEOUT,
-			      0) == PAGE ? 0 : errno);
+			      0) == PAGE
+			      ? 0
+			      : errno);
 	waitpid(pid, &status, 0);
 	/* the child shares the page until it ends: then once more */
 	if (present(p))

@@ -14,8 +14,8 @@ int main(void)
 	char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char buf[300] = {0};
-	struct iovec to = {buf, 300}, from[3] = {{p, 100}, {p + PAGE, 100},
-						 {p + 200, 100}};
+	struct iovec to = {buf, 300},
+		     from[3] = {{p, 100}, {p + PAGE, 100}, {p + 200, 100}};
 	ssize_t n;
 
 	memset(p, 7, PAGE);

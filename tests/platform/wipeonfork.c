@@ -26,9 +26,9 @@ int main(void)
 	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
 		_exit(*p == 0 && madvise(q, PAGE, MADV_NORMAL) == -1 &&
-			      errno == ENOMEM ?
-			      0 :
-			      1);
+				      errno == ENOMEM
+			      ? 0
+			      : 1);
 	FACT(waitpid((pid_t)pid, &status, 0) == pid && status == 0);
 	FACT(*p == 1 && *q == 1);
 	return 0;

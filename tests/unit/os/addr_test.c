@@ -50,8 +50,8 @@ static void os_addresses__order(void **state)
 static void os_addresses__filter(void **state)
 {
 	const struct ipaddr lo = ip4(127, 0, 0, 1);
-	static const char *const all_lo[] = {"lo", "127.0.0.1,::1",
-					     "x,lo", "::1,lo,"};
+	static const char *const all_lo[] = {"lo", "127.0.0.1,::1", "x,lo",
+					     "::1,lo,"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all_lo); i++) {
@@ -99,8 +99,10 @@ static int in_namespace(void)
 		   "ip route add default via 10.8.0.2") != 0)
 		return 77;
 	addresses("lo,10.8.0.1,10.9.0.1,fd09::1,fe80::5");
-	if (!ipaddr_eq(&addrs[0].ip, &(struct ipaddr){.b = {
-		[10] = 0xff, 0xff, 10, 8, 0, 1}}) || !addrs[0].default_route)
+	if (!ipaddr_eq(
+		    &addrs[0].ip,
+		    &(struct ipaddr){.b = {[10] = 0xff, 0xff, 10, 8, 0, 1}}) ||
+	    !addrs[0].default_route)
 		return 2;
 	if (addrs[1].ip.b[13] != 9 || addrs[1].mtu != 1400 ||
 	    addrs[1].mac[5] != 7 || strcmp(addrs[1].ifname, "v0") != 0)

@@ -129,8 +129,7 @@ static void backing_learn__seldom(void **state)
 	host_look(began);
 	backing_learn(c, (uintptr_t)&began, began + 900 * MS);
 	assert_true(refuse_calls(SYS_read) < reads + 10);
-	backing_learn(c, (uintptr_t)&began,
-		      began + MAX(1001 * MS, 101 * took));
+	backing_learn(c, (uintptr_t)&began, began + MAX(1001 * MS, 101 * took));
 	assert_true(refuse_calls(SYS_read) > reads + 10);
 	backing_close(c);
 }

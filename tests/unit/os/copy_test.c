@@ -53,8 +53,8 @@ static void run(struct env *e, unsigned done, int error)
 	assert_int_equal(e->mv.error, error);
 }
 
-static const size_t lengths[] = {1,    7,    8,	   255,	  4095,
-				 4096, 4097, 8193, 65536, 65537, 140000};
+static const size_t lengths[] = {1,    7,    8,	    255,   4095,  4096,
+				 4097, 8193, 65536, 65537, 140000};
 
 static void os_moves__scatter_lengths(void **state)
 {
@@ -211,8 +211,8 @@ static void os_moves__faults(void **state)
 		e.os->lanes_busy = lanes ? 0 : (1u << OS_LANES_MAX) - 1;
 		for (unsigned k = 0; k < 2; k++)
 			for (unsigned bad = 0; bad < 6; bad++) {
-				uint8_t *hole = pages_new(2, PROT_READ |
-								     PROT_WRITE);
+				uint8_t *hole =
+					pages_new(2, PROT_READ | PROT_WRITE);
 
 				munmap(hole + PAGE_BYTES, PAGE_BYTES);
 				moves_reset(&e.mv);
@@ -220,8 +220,8 @@ static void os_moves__faults(void **state)
 				for (unsigned i = 0; i < 6; i++)
 					add(&e, kinds[k],
 					    i == bad ? hole + PAGE_BYTES -
-							       (bad % 3) * 40 :
-						       e.app + i * 100,
+							       (bad % 3) * 40
+						     : e.app + i * 100,
 					    e.nic + 6 + i * 110, 100);
 				run(&e, bad, -EFAULT);
 				for (unsigned i = 0; i < bad; i++)
@@ -238,8 +238,12 @@ static void os_moves__faults(void **state)
 
 static void os_moves__fault_addresses(void **state)
 {
-	static const uint64_t bad[] = {0, 1, 0x7fffffffeff8, UINT64_MAX - 7,
-				       UINT64_MAX, UINT64_C(1) << 63};
+	static const uint64_t bad[] = {0,
+				       1,
+				       0x7fffffffeff8,
+				       UINT64_MAX - 7,
+				       UINT64_MAX,
+				       UINT64_C(1) << 63};
 	uint8_t *ro = pages_new(1, PROT_READ);
 	struct env e;
 

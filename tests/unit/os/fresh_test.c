@@ -11,9 +11,10 @@ static void vmstat(unsigned steal, unsigned swapped)
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
-	fprintf(f, "nr_free_pages %u\npswpin 5\npswpout %u\npgfree %u\n"
-		   "pgsteal_kswapd 0\npgsteal_direct %u\npgscan_kswapd 7\n"
-		   "pgscan_direct 1\npgscan_anon 0\n",
+	fprintf(f,
+		"nr_free_pages %u\npswpin 5\npswpout %u\npgfree %u\n"
+		"pgsteal_kswapd 0\npgsteal_direct %u\npgscan_kswapd 7\n"
+		"pgscan_direct 1\npgscan_anon 0\n",
 		(unsigned)rand(), swapped, (unsigned)rand(), steal);
 	fclose(f);
 }
@@ -118,8 +119,7 @@ static void fresh_check__counters_missing(void **state)
 	fclose(f);
 	for (int i = 0; i < 2; i++)
 		now = look();
-	assert_int_equal(os_fresh_after(NULL, now),
-			 MAX(since, now - 10 * MS));
+	assert_int_equal(os_fresh_after(NULL, now), MAX(since, now - 10 * MS));
 	vmstat(2, 3);
 }
 

@@ -39,8 +39,7 @@ static inline struct os *host_plain(void)
 
 static inline struct ipaddr ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
-	return (struct ipaddr){
-		.b = {[10] = 0xff, [11] = 0xff, a, b, c, d}};
+	return (struct ipaddr){.b = {[10] = 0xff, [11] = 0xff, a, b, c, d}};
 }
 
 static inline struct ipaddr ip6_loopback(void)

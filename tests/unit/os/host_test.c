@@ -70,12 +70,9 @@ static void host_is_short__meminfo(void **state)
 		unsigned long total, avail, swap;
 		bool want;
 	} t[] = {
-		{16 * GIB, 8 * GIB, 0, false},
-		{16 * GIB, 8 * GIB, 1, true},
-		{20 * GIB, GIB, 0, false},
-		{20 * GIB, GIB - 1, 0, true},
-		{GIB / 2, 65536, 0, false},
-		{GIB / 2, 65535, 0, true},
+		{16 * GIB, 8 * GIB, 0, false}, {16 * GIB, 8 * GIB, 1, true},
+		{20 * GIB, GIB, 0, false},     {20 * GIB, GIB - 1, 0, true},
+		{GIB / 2, 65536, 0, false},    {GIB / 2, 65535, 0, true},
 	};
 
 	(void)state;

@@ -20,8 +20,7 @@ static unsigned fds(int *lowest)
 	while ((e = readdir(d)) != NULL) {
 		int fd = atoi(e->d_name);
 
-		if (e->d_name[0] == '.' || fd == dirfd(d) ||
-		    inherited[fd])
+		if (e->d_name[0] == '.' || fd == dirfd(d) || inherited[fd])
 			continue;
 		n++;
 		*lowest = MIN(*lowest, fd);
@@ -73,10 +72,9 @@ static void os_open__leaves_nothing(void **state)
 static void os_open__nth_call_fails(void **state)
 {
 	static const long calls[] = {
-		SYS_memfd_create, SYS_eventfd2,	   SYS_epoll_create1,
-		SYS_socket,	  SYS_setsockopt,  SYS_bind,
-		SYS_fcntl,	  SYS_madvise,	   SYS_getsockopt,
-		SYS_prlimit64,	  SYS_getrandom,
+		SYS_memfd_create, SYS_eventfd2,	 SYS_epoll_create1, SYS_socket,
+		SYS_setsockopt,	  SYS_bind,	 SYS_fcntl,	    SYS_madvise,
+		SYS_getsockopt,	  SYS_prlimit64, SYS_getrandom,
 	};
 	const struct os_config cfg = {.pagers = 1};
 	int lowest, errors = 0;
@@ -245,8 +243,7 @@ static void *cancelled(void *arg)
 	}
 	os_page_ask(victim, &req);
 	while (os_page_reap(victim, &done, 1) == 0)
-		os_wait(victim, OS_WAIT_PACKETS, os_now(victim) + 100 * MS,
-			-1);
+		os_wait(victim, OS_WAIT_PACKETS, os_now(victim) + 100 * MS, -1);
 	os_kick(victim);
 	fd = os_event_open();
 	os_event_set(fd);

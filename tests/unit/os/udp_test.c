@@ -106,9 +106,10 @@ static void sizes(const struct os_config *ca, const struct os_config *cb,
 		size_t len;
 		uint32_t seg;
 	} t[] = {
-		{0, 0},	      {1, 0},	    {4096, 0},	   {4095, 4096},
-		{4096, 4096}, {4097, 4096}, {8192, 4096},  {65000, 0},
-		{65000, 4152}, {64, 1},	    {64 * 280, 280}, {64 * 280 - 279, 280},
+		{0, 0},	      {1, 0},	       {4096, 0},
+		{4095, 4096}, {4096, 4096},    {4097, 4096},
+		{8192, 4096}, {65000, 0},      {65000, 4152},
+		{64, 1},      {64 * 280, 280}, {64 * 280 - 279, 280},
 	};
 	struct pair p = pair_open(ca, cb, ip);
 
@@ -211,8 +212,8 @@ static void os_send__errors_of_other_sends(void **state)
 	p.to_b.port = dead_port;
 	assert_int_equal(pair_send(&p, 10, 0), 0);
 	rx.port = -1;
-	assert_int_equal(os_recv(p.a, &(struct iovec){in_buf, 100}, 1, &rx,
-				 OS_TAKE), 0);
+	assert_int_equal(
+		os_recv(p.a, &(struct iovec){in_buf, 100}, 1, &rx, OS_TAKE), 0);
 	assert_int_equal(os_recv_error(p.a, &dst, &err, &mtu), 1);
 	assert_int_equal(dst.port, dead_port);
 	pair_close(&p);

@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""run_test.py NOPIN FILES
+
+nopin(1) and what it puts into programs: the environment, exit statuses and
+messages, and the look-ups that the preload library answers (FILES checks those
+from C).
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+NOPIN, FILES = sys.argv[1:3]
+LIBDIR = os.path.join(os.path.dirname(os.path.realpath(NOPIN)), "../../lib")
+
+
+def nopin(*args, **kwargs):
+    return subprocess.run([NOPIN, *args], capture_output=True, text=True,
+                          timeout=60, check=False, **kwargs)
+
+
+class Commands(unittest.TestCase):
+    def test_help_and_version(self):
+        self.assertIn("nopin run", nopin("--help").stdout)
+        self.assertRegex(nopin("--version").stdout, r"^nopin \d")
+
+    def test_usage_errors(self):
+        for args in ([], ["nosuch"], ["--nosuch"], ["run"], ["run", "--"],
+                     ["run", "--nosuch", "true"]):
+            done = nopin(*args)
+            self.assertEqual(done.returncode, 2, args)
+            self.assertEqual(done.stdout, "")
+            self.assertNotEqual(done.stderr, "")
+
+
+class Run(unittest.TestCase):
+    def test_environment(self):
+        env = dict(os.environ, LD_LIBRARY_PATH="/a", LD_PRELOAD="",
+                   ASAN_OPTIONS="x=1")
+        lib = os.path.realpath(LIBDIR)
+        out = nopin("run", "--", "env", env=env).stdout.splitlines()
+        self.assertIn(f"LD_LIBRARY_PATH={lib}:/a", out)
+        self.assertIn(f"LD_PRELOAD={lib}/libnopin-preload.so", out)
+        self.assertIn("ASAN_OPTIONS=x=1:verify_asan_link_order=0", out)
+
+    def test_exit_status_is_the_programs(self):
+        self.assertEqual(nopin("run", "sh", "-c", "exit 7").returncode, 7)
+        self.assertEqual(nopin("run", "--", "kill", "-l").returncode, 0)
+
+    def test_arguments_are_the_programs(self):
+        done = nopin("run", "--", "printf", "%s,", "-h", "--", "--help", "")
+        self.assertEqual(done.stdout, "-h,--,--help,,")
+
+    def test_not_found(self):
+        for program in ("no-such-program", "/no/such/program"):
+            done = nopin("run", program)
+            self.assertEqual(done.returncode, 127)
+            self.assertIn(program, done.stderr)
+
+    def test_not_executable(self):
+        done = nopin("run", "/etc/passwd")
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("Permission denied", done.stderr)
+
+    def test_warnings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # an ELF header with no program headers: static, and no program
+            path = os.path.join(folder, "static")
+            with open(path, "wb") as elf:
+                elf.write(b"\x7fELF\x02\x01\x01" + bytes(57))
+            os.chmod(path, 0o755)
+            done = nopin("run", path)
+            self.assertIn("statically", done.stderr)
+            path = os.path.join(folder, "script")
+            with open(path, "w", encoding="utf-8") as script:
+                script.write("#!/bin/sh\nexit 3\n")
+            os.chmod(path, 0o755)
+            done = nopin("run", path)
+            self.assertEqual((done.stderr, done.returncode), ("", 3))
+
+    def test_set_user_id(self):
+        done = nopin("run", "true")
+        self.assertEqual(done.stderr, "")
+        with tempfile.TemporaryDirectory() as folder:
+            path = shutil.copy(shutil.which("true"), folder)
+            # set-group-ID to a group that is not ours
+            groups = {os.getegid()} | set(os.getgroups())
+            other = next(g for g in range(1, 100) if g not in groups)
+            try:
+                os.chown(path, -1, other)
+            except PermissionError:
+                return
+            os.chmod(path, 0o2755)
+            self.assertIn("set-group-ID", nopin("run", path).stderr)
+
+
+class Preload(unittest.TestCase):
+    def test_files(self):
+        done = nopin("run", FILES)
+        self.assertEqual((done.stdout, done.stderr, done.returncode),
+                         ("", "", 0))
+
+    def test_children(self):
+        done = nopin("run", "sh", "-c",
+                     "cat /sys/class/infiniband/nopin0/node_type;"
+                     "test -c /dev/infiniband/uverbs0 && echo device;"
+                     "ls -l /sys/class/infiniband/nopin0/device/net/")
+        self.assertEqual(done.stderr, "")
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[:2], ["1: CA", "device"])
+        self.assertTrue(lines[-1].startswith("drwx"), lines)
+
+    def test_without_the_launcher_there_is_nothing(self):
+        self.assertFalse(os.path.exists("/sys/class/infiniband/nopin0"))
+
+    def test_another_libibverbs_answers_nothing(self):
+        """LD_LIBRARY_PATH lost on the way: no endless recursion."""
+        done = nopin("run", "env", "-u", "LD_LIBRARY_PATH", "cat",
+                     "/sys/class/infiniband/nopin0/board_id")
+        self.assertIn("No such file", done.stderr)
+
+
+class Programs(unittest.TestCase):
+    def test_ibv_devices(self):
+        done = nopin("run", "ibv_devices")
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        self.assertIn("nopin0", done.stdout)
+
+    def test_ibv_devinfo(self):
+        done = nopin("run", "--", "ibv_devinfo", "-v", "-d", "nopin0")
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        for text in ("PORT_ACTIVE", "RoCE v2", "ODP_SUPPORT_IMPLICIT",
+                     "SUPPORT_ATOMIC", "board_id:"):
+            self.assertIn(text, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
