@@ -209,7 +209,7 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 		if (w->owner)
 			qp_wake(w, now_ns);
 		else
-			pthread_cond_broadcast(&nic->idle);
+			nic_wake_idle(nic);
 	}
 	if (!nic->x.starved || tickets_out(nic->mem) == TICKETS)
 		return;
@@ -352,6 +352,5 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 	} else {
 		qp_rx_commit(&s->run, now_ns);
 	}
-	if (nic->idle_waiters)
-		pthread_cond_broadcast(&nic->idle);
+	nic_wake_idle(nic);
 }

@@ -3,8 +3,9 @@
  * which drive the steps of a NIC themselves.
  *
  * Locks, in the order they are taken:
- *   nic_qp.post (per queue)  ->  engine lock
+ *   nic_qp.sq_lock  ->  nic_qp.rq_lock  ->  engine lock
  *   nic_cq.poll              ->  engine lock
+ *   engine lock  ->  nic.idle_lock
  *   channel and async queues: leaves
  * The engine lock is never held across a call that may block.
  */
@@ -172,6 +173,8 @@ struct nic {
 	unsigned npeers, nqps, standard_peers;
 	uint32_t push_budget;
 	unsigned idle_waiters;
+	pthread_mutex_t idle_lock;
+	uint32_t idle_events; /* idle_lock */
 	pthread_cond_t idle;
 	struct {
 		struct moves moves;
@@ -202,8 +205,10 @@ void nic_close(struct nic *nic);
 void nic_lock(struct nic *nic);
 /** nic_unlock() - And see that work left meanwhile is done. */
 void nic_unlock(struct nic *nic);
-/** nic_wait_idle() - Engine lock held: until a commit happened. */
+/** nic_wait_idle() - Engine lock held: until a commit happened, or so. */
 void nic_wait_idle(struct nic *nic);
+/** nic_wake_idle() - Engine lock held: something was committed. */
+void nic_wake_idle(struct nic *nic);
 
 /* demux.c */
 int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn);

@@ -25,11 +25,32 @@ void nic_unlock(struct nic *nic)
 
 void nic_wait_idle(struct nic *nic)
 {
+	uint32_t seen;
+	int cancel;
+
+	/* The engine lock is given back by nic_unlock(), which looks at what
+	 * was left meanwhile; waiting on a condition with it would not. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	nic->idle_waiters++;
-	handoff_leave(&nic->engine);
-	os_kick(nic->os);
-	pthread_cond_wait(&nic->idle, &nic->engine.lock);
+	seen = nic->idle_events;
+	nic_unlock(nic);
+	pthread_mutex_lock(&nic->idle_lock);
+	if (nic->idle_events == seen)
+		pthread_cond_wait(&nic->idle, &nic->idle_lock);
+	pthread_mutex_unlock(&nic->idle_lock);
+	nic_lock(nic);
 	nic->idle_waiters--;
+	pthread_setcancelstate(cancel, &cancel);
+}
+
+void nic_wake_idle(struct nic *nic)
+{
+	if (!nic->idle_waiters)
+		return;
+	pthread_mutex_lock(&nic->idle_lock);
+	nic->idle_events++;
+	pthread_cond_broadcast(&nic->idle);
+	pthread_mutex_unlock(&nic->idle_lock);
 }
 
 void *nic_alloc(size_t bytes)
@@ -76,7 +97,9 @@ static int open_memory(struct nic *nic)
 				 .slots = slots,
 				 .tickets = TICKETS,
 				 .exact = nic->cfg.exact,
-				 .always_ready = nic->cfg.always_ready,
+				 .always_ready = nic->cfg.always_ready ||
+						 (nic->cfg.strategies &
+						  1u << STRATEGY_BLOCK),
 				 .counters = &nic->cnt};
 	uint64_t seed[2];
 	int err;
@@ -114,6 +137,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	handoff_init(&nic->engine);
 	pthread_condattr_init(&attr);
 	pthread_cond_init(&nic->idle, &attr);
+	pthread_mutex_init(&nic->idle_lock, NULL);
 	list_init(&nic->qps);
 	list_init(&nic->peers);
 	timerq_init(&nic->hello_timers);
@@ -207,6 +231,7 @@ void nic_close(struct nic *nic)
 	mem_close(nic->mem);
 	os_close(nic->os);
 	pthread_cond_destroy(&nic->idle);
+	pthread_mutex_destroy(&nic->idle_lock);
 	free(nic);
 }
 

@@ -3,8 +3,10 @@
  * objects and the calls on them. Types are nopin's; nothing here knows verbs.h,
  * but numbers of states, masks, access rights and statuses are verbs' numbers.
  *
- * Every function may be called from any thread, is no cancellation point, and
- * returns 0 or -errno unless it says otherwise. In a fork()ed child of the
+ * Every function may be called from any thread and returns 0 or -errno unless it
+ * says otherwise. None is a cancellation point, but nic_channel_get() and
+ * nic_async_get() while they sleep: nothing is held then, and no event is lost
+ * (programs cancel their CQ thread there). In a fork()ed child of the
  * process that opened the NIC every function answers -ENODEV and touches
  * nothing.
  */

@@ -33,6 +33,7 @@ static uint32_t fair_share(const struct nic *nic)
 
 static void share_again(struct nic *nic)
 {
+	nic->x.peers = nic->npeers;
 	list_for_each(l, &nic->peers)
 		list_entry(l, struct peer, link)->granted = fair_share(nic);
 }
@@ -47,7 +48,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.version = WIRE_VERSION,
 			.nonce = nonce,
 			.my_nonce = peers_nonce(nic, &to->ip),
-			.credit = fair_share(nic)};
+			.credit = flow_grant(&nic->x, fair_share(nic))};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
 	unsigned n = pkt_build(&p, bytes);
 	struct iovec iov = {bytes, n + ICRC_BYTES};

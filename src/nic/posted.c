@@ -28,7 +28,8 @@ void posted_take(struct nic *nic, uint64_t now_ns)
 	qp = __atomic_exchange_n(&nic->posted, NULL, __ATOMIC_ACQUIRE);
 	for (; qp; qp = next) {
 		next = qp->posted_next;
-		__atomic_store_n(&qp->posted, 0, __ATOMIC_SEQ_CST);
+		/* pairs with posted_push(): sees what was published before */
+		__atomic_exchange_n(&qp->posted, 0, __ATOMIC_ACQ_REL);
 		qp_posted(&qp->qp, now_ns);
 	}
 }

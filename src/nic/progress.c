@@ -58,8 +58,27 @@ static void token_give(struct nic *nic, uint64_t mine)
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
+/* Strategy block, kept to be compared with: the engine sleeps in the fault, as
+ * rdma_rxe does. */
+static void move_blocking(struct nic *nic, struct step *s)
+{
+	uint64_t from = os_now(nic->os), now;
+
+	engine_move(nic, s);
+	now = os_now(nic->os);
+	if (s->majflt) {
+		count_add(&nic->cnt, CNT_fault_block, s->majflt);
+		count_add(&nic->cnt, CNT_block_ns, now - from);
+	}
+	engine_commit(nic, s, now);
+}
+
 static void move_and_commit(struct nic *nic, struct step *s)
 {
+	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK) {
+		move_blocking(nic, s);
+		return;
+	}
 	handoff_unlock(&nic->engine);
 	engine_move(nic, s);
 	handoff_lock(&nic->engine);
@@ -223,18 +242,27 @@ static void background(void *arg)
 	}
 }
 
+static void unblock(void *arg)
+{
+	struct nic *nic = arg;
+
+	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+}
+
 void progress_block(struct nic *nic, int fd)
 {
 	uint64_t now = os_now(nic->os), deadline;
 
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
+	/* os_wait() may not return: the thread can be cancelled there. */
+	pthread_cleanup_push(unblock, nic);
 	while (progress_receive(nic, os_now(nic->os)))
 		progress_work(nic, false);
 	progress_work(nic, true);
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	os_wait(nic->os, OS_WAIT_PACKETS,
 		handoff_left(&nic->engine) ? now : deadline, fd);
-	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+	pthread_cleanup_pop(1);
 }
 
 int progress_start(struct nic *nic)

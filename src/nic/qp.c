@@ -185,9 +185,15 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 
 	if (os_child(nic->os))
 		return -ENODEV;
+	/* No poster has a slot while the queues are reset, and nobody else
+	 * modifies while that waits for moves. */
+	pthread_mutex_lock(&qp->sq_lock);
+	pthread_mutex_lock(&qp->rq_lock);
 	nic_lock(nic);
 	err = modify(nic, qp, attr, mask);
 	nic_unlock(nic);
+	pthread_mutex_unlock(&qp->rq_lock);
+	pthread_mutex_unlock(&qp->sq_lock);
 	if (err || !(mask & QPA_STATE) || attr->state != QPS_RESET)
 		return err;
 	forget_completions(nic, qp, qp->init.send_cq);
@@ -222,15 +228,13 @@ static enum qp_state state_of(const struct nic_qp *qp)
 
 int nic_send_begin(struct nic_qp *qp)
 {
-	enum qp_state st;
-
 	if (os_child(qp->nic->os))
 		return -ENODEV;
-	st = state_of(qp);
-	if (st < QPS_RTS)
-		return -EINVAL;
 	pthread_mutex_lock(&qp->sq_lock);
-	return 0;
+	if (state_of(qp) >= QPS_RTS)
+		return 0;
+	pthread_mutex_unlock(&qp->sq_lock);
+	return -EINVAL;
 }
 
 struct wqe *nic_send_slot(struct nic_qp *qp)
@@ -264,10 +268,11 @@ int nic_recv_begin(struct nic_qp *qp)
 {
 	if (os_child(qp->nic->os))
 		return -ENODEV;
-	if (state_of(qp) == QPS_RESET)
-		return -EINVAL;
 	pthread_mutex_lock(&qp->rq_lock);
-	return 0;
+	if (state_of(qp) != QPS_RESET)
+		return 0;
+	pthread_mutex_unlock(&qp->rq_lock);
+	return -EINVAL;
 }
 
 struct wqe *nic_recv_slot(struct nic_qp *qp)

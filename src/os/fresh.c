@@ -100,8 +100,9 @@ void fresh_check(uint64_t now_ns)
 	if (!fresh_buf)
 		fresh_buf = malloc(FRESH_BUF);
 	if (fresh_buf && fresh_read(&sum)) {
-		/* The time is taken before the look: what is reclaimed
-		 * meanwhile shows in this look or in the next.
+		/* fresh_looked is from before the reading, fresh_since from
+		 * after it: what is reclaimed meanwhile shows in this look or
+		 * in the next.
 		 */
 		if (sum != fresh_sum || load(&fresh_since) == 0 ||
 		    load(&fresh_sure_at) > now_ns)

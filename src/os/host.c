@@ -135,11 +135,14 @@ static bool host_meminfo_short(void)
 
 void host_look(uint64_t now_ns)
 {
+	uint64_t last = __atomic_load_n(&host_looked, __ATOMIC_RELAXED);
 	bool is_short;
 
-	if (host_looked != 0 && now_ns - host_looked < host_look_ns)
+	/* One of the pagers looks, the others believe it. */
+	if ((last != 0 && now_ns - last < host_look_ns) ||
+	    !__atomic_compare_exchange_n(&host_looked, &last, now_ns, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	is_short = host_meminfo_short() || cgroups_near();
-	host_looked = now_ns;
 	__atomic_store_n(&host_short, is_short, __ATOMIC_RELAXED);
 }

@@ -71,7 +71,9 @@ struct os {
 	uint64_t mem_bytes;
 	size_t rcvbuf;
 
-	/* receivers and senders */
+	/* receivers and senders; ports come under @lock while others use
+	 * those that are there
+	 */
 	struct os_port port[OS_PORTS_MAX];
 	unsigned nports;
 	int only; /* the index in use if nports == 1 */
@@ -116,6 +118,23 @@ void fork_close_in_child(int fd);
 void fork_forget(int fd);
 
 /* port.c */
+
+/** port_fd() - Socket of port @index, -1 if there is none. */
+static inline int port_fd(const struct os *os, int index)
+{
+	/* Pairs with the release in port_install(): the rest of the port. */
+	return __atomic_load_n(&os->port[index].fd, __ATOMIC_ACQUIRE);
+}
+
+/** ports_open() - How many ports are open; if one, @only is which. */
+static inline unsigned ports_open(const struct os *os, int *only)
+{
+	unsigned n = __atomic_load_n(&os->nports, __ATOMIC_ACQUIRE);
+
+	*only = __atomic_load_n(&os->only, __ATOMIC_RELAXED);
+	return n;
+}
+
 int port_probe(struct os *os, bool no_gso);
 
 /* lane.c */

@@ -3,8 +3,8 @@
  * that makes system calls. os/sim.c has the same façade over virtual time, a
  * virtual network and virtual pages; a test program links one or the other.
  *
- * Rules (design D8, D9, D13): no function here is a cancellation point or uses
- * more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
+ * Rules (design D8, D9, D13): no function here but os_wait() is a cancellation
+ * point, none uses more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
  * moved to a high number; nothing is written to standard output.
  * Unless it says otherwise a function may be called from any thread and
  * returns 0 or -errno.
@@ -69,7 +69,7 @@ struct os_addr {
  * os_addresses() - Local addresses in the order of design D4: the default
  * route's IPv4 address, other global ones, link-local, loopback last; only
  * those that os_config.addr allows.
- * Return: how many (<= max), or -errno.
+ * Return: how many (<= max); -ENODEV: none.
  */
 int os_addresses(struct os *os, struct os_addr *out, unsigned max);
 
@@ -111,10 +111,13 @@ enum os_recv_mode { OS_TAKE, OS_PEEK };
 
 /**
  * os_recv() - Take, or look at, what came in; never blocks.
- * OS_PEEK fills @iov and leaves the packet; a following OS_TAKE with rx->port
- * as it was returned gets the same packet.
+ * OS_PEEK fills @iov, tells the whole length, and leaves the packet; a
+ * following OS_TAKE with rx->port as it was returned gets the same packet. What
+ * does not fit into the @iov of an OS_TAKE is lost and not in rx->len.
  * Return: 1; 0 when there is nothing; -EFAULT when a piece of @iov could not
- * be written (the whole burst is lost then).
+ * be written (the whole burst is lost then); -EBADF: the program closed our
+ * descriptors.
+ * Context: one thread at a time (the receive token).
  */
 int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	    enum os_recv_mode mode);
@@ -122,7 +125,8 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 /**
  * os_recv_error() - Next ICMP error that came for something we sent.
  * Return: 1: @dst was unreachable (@err: ECONNREFUSED, EMSGSIZE with @mtu, ..);
- * 0: none.
+ * 0: none. Context: costs nothing unless a call met an error; call it as often
+ * as os_recv(), since unread errors take up receive buffer and wake os_wait().
  */
 int os_recv_error(struct os *os, struct endpoint *dst, int *err,
 		  uint32_t *mtu);
@@ -215,7 +219,8 @@ bool os_pages_waiting(struct os *os);
 
 /**
  * os_fresh_after() - Readiness learned before this time may be outdated
- * (now - 10 ms, later when the host saw memory being reclaimed).
+ * (now - 10 ms; longer ago while the kernel's counters say that nothing was
+ * reclaimed, later when they just said that something was).
  * Context: cheap, no system call.
  */
 uint64_t os_fresh_after(struct os *os, uint64_t now_ns);
@@ -229,7 +234,8 @@ enum os_wait_for { OS_WAIT_TIMER = 0, OS_WAIT_PACKETS = 1 };
 
 /**
  * os_wait() - Sleep until a page answer, a kick, the deadline or, if asked, a
- * packet. @extra_fd (or -1): also until it is readable.
+ * packet. @extra_fd (or -1): also until it is readable; the caller is a thread
+ * of the program then, and this is the only cancellation point of all calls.
  * Context: one background thread, or a thread blocked in a verb; several may
  * wait at once.
  */

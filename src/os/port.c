@@ -154,17 +154,22 @@ size_t os_rcvbuf(struct os *os)
 	return os->rcvbuf;
 }
 
+/* A receiver that sees the new count sees a port that fits it: with one port
+ * left or none yet, any that is open.
+ */
 static void port_count(struct os *os)
 {
 	unsigned n = 0;
+	int only = 0;
 
-	for (int i = 0; i < OS_PORTS_MAX; i++) {
+	for (int i = OS_PORTS_MAX - 1; i >= 0; i--) {
 		if (os->port[i].fd < 0)
 			continue;
-		os->only = i;
+		only = i;
 		n++;
 	}
-	os->nports = n;
+	__atomic_store_n(&os->only, only, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->nports, n, __ATOMIC_RELEASE);
 }
 
 /* Return: the index that @fd got, or -EMFILE. */
@@ -182,7 +187,10 @@ static int port_install(struct os *os, int fd, uint16_t port)
 			    SYS_PTR(&ev), 0, 0);
 	if (ret < 0)
 		return ret;
-	os->port[i] = (struct os_port){.fd = fd, .port = port};
+	os->port[i].port = port;
+	os->port[i].ovfl = 0;
+	os->port[i].errors = false;
+	__atomic_store_n(&os->port[i].fd, fd, __ATOMIC_RELEASE);
 	port_count(os);
 	return i;
 }
@@ -190,7 +198,8 @@ static int port_install(struct os *os, int fd, uint16_t port)
 /**
  * os_port_open() - See os.h.
  * @port: set only on success
- * Context: not while another thread is in os_recv(), os_send() or os_wait().
+ * Context: others may use the other ports; kick them, so that they wait on the
+ * new one too.
  */
 int os_port_open(struct os *os, uint16_t want, uint16_t *port)
 {
@@ -219,7 +228,8 @@ int os_port_open(struct os *os, uint16_t want, uint16_t *port)
 
 /**
  * os_port_close() - See os.h.
- * Context: as os_port_open().
+ * Context: not while another thread is in os_recv() or os_wait(), nor in
+ * os_send() from this port.
  */
 void os_port_close(struct os *os, int index)
 {
@@ -228,8 +238,9 @@ void os_port_close(struct os *os, int index)
 	pthread_mutex_lock(&os->lock);
 	/* Explicitly: a forked child may keep the socket for a moment. */
 	(void)sys_call(SYS_epoll_ctl, os->ports_ep, EPOLL_CTL_DEL, fd, 0, 0, 0);
-	os->port[index].fd = -1;
-	os->ready &= ~(UINT64_C(1) << index);
+	__atomic_store_n(&os->port[index].fd, -1, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&os->ready, ~(UINT64_C(1) << index),
+			   __ATOMIC_RELAXED);
 	port_count(os);
 	pthread_mutex_unlock(&os->lock);
 	fork_forget(fd);

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { SIM_BUSY_MAX = 100000 };
 enum { SIM_FD_BASE = 1 << 20, SIM_RCVBUF = 212992, SIM_EPOCH_NS = SIM_MS };
 
 struct sim *sim_world;
@@ -139,6 +140,14 @@ void sim_run(struct sim *sim, uint64_t until_ns)
 	while (sim->num != 0 && sim->heap[0].at_ns <= until_ns)
 		sim_step(sim);
 	sim->now_ns = MAX(sim->now_ns, until_ns);
+}
+
+void sim_busy(struct sim *sim)
+{
+	if (sim->busy_ns != sim->now_ns)
+		sim->busy = 0;
+	sim->busy_ns = sim->now_ns;
+	CHECK(++sim->busy < SIM_BUSY_MAX);
 }
 
 uint64_t sim_now(const struct sim *sim)
@@ -304,6 +313,7 @@ void os_close(struct os *os)
 
 uint64_t os_now(struct os *os)
 {
+	sim_busy(os->sim);
 	return os->sim->now_ns;
 }
 

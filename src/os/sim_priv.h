@@ -36,6 +36,7 @@ struct sim_claim {
 
 struct sim {
 	uint64_t seed, now_ns, seq, hash;
+	uint64_t busy_ns, busy; /* calls since the clock last moved */
 	struct rnd rnd;
 	struct sim_event *heap;
 	size_t num, cap;
@@ -117,6 +118,9 @@ struct os {
 extern struct sim *sim_world;
 /** sim_event_is_set() - The state of an os_event_open() descriptor. */
 bool sim_event_is_set(int fd);
+
+/** sim_busy() - CHECKs that a NIC does not work for ever in no time. */
+void sim_busy(struct sim *sim);
 
 /* --- sim_thread.c -------------------------------------------------------------- */
 

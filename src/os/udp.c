@@ -138,14 +138,15 @@ static void udp_control(struct os *os, struct os_port *p, struct msghdr *m,
 }
 
 /* Return: bytes, or -EAGAIN, -EFAULT, -EBADF. */
-static ssize_t udp_recvmsg(struct os_port *p, struct msghdr *m, int flags)
+static ssize_t udp_recvmsg(struct os_port *p, int fd, struct msghdr *m,
+			   int flags)
 {
 	const struct msghdr ask = *m;
 	ssize_t n = -EAGAIN;
 
 	for (int i = 0; i < UDP_RETRIES; i++) {
 		*m = ask;
-		n = sys_recvmsg(p->fd, m, flags);
+		n = sys_recvmsg(fd, m, flags);
 		if (n >= 0 || n == -EAGAIN || n == -EFAULT || n == -EBADF)
 			return n;
 		if (n == -ENOTSOCK) /* closed by the program, number reused */
@@ -163,6 +164,7 @@ static int udp_recv_port(struct os *os, int index, struct iovec *iov,
 	int flags = mode == OS_PEEK ? MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC
 				    : MSG_DONTWAIT;
 	struct os_port *p = &os->port[index];
+	const int fd = port_fd(os, index);
 	union udp_addr from;
 	union udp_ctl ctl;
 	struct msghdr m = {
@@ -175,7 +177,9 @@ static int udp_recv_port(struct os *os, int index, struct iovec *iov,
 	};
 	ssize_t len;
 
-	len = udp_recvmsg(p, &m, flags);
+	if (fd < 0)
+		return 0;
+	len = udp_recvmsg(p, fd, &m, flags);
 	if (len < 0)
 		return len == -EAGAIN ? 0 : (int)len;
 	rx->src = endpoint_from(&from);
@@ -210,17 +214,18 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 	uint64_t ready = __atomic_load_n(&os->ready, __ATOMIC_RELAXED);
 	bool looked = false;
 
-	if (os->streak >= UDP_STREAK)
+	if (__atomic_load_n(&os->streak, __ATOMIC_RELAXED) >= UDP_STREAK)
 		ready = 0;
 	for (;;) {
-		unsigned at = os->next % OS_PORTS_MAX;
+		unsigned at = __atomic_load_n(&os->next, __ATOMIC_RELAXED) %
+			      OS_PORTS_MAX;
 		int index, ret;
 
 		if (ready == 0) {
 			if (looked)
 				return 0;
 			looked = true;
-			os->streak = 0;
+			__atomic_store_n(&os->streak, 0, __ATOMIC_RELAXED);
 			ready = udp_look(os);
 			if (ready == 0)
 				return 0;
@@ -229,12 +234,12 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 		ready = ready >> at | ready << (-at % OS_PORTS_MAX);
 		index = (__builtin_ctzll(ready) + (int)at) % OS_PORTS_MAX;
 		ready = ready << at | ready >> (-at % OS_PORTS_MAX);
-		ret = os->port[index].fd < 0
-			      ? 0
-			      : udp_recv_port(os, index, iov, n, rx, mode);
+		ret = udp_recv_port(os, index, iov, n, rx, mode);
 		if (ret != 0) {
-			os->next = (unsigned)index + (mode == OS_TAKE);
-			os->streak++;
+			__atomic_store_n(&os->next,
+					 (unsigned)index + (mode == OS_TAKE),
+					 __ATOMIC_RELAXED);
+			__atomic_fetch_add(&os->streak, 1, __ATOMIC_RELAXED);
 			return ret;
 		}
 		ready &= ~(UINT64_C(1) << index);
@@ -253,12 +258,16 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	    enum os_recv_mode mode)
 {
-	if (os->nports == 0)
-		return 0;
+	unsigned ports;
+	int only;
+
 	if (rx->port >= 0)
 		return udp_recv_port(os, rx->port, iov, n, rx, mode);
-	if (os->nports == 1)
-		return udp_recv_port(os, os->only, iov, n, rx, mode);
+	ports = ports_open(os, &only);
+	if (ports == 0)
+		return 0;
+	if (ports == 1)
+		return udp_recv_port(os, only, iov, n, rx, mode);
 	return udp_recv_any(os, iov, n, rx, mode);
 }
 
@@ -284,8 +293,8 @@ static bool udp_error_parse(struct msghdr *m, int *err, uint32_t *mtu)
 }
 
 /* Return: 1, or 0 when this socket's queue is empty. */
-static int udp_error_port(struct os_port *p, struct endpoint *dst, int *err,
-			  uint32_t *mtu)
+static int udp_error_port(struct os_port *p, int fd, struct endpoint *dst,
+			  int *err, uint32_t *mtu)
 {
 	union udp_err_ctl ctl;
 	union udp_addr to;
@@ -298,7 +307,7 @@ static int udp_error_port(struct os_port *p, struct endpoint *dst, int *err,
 				   .msg_control = &ctl,
 				   .msg_controllen = sizeof(ctl)};
 
-		if (sys_recvmsg(p->fd, &m, MSG_DONTWAIT | MSG_ERRQUEUE) < 0)
+		if (sys_recvmsg(fd, &m, MSG_DONTWAIT | MSG_ERRQUEUE) < 0)
 			return 0;
 		if (m.msg_namelen == 0 || !udp_error_parse(&m, err, mtu))
 			continue;
@@ -319,9 +328,9 @@ int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu)
 	for (int i = 0; i < OS_PORTS_MAX; i++) {
 		struct os_port *p = &os->port[i];
 
-		if (p->fd >= 0 &&
-		    __atomic_load_n(&p->errors, __ATOMIC_RELAXED) &&
-		    udp_error_port(p, dst, err, mtu) == 1)
+		if (__atomic_load_n(&p->errors, __ATOMIC_RELAXED) &&
+		    port_fd(os, i) >= 0 &&
+		    udp_error_port(p, port_fd(os, i), dst, err, mtu) == 1)
 			return 1;
 	}
 	return 0;

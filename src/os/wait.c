@@ -29,17 +29,42 @@ static void wait_closed(uint64_t deadline_ns)
 		until(MIN(deadline_ns, now + WAIT_CLOSED_NS), now, &ts));
 }
 
+/* One socket to wait on for all. Return: -1 when there is none. */
 static int wait_socket(const struct os *os)
 {
-	return os->nports == 1 ? os->port[os->only].fd : os->ports_ep;
+	unsigned n;
+	int only;
+
+	n = ports_open(os, &only);
+	if (n == 0)
+		return -1;
+	return n == 1 ? port_fd(os, only) : os->ports_ep;
 }
 
 /* One port: say where the error is. Several: the receive will meet it. */
 static void wait_note_error(struct os *os)
 {
-	if (os->nports == 1)
-		__atomic_store_n(&os->port[os->only].errors, true,
+	int only;
+
+	if (ports_open(os, &only) == 1)
+		__atomic_store_n(&os->port[only].errors, true,
 				 __ATOMIC_RELAXED);
+}
+
+/* A thread of the program that waits in a verb must be cancellable there, as it
+ * is in read(2) of rdma-core: that is what libc's ppoll() is for. A raw system
+ * call would not even be interrupted.
+ */
+static int wait_poll(struct pollfd *fds, unsigned n, struct timespec *timeout,
+		     bool in_verb)
+{
+	int keep = errno, ret;
+
+	if (!in_verb)
+		return sys_ppoll(fds, n, timeout);
+	ret = ppoll(fds, n, timeout, NULL);
+	errno = keep;
+	return ret;
 }
 
 /**
@@ -53,6 +78,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	struct timespec ts, *timeout;
 	uint64_t now = clock_ns();
 	bool closed = false;
+	const int socket = wait_socket(os);
 	struct pollfd fds[4];
 	unsigned n = 0;
 
@@ -60,10 +86,10 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		return;
 	wait_add(fds, &n, pagers_fd(os->pagers));
 	wait_add(fds, &n, extra_fd >= 0 ? extra_fd : os->kick_fd);
-	if (what == OS_WAIT_PACKETS && os->nports > 0)
-		wait_add(fds, &n, wait_socket(os));
+	if (what == OS_WAIT_PACKETS && socket >= 0)
+		wait_add(fds, &n, socket);
 	timeout = until(deadline_ns, now, &ts);
-	if (sys_ppoll(fds, n, timeout) <= 0)
+	if (wait_poll(fds, n, timeout, extra_fd >= 0) <= 0)
 		return;
 	for (unsigned i = 0; i < n; i++)
 		closed |= (fds[i].revents & POLLNVAL) != 0;

@@ -61,7 +61,8 @@ _Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one dirent");
 #define REAL(name)                                                             \
 	({                                                                     \
 		static __typeof__(&name) next;                                 \
-		__typeof__(&name) fn = __atomic_load_n(&next, __ATOMIC_RELAXED); \
+		__typeof__(&name) fn = __atomic_load_n(&next,                  \
+						       __ATOMIC_RELAXED);      \
 		if (!fn) {                                                     \
 			*(void **)&fn = dlsym(RTLD_NEXT, #name);               \
 			__atomic_store_n(&next, fn, __ATOMIC_RELAXED);         \

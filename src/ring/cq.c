@@ -71,7 +71,10 @@ static struct cqe *slot(const struct cq *cq, uint32_t index)
 bool cq_empty(const struct cq *cq)
 {
 	/* pairs with cq_push() and cq_forget() */
-	return load_acquire(&cq->prod) == cq->cons;
+	const uint32_t prod = load_acquire(&cq->prod);
+
+	/* Another poller may be taking; then the answer is old at once. */
+	return prod == __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
 }
 
 unsigned cq_take(struct cq *cq, unsigned n, struct cqe *out)
@@ -125,7 +128,7 @@ void cq_swap(struct cq *cq, struct cq *other)
 	cq->slots = other->slots;
 	cq->limit = other->limit;
 	cq->bytes = other->bytes;
-	cq->cons = other->cons;
+	store_release(&cq->cons, other->cons);
 	/* pairs with cq_empty(), which may be called without the lock */
 	store_release(&cq->prod, other->prod);
 	other->ring = was.ring;

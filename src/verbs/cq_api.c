@@ -40,8 +40,8 @@ static void channel_ref(struct vcq *q, int delta)
 
 static struct nic_channel *nic_channel_of(struct ibv_comp_channel *channel)
 {
-	return channel ? container_of(channel, struct vchannel, base)->nic :
-			 NULL;
+	return channel ? container_of(channel, struct vchannel, base)->nic
+		       : NULL;
 }
 
 static void vcq_free(struct vcq *q)
@@ -67,8 +67,8 @@ static struct vcq *vcq_new(struct ibv_context *context,
 	pthread_cond_init(&q->base.cond, NULL);
 	pthread_mutex_init(&q->ex_lock, NULL);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
-		q->single_threaded =
-			attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+		q->single_threaded = attr->flags &
+				     IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	return q;
 }
 

@@ -18,14 +18,15 @@ static union {
 	struct ibv_device dev;
 	uint8_t block[DEVICE_BYTES];
 } the = {
-	.dev = {
-		.node_type = IBV_NODE_CA,
-		.transport_type = IBV_TRANSPORT_IB,
-		.name = DEVICE_NAME,
-		.dev_name = UVERBS_NAME,
-		.dev_path = "/sys/class/infiniband_verbs/" UVERBS_NAME,
-		.ibdev_path = "/sys/class/infiniband/" DEVICE_NAME,
-	},
+	.dev =
+		{
+			.node_type = IBV_NODE_CA,
+			.transport_type = IBV_TRANSPORT_IB,
+			.name = DEVICE_NAME,
+			.dev_name = UVERBS_NAME,
+			.dev_path = "/sys/class/infiniband_verbs/" UVERBS_NAME,
+			.ibdev_path = "/sys/class/infiniband/" DEVICE_NAME,
+		},
 };
 
 struct ibv_device **ibv_get_device_list(int *num_devices)

@@ -35,7 +35,8 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 		tracked_del(&list_entry(obj, struct vqp, obj)->events);
 		break;
 	case VOBJ_MR:
-		nic_mr_dereg(nic, list_entry(obj, struct vmr, obj)->base.handle);
+		nic_mr_dereg(nic,
+			     list_entry(obj, struct vmr, obj)->base.handle);
 		break;
 	case VOBJ_CQ:
 		nic_cq_destroy(list_entry(obj, struct vcq, obj)->nic);
@@ -45,7 +46,8 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 		nic_channel_close(list_entry(obj, struct vchannel, obj)->nic);
 		break;
 	case VOBJ_PD:
-		nic_pd_dealloc(nic, list_entry(obj, struct vpd, obj)->base.handle);
+		nic_pd_dealloc(nic,
+			       list_entry(obj, struct vpd, obj)->base.handle);
 		break;
 	case VOBJ_NUM:
 		break;
@@ -55,7 +57,7 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 void objects_close(struct vctx *ctx)
 {
 	for (int kind = 0; kind < VOBJ_NUM; kind++)
-		list_for_each_safe(pos, next, &ctx->objs[kind]) {
+		list_for_each_safe (pos, next, &ctx->objs[kind]) {
 			struct vobj *obj = list_entry(pos, struct vobj, link);
 
 			drop_nic_object(ctx->nic, obj, (enum vobj_kind)kind);

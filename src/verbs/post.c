@@ -96,9 +96,9 @@ static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
 		wqe->raddr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->compare = wr->wr.atomic.compare_add;
-		wqe->swap_add = wqe->op == WR_CMP_SWP ?
-					wr->wr.atomic.swap :
-					wr->wr.atomic.compare_add;
+		wqe->swap_add = wqe->op == WR_CMP_SWP
+					? wr->wr.atomic.swap
+					: wr->wr.atomic.compare_add;
 		return;
 	}
 	wqe->raddr = wr->wr.rdma.remote_addr;

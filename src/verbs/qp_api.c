@@ -49,8 +49,7 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 	return check_cap(&attr->cap);
 }
 
-static void cap_to_verbs(const struct nic_qp_init *init,
-			 struct ibv_qp_cap *cap)
+static void cap_to_verbs(const struct nic_qp_init *init, struct ibv_qp_cap *cap)
 {
 	cap->max_send_wr = init->max_send_wr;
 	cap->max_recv_wr = init->max_recv_wr;
@@ -140,8 +139,7 @@ struct ibv_qp *create_qp_ext(struct ibv_context *context,
 	return &q->base;
 }
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *init)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_context = init->qp_context,

@@ -122,55 +122,70 @@ static void list_children(struct out *o, const struct row *parent)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const char *path = rows[i].path;
 
-		if (strncmp(path, parent->path, len) != 0 ||
-		    path[len] != '/' || strchr(path + len + 1, '/'))
+		if (strncmp(path, parent->path, len) != 0 || path[len] != '/' ||
+		    strchr(path + len + 1, '/'))
 			continue;
 		put(o, "%s%s\n", path + len + 1,
-		    rows[i].content == TEXT || rows[i].content == GUID ? "" :
-									  "/");
+		    rows[i].content == TEXT || rows[i].content == GUID ? ""
+								       : "/");
 	}
 }
 
-static void list_row(struct out *o, struct nic *nic, const struct row *row)
+/* The NIC is opened only for what it alone knows: a program that lists
+ * directories need not have one.
+ */
+static int ask(struct nic_attr *attr)
 {
-	struct nic_attr attr;
+	struct nic *nic;
+	const int rc = nic_get(&nic);
 
-	if (row->content == DIRECTORY) {
-		list_children(o, row);
-		return;
-	}
-	nic_query(nic, &attr);
-	if (row->content == NETDEV) {
-		put(o, "%s/\n", attr.netdev);
-		return;
-	}
-	for (unsigned i = 0; i < attr.gids; i++)
-		put(o, "%u\n", i);
-}
-
-/* A child of a directory that has one for each GID. Return: 0, -ENOENT. */
-static int read_child(struct out *o, struct nic *nic, const struct row *row,
-		      const char *name)
-{
-	struct nic_gid gid;
-	unsigned long index;
-	char *end;
-
-	if (row->content < GIDS || row->content == NETDEV || *name < '0' ||
-	    *name > '9')
-		return -ENOENT;
-	index = strtoul(name, &end, 10);
-	if (*end || index >= NIC_GIDS_MAX ||
-	    nic_gid(nic, (unsigned)index, &gid))
-		return -ENOENT;
-	put_gid(o, row->content, &gid);
+	if (rc)
+		return rc;
+	nic_query(nic, attr);
+	nic_put(nic);
 	return 0;
 }
 
-static int read_row(struct out *o, struct nic *nic, const struct row *row)
+static int ask_gid(unsigned index, struct nic_gid *gid)
+{
+	struct nic *nic;
+	int rc = nic_get(&nic);
+
+	if (rc)
+		return rc;
+	rc = nic_gid(nic, index, gid);
+	nic_put(nic);
+	return rc;
+}
+
+static int list_row(struct out *o, const struct row *row)
+{
+	struct nic_attr attr;
+	int rc;
+
+	if (row->content == TEXT || row->content == GUID)
+		return -ENOTDIR;
+	if (row->content == DIRECTORY) {
+		list_children(o, row);
+		return 0;
+	}
+	rc = ask(&attr);
+	if (rc)
+		return rc;
+	if (row->content == NETDEV) {
+		put(o, "%s/\n", attr.netdev);
+		return 0;
+	}
+	for (unsigned i = 0; i < attr.gids; i++)
+		put(o, "%u\n", i);
+	return 0;
+}
+
+static int read_row(struct out *o, const struct row *row)
 {
 	struct nic_attr attr;
 	be64_t guid;
+	int rc;
 
 	if (row->content == TEXT) {
 		put(o, "%s", row->text);
@@ -178,44 +193,61 @@ static int read_row(struct out *o, struct nic *nic, const struct row *row)
 	}
 	if (row->content != GUID)
 		return -EISDIR;
-	nic_query(nic, &attr);
+	rc = ask(&attr);
+	if (rc)
+		return rc;
 	guid = be64_put(attr.guid);
 	put_groups(o, guid.b, sizeof(guid.b));
 	return 0;
 }
 
+/* A child of a directory that has one for each GID. */
+static int read_gid(struct out *o, enum content content, const char *name)
+{
+	struct nic_gid gid;
+	unsigned long index;
+	char *end;
+	int rc;
+
+	if (*name < '0' || *name > '9')
+		return -ENOENT;
+	index = strtoul(name, &end, 10);
+	if (*end || index >= NIC_GIDS_MAX)
+		return -ENOENT;
+	rc = ask_gid((unsigned)index, &gid);
+	if (rc)
+		return rc;
+	put_gid(o, content, &gid);
+	return 0;
+}
+
 /* The interface's directory below device/net exists, but nothing in it. */
-static bool is_netdev(struct nic *nic, const struct row *row, const char *name)
+static int find_netdev(const char *name, bool list)
 {
 	struct nic_attr attr;
+	const int rc = ask(&attr);
 
-	if (row->content != NETDEV)
-		return false;
-	nic_query(nic, &attr);
-	return strcmp(name, attr.netdev) == 0;
+	if (rc)
+		return rc;
+	if (strcmp(name, attr.netdev) != 0)
+		return -ENOENT;
+	return list ? 0 : -EISDIR;
 }
 
 /* @path is below CLASS; @list: its names, for a directory. */
-static int read_path(struct out *o, struct nic *nic, const char *path,
-		     bool list)
+static int read_path(struct out *o, const char *path, bool list)
 {
 	const struct row *row = find_row(path, strlen(path));
 	const char *slash = strrchr(path, '/');
 
-	if (row && list) {
-		if (row->content == TEXT || row->content == GUID)
-			return -ENOTDIR;
-		list_row(o, nic, row);
-		return 0;
-	}
 	if (row)
-		return read_row(o, nic, row);
+		return list ? list_row(o, row) : read_row(o, row);
 	row = slash ? find_row(path, (size_t)(slash - path)) : NULL;
-	if (!row)
-		return -ENOENT;
-	if (is_netdev(nic, row, slash + 1))
-		return list ? 0 : -EISDIR;
-	return list ? -ENOENT : read_child(o, nic, row, slash + 1);
+	if (row && row->content == NETDEV)
+		return find_netdev(slash + 1, list);
+	if (row && row->content >= GIDS && !list)
+		return read_gid(o, row->content, slash + 1);
+	return -ENOENT;
 }
 
 const char *ibv_get_sysfs_path(void)
@@ -235,20 +267,15 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 	const bool list = strcmp(file, ".") == 0;
 	struct out o = {.buf = buf, .size = size};
 	char path[256];
-	struct nic *nic;
 	int rc;
 
-	if (strncmp(dir, CLASS, strlen(CLASS)) != 0) {
+	if (strncmp(dir, CLASS, strlen(CLASS)) != 0 || !nic_present()) {
 		errno = ENOENT;
 		return -1;
 	}
 	rc = snprintf(path, sizeof(path), "%s%s%s", dir + strlen(CLASS),
 		      list ? "" : "/", list ? "" : file);
-	rc = rc < (int)sizeof(path) ? nic_get(&nic) : -ENAMETOOLONG;
-	if (!rc) {
-		rc = read_path(&o, nic, path, list);
-		nic_put(nic);
-	}
+	rc = rc < (int)sizeof(path) ? read_path(&o, path, list) : -ENAMETOOLONG;
 	if (!rc && o.full)
 		rc = -EOVERFLOW;
 	if (rc) {

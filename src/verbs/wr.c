@@ -238,8 +238,8 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
 	wr_unsupported(qp);
 }
 
-static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey,
-			    uint64_t raddr, const void *value)
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t raddr,
+			    const void *value)
 {
 	(void)rkey;
 	(void)raddr;

@@ -148,3 +148,8 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out)
 	pkt->hdr_len = (uint16_t)w.at;
 	return w.at;
 }
+
+void pkt_ask_ack(uint8_t *hdr)
+{
+	((struct bth *)hdr)->ack |= BTH_ACK_REQ;
+}

@@ -218,6 +218,9 @@ enum counter pkt_parse(const uint8_t *hdr, size_t hdr_avail, size_t total,
  */
 unsigned pkt_build(struct pkt *pkt, uint8_t *out);
 
+/** pkt_ask_ack() - Set AckReq in headers that were built; before their CRC. */
+void pkt_ask_ack(uint8_t *hdr);
+
 /**
  * icrc() - RoCEv2 ICRC of a packet, IPv4 identification taken as @ident.
  * @iov,n:	the UDP payload without its last four bytes, in pieces; the

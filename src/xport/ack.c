@@ -81,7 +81,7 @@ static void extend(struct qp *qp, struct pkt *p)
 	p->ext = true;
 	p->nonce = qp->peer->nonce;
 	p->accepted = psn_add(next, PSN_MASK);
-	p->credit = qp->peer->granted;
+	p->credit = flow_grant(qp->x, qp->peer->granted);
 	p->xack_flags = r->xack;
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
 	if (p->sack)
@@ -98,6 +98,11 @@ static bool make(struct qp *qp, struct pkt *p)
 
 	if (qp->peer->kind == PEER_PROBING || (r->nak && !nak && !ext) ||
 	    (qp->state == QPS_ERR && !nak))
+		return false;
+	/* A question must not overtake the data that it asks about, and the
+	 * answer must know where that data is. */
+	if (((r->xack & XACK_PROBE) && qp->tx_moving) ||
+	    ((r->xack & XACK_PROBED) && qp->rx_moving))
 		return false;
 	*p = (struct pkt){.opcode = OP_ACK,
 			  .pkey = PKEY_DEFAULT,
@@ -123,6 +128,8 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	}
 	if (kind == AETH_NAK)
 		count(qp->x->cnt, CNT_naks_tx);
+	if (p->opcode == OP_X_ACK && (r->xack & XACK_PROBE))
+		qp->req.probe_max = qp->req.snd;
 	if (p->opcode == OP_X_ACK)
 		r->xack = 0;
 	count(qp->x->cnt, CNT_acks_tx);

@@ -49,6 +49,15 @@ void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 		start_silence(qp, now_ns);
 		return;
 	}
+	fault_forget(qp, p, now_ns);
+	if (!r->wait.ticket.v)
+		fault_resolved(qp, now_ns);
+}
+
+void fault_forget(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
 	r->forgot = true;
 	if (p->ext && strategy_on(qp->x, STRATEGY_RESUME)) {
 		count(qp->x->cnt, CNT_fault_resume);
@@ -59,8 +68,6 @@ void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 		note(qp, STRATEGY_RNR, p->psn, now_ns);
 		start_silence(qp, now_ns);
 	}
-	if (!r->wait.ticket.v)
-		fault_resolved(qp, now_ns);
 }
 
 void fault_waiting(struct qp *qp, uint64_t now_ns)

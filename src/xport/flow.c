@@ -10,12 +10,22 @@
 
 /* What the kernel charges a socket: a burst that stays whole costs little more
  * than its bytes, a lone packet its bytes twice (power-of-two allocation) and
- * its bookkeeping. Measured with default socket buffers, see doc/perf.md. */
+ * its bookkeeping. Measured with default socket buffers, see doc/perf.md. Each
+ * packet may also need a slot of the redirect pool, so a crowd of small ones
+ * costs at least FLOW_SLOT_CHARGE each. */
 uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
 {
 	if (gso && packets > 1)
-		return bytes + bytes / 8 + 2048;
+		return MAX(bytes + bytes / 8 + 2048,
+			   FLOW_SLOT_CHARGE * packets);
 	return 2 * bytes + 832 * packets;
+}
+
+uint32_t flow_grant(const struct xport *x, uint32_t share)
+{
+	uint64_t slots = (uint64_t)slots_free(x->mem) * FLOW_SLOT_CHARGE;
+
+	return (uint32_t)MIN(share, slots / MAX(x->peers, 1));
 }
 
 bool flow_may_send(struct qp *qp, uint32_t charge)

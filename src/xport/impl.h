@@ -161,6 +161,8 @@ void ack_again(struct qp *qp);
 /** fault_request() - A request at win.next met a missing page. */
 void fault_request(struct qp *qp, const struct pkt *pkt,
 		   const uint8_t *payload, uint64_t now_ns);
+/** fault_forget() - It is not kept; whoever sent it is told to wait. */
+void fault_forget(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
 /** fault_waiting() - A request in a slot did. */
 void fault_waiting(struct qp *qp, uint64_t now_ns);
 /** fault_source() - A READ response's source is missing. */
@@ -173,6 +175,6 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns);
 
 bool strategy_on(const struct xport *x, enum strategy s);
 
-enum { SGE_MAX = 32 };
+enum { SGE_MAX = 32, FLOW_SLOT_CHARGE = 512 };
 
 #endif

@@ -384,6 +384,10 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	}
 	if (!b->nsegs)
 		return false;
+	/* Whatever ended the burst (the window, a page of ours) lasts until an
+	 * ACK comes, or longer than the ACK timer: ask for one. */
+	if (!b->ext)
+		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
 	ack_append(qp, b, now_ns);
 	retry_arm(qp, now_ns);
 	return true;

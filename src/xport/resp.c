@@ -83,12 +83,14 @@ static void keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 {
 	struct resp *r = &qp->resp;
 
-	if (win_keep(qp->x, &r->win, p, payload, now_ns)) {
-		count(qp->x->cnt, CNT_drop_no_slot);
+	if (!win_keep(qp->x, &r->win, p, payload, now_ns)) {
+		if (p->psn == r->win.next)
+			win_advance(&r->win, qp->mtu);
 		return;
 	}
-	if (p->psn == r->win.next)
-		win_advance(&r->win, qp->mtu);
+	count(qp->x->cnt, CNT_drop_no_slot);
+	if (p->psn == r->win.next && !r->forgot)
+		fault_forget(qp, p, now_ns);
 }
 
 static enum rx_result take_next(struct qp *qp, const struct pkt *p,
@@ -296,8 +298,11 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 			win_drop(qp->x, &qp->resp.win, rp->acc);
 		}
 	}
-	if (!qp->resp.win.num)
+	if (!qp->resp.win.num) {
 		qp->resp.silence_until = 0;
+		if (!qp->resp.wait.ticket.v)
+			fault_resolved(qp, now_ns);
+	}
 	if (qp->state != QPS_ERR)
 		settle(qp, now_ns);
 }

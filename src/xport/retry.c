@@ -85,6 +85,8 @@ void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
 		return;
 	flight_note(&qp->log, now_ns, FLIGHT_RETX, r->una, (uint16_t)why,
 		    (uint64_t)psn_diff(r->snd, r->una));
+	log_debug("qp 0x%x: back %d packets, reason %s", qp->cfg.qpn,
+		  psn_diff(r->snd, r->una), flight_info[why].name);
 	r->snd = r->acc = r->una;
 	r->cur = req_wqe_at(qp, r->una, &index) ? index : r->started;
 	r->rd_out = 0;
@@ -213,6 +215,9 @@ static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack,
 		}
 		r->lost |= UINT64_C(1) << i;
 	}
+	if (r->lost)
+		log_debug("qp 0x%x: lost 0x%llx from 0x%x", qp->cfg.qpn,
+			  (unsigned long long)r->lost, r->lost_base);
 	if (r->lost && !r->recovering) {
 		r->recovering = true;
 		r->recover = r->max;
@@ -225,6 +230,8 @@ void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	struct req *r = &qp->req;
 	psn_t high = r->acc, from = r->acc;
 
+	if (r->held || (p->xack_flags & XACK_HOLD))
+		return;
 	if (p->xack_flags & XACK_SACK && p->sack)
 		high = psn_add(r->acc,
 			       64 - (uint32_t)__builtin_clzll(p->sack) + 1);
@@ -274,7 +281,6 @@ static void probe(struct qp *qp, uint64_t now_ns)
 
 	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
 	r->probe_at = now_ns + r->probe_ns;
-	r->probe_max = r->snd;
 	ack_say(qp, XACK_PROBE, now_ns);
 }
 

@@ -40,6 +40,7 @@ struct xport {
 	struct list fired; /* CQs with an event to deliver */
 	struct list errors; /* QPs with an asynchronous event to deliver */
 	struct timerq timers;
+	unsigned peers; /* that share the redirect pool */
 	bool starved; /* a QP found no free ticket */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */
 };
@@ -234,6 +235,9 @@ bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
  * read (gathers.done tells which, if known); other: as if lost on the way.
  */
 void qp_tx_commit(struct burst *b, int error, uint64_t now_ns);
+
+/** flow_grant() - What a peer with that @share may have on the way now. */
+uint32_t flow_grant(const struct xport *x, uint32_t share);
 
 /* --- time and pages ---------------------------------------------------------------- */
 

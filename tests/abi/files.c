@@ -51,9 +51,9 @@ static void test_open(void)
 	CHECK(fd_reads(open64(BOARD, O_RDONLY), TEXT));
 	CHECK(fd_reads(openat(AT_FDCWD, BOARD, O_RDONLY), TEXT));
 	CHECK(fd_reads(openat64(AT_FDCWD, BOARD, O_RDONLY), TEXT));
-	CHECK(fd_reads(open("/sys/class/infiniband//nopin0///board_id",
-			    O_RDONLY),
-		       TEXT));
+	CHECK(fd_reads(
+		open("/sys/class/infiniband//nopin0///board_id", O_RDONLY),
+		TEXT));
 	CHECK(fd_reads(open(DEV "/ports/1/gid_attrs/types/0", O_RDONLY),
 		       "RoCE v2\n"));
 	FAILS(open(BOARD, O_RDWR), EACCES);

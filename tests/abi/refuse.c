@@ -29,10 +29,10 @@ static void check(bool ok, const char *what)
 
 enum kind { ERR, NULL_, NEG, NONE };
 
-#define KIND_ERR  ERR
-#define KIND_NULL NULL_
-#define KIND_NEG  NEG
-#define KIND_NONE NONE
+#define KIND_ERR			 ERR
+#define KIND_NULL			 NULL_
+#define KIND_NEG			 NEG
+#define KIND_NONE			 NONE
 #define STUB(kind, name, node, exported) {KIND_##kind, exported},
 #define STUB_DATA(name)
 
@@ -145,10 +145,10 @@ static void check_qp(struct ibv_qp *qp)
 	RETURNS(ibv_modify_cq(qp->send_cq, &moderate));
 	RETURNS(ibv_modify_qp_rate_limit(qp, &rate));
 	NULL_OF(ibv_create_flow(qp, &flow));
-	NULL_OF(ibv_create_qp(qp->pd, &(struct ibv_qp_init_attr){
-					      .send_cq = qp->send_cq,
-					      .recv_cq = qp->recv_cq,
-					      .qp_type = IBV_QPT_UD}));
+	NULL_OF(ibv_create_qp(
+		qp->pd, &(struct ibv_qp_init_attr){.send_cq = qp->send_cq,
+						   .recv_cq = qp->recv_cq,
+						   .qp_type = IBV_QPT_UD}));
 }
 
 static void check_verbs(void)

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# guest.sh COMMAND...
+# guest.sh [--out DIRECTORY] COMMAND...
 #
 # Runs COMMAND as root on Debian's own kernel with its rdma_rxe driver, in QEMU
 # (emulated: nested KVM is often there and broken). The guest sees this
-# machine's files; what it writes is gone afterwards. The rxe device sits on one
-# end of a veth pair, nopin is to run at the other:
+# machine's files; what it writes is gone afterwards, but for what it writes to
+# /out, which is DIRECTORY. The rxe device sits on one end of a veth pair, nopin
+# is to run at the other:
 #
 #     first namespace                              namespace "b"
 #   +--------------------------+    veth    +--------------------------+
@@ -19,10 +20,16 @@
 # be had.
 set -eu
 
+out=
+if [ "${1-}" = --out ]; then
+	out=$(readlink -f "$2")
+	shift 2
+fi
+
 cache=${NOPIN_GUEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nopin-guest}
 modules="virtio_pci 9p 9pnet_virtio overlay"
-guest_modules="rdma_rxe ib_uverbs rdma_ucm veth af_packet nft_numgen
-	nft_counter crc32_generic"
+guest_modules="rdma_rxe ib_uverbs rdma_ucm veth af_packet nft_numgen zram
+	crc32_generic"
 
 skip() {
 	echo "SKIP: $1"
@@ -86,6 +93,11 @@ mount -t devtmpfs dev /new/dev
 mkdir -p /new/dev/shm /new/run
 mount -t tmpfs shm /new/dev/shm
 mount -t tmpfs run /new/run
+if grep -q shared-out /proc/cmdline; then
+	mkdir -p /new/out
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none \
+		out /new/out
+fi
 cp /inside /new/run/inside
 exec switch_root /new /bin/sh /run/inside
 END
@@ -124,13 +136,16 @@ sleep 60
 END
 (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initrd"
 
-fs=readonly=on,multidevs=remap
-timeout --foreground "${GUEST_SECONDS:-900}" qemu-system-x86_64 \
+fs=security_model=none,multidevs=remap
+share_out=
+[ -z "$out" ] || share_out="-virtfs local,path=$out,mount_tag=out,$fs"
+timeout --foreground "${GUEST_SECONDS:-1400}" qemu-system-x86_64 \
 	-accel tcg,thread=multi -cpu max -smp 2 -m 2048 \
 	-display none -serial stdio -monitor none -nic none -no-reboot \
-	-virtfs local,path=/,mount_tag=host,security_model=none,$fs \
+	-virtfs local,path=/,mount_tag=host,readonly=on,$fs $share_out \
 	-kernel "$kernel/boot/vmlinuz-$version" -initrd "$work/initrd" \
-	-append "console=ttyS0 quiet panic=-1 mitigations=off edd=off sysrq_always_enabled" \
+	-append "console=ttyS0 quiet panic=-1 mitigations=off edd=off \
+		sysrq_always_enabled ${out:+shared-out}" \
 	</dev/null 2>"$work/qemu" | tr -d '\r' | tee "$work/out" |
 	grep --line-buffered -v '^guest-exit ' || true
 status=$(sed -n 's/^guest-exit \([0-9]*\)$/\1/p' "$work/out")

@@ -16,7 +16,7 @@ static void run(struct world *w)
 	w->cfg.mem.major_max_ns = sim_between(sim, 100, 1000) * SIM_US;
 	w->cfg.mem.tear = SIM_PPM / 5;
 	world_build(w);
-	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 	EXPECT(w, !w->cfg.exact || w->stats.exact_misses == 0,
 	       "I1: a move met an absent page on an exact host");

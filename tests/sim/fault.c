@@ -20,8 +20,9 @@ static void run(struct world *w)
 	w->cfg.rnr_retry = 0;
 	w->cfg.recvs = 16;
 	w->cfg.window = MIN(w->cfg.window, 8);
+	w->cfg.polite = true;
 	world_build(w);
-	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 	for (unsigned i = 0; i < ARRAY_SIZE(never); i++)
 		EXPECT(w, w->total.v[never[i]] == 0,

@@ -267,6 +267,11 @@ static const enum wr_op wr_of[OPK_NUM] = {
 	[OPK_CMP_SWP] = WR_CMP_SWP,
 };
 
+static bool op_kind_consumes(enum op_kind kind)
+{
+	return op_consumes(&(struct op){.wr = wr_of[kind]});
+}
+
 static void op_draw(struct flow *f, struct op *op, enum op_kind kind)
 {
 	const unsigned max_sge = f->from->init.max_send_sge;
@@ -436,6 +441,9 @@ void flow_post(struct flow *f)
 	if (room != 0) {
 		kind = draw_kind(f);
 		if (kind == OPK_RELAY && room < 2)
+			kind = OPK_WRITE;
+		if (w->cfg.polite && f->expected >= f->recv_posted &&
+		    op_kind_consumes(kind))
 			kind = OPK_WRITE;
 		flow_post_kind(f, kind);
 	}

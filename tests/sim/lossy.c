@@ -20,7 +20,7 @@ static void run(struct world *w)
 	if (sim_chance(sim, SIM_PPM / 4))
 		w->cfg.cut_ns = 50 * SIM_MS;
 	world_build(w);
-	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 }
 

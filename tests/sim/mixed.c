@@ -35,7 +35,7 @@ static void run(struct world *w)
 		c->path_mtu = MIN(c->path_mtu, 1024);
 	}
 	world_build(w);
-	world_finish(w, 100000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 }
 

@@ -161,7 +161,8 @@ static struct end *end_find(struct node *node, uint32_t qpn)
 	return NULL;
 }
 
-static void poll_one(struct node *node, struct nic_cq *cq)
+/* Return: how many completions there were. */
+static int poll_one(struct node *node, struct nic_cq *cq)
 {
 	struct cqe e[8];
 	int n = nic_cq_poll(cq, (unsigned)sim_between(node->w->sim, 1, 8), e);
@@ -174,25 +175,31 @@ static void poll_one(struct node *node, struct nic_cq *cq)
 		       e[i].qpn);
 		end_completion(end, &e[i]);
 	}
+	return n;
 }
 
-/* A program that now and then does something else for a while. */
-static void pause_some(struct node *node)
+/* A program that now and then does something else for a while, and polls more
+ * slowly when nothing comes.
+ */
+static void pause_some(struct node *node, unsigned idle)
 {
 	struct sim *sim = node->w->sim;
 
 	if (sim_chance(sim, SIM_PPM / 100))
 		sim_sleep(sim, sim_between(sim, 0, SIM_MS));
 	else
-		sim_sleep(sim, sim_between(sim, 100, 3 * SIM_US));
+		sim_sleep(sim, sim_between(sim, 100, (3 + idle) * SIM_US));
 }
 
 void application_thread(void *arg)
 {
 	struct node *node = arg;
 	struct world *w = node->w;
+	unsigned idle = 0;
 
 	while (!w->stop) {
+		int got = 0;
+
 		for (unsigned i = 0; i < w->cfg.conns * 2; i++) {
 			struct end *e = &w->conn[i / 2].end[i % 2];
 
@@ -202,8 +209,9 @@ void application_thread(void *arg)
 			flow_post(e->out);
 		}
 		for (unsigned i = 0; i < NODE_CQS; i++)
-			poll_one(node, node->cq[i]);
-		pause_some(node);
+			got += poll_one(node, node->cq[i]);
+		idle = got ? 0 : MIN(idle + 1, 1000);
+		pause_some(node, idle);
 	}
 }
 

@@ -24,8 +24,9 @@ static void run(struct world *w)
 	w->cfg.backing = SIM_CHEAP;
 	w->cfg.recvs = 16;
 	w->cfg.window = MIN(w->cfg.window, w->cfg.recvs);
+	w->cfg.polite = true;
 	world_build(w);
-	world_finish(w, 2000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 	EXPECT(w, w->stats.kernel_drops == 0, "the receive buffer overflowed");
 	if (w->total.v[CNT_rnr_tx] == 0)

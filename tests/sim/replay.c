@@ -21,7 +21,7 @@ static void run(struct world *w)
 	if (sim_chance(sim, SIM_PPM / 2))
 		w->cfg.evict_ns = 100 * SIM_US;
 	world_build(w);
-	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 }
 

@@ -23,7 +23,7 @@ static void run(struct world *w)
 	}
 	w->cfg.standard = sim_chance(sim, SIM_PPM / 4);
 	world_build(w);
-	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 }
 

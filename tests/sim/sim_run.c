@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HANG_SECONDS = 60, JOBS_MAX = 64, SHOW_MAX = 20 };
+enum { HANG_SECONDS = 20, JOBS_MAX = 64, SHOW_MAX = 20 };
 
 static const struct scenario *const scenarios[] = {
 	&scenario_pair, &scenario_lossy,  &scenario_fault,    &scenario_evict,

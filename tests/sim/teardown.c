@@ -144,7 +144,7 @@ static void run(struct world *w)
 	w->expect_errors = true;
 	world_build(w);
 	node_thread(&w->node[0], breaker_thread, &w->node[0]);
-	world_finish(w, 60000 * (uint64_t)SIM_MS);
+	world_finish(w);
 	world_close(w);
 }
 

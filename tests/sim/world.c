@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#define STUCK_NS (2000 * (uint64_t)SIM_MS)
+
 /* --- drawing ------------------------------------------------------------------ */
 
 static uint32_t draw_mtu(struct sim *sim)
@@ -216,15 +218,26 @@ void world_run(struct world *w, uint64_t ns)
 	sim_run(w->sim, sim_now(w->sim) + ns);
 }
 
-void world_finish(struct world *w, uint64_t limit_ns)
+static uint64_t progress(const struct world *w)
 {
-	const uint64_t limit = sim_now(w->sim) + limit_ns;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < w->flows; i++)
+		sum += w->flow[i]->completed + w->flow[i]->recv_done;
+	return sum;
+}
+
+void world_finish(struct world *w)
+{
+	uint64_t since = sim_now(w->sim), last = 0;
 
 	while (!all_done(w)) {
-		if (sim_now(w->sim) > limit) {
+		if (progress(w) != last)
+			since = sim_now(w->sim);
+		last = progress(w);
+		if (sim_now(w->sim) - since > STUCK_NS) {
 			say_stuck(w);
-			world_fail(w, "I1: no end after %" PRIu64 " ms",
-				   limit_ns / SIM_MS);
+			world_fail(w, "I1: nothing completes any more");
 		}
 		world_run(w, 100 * SIM_US);
 	}
@@ -266,6 +279,7 @@ void world_close(struct world *w)
 	       " times",
 	       w->stats.lock_waits);
 	sim_close(w->sim);
+	w->sim = NULL;
 }
 
 void world_fail(struct world *w, const char *fmt, ...)
@@ -273,7 +287,7 @@ void world_fail(struct world *w, const char *fmt, ...)
 	va_list ap;
 
 	fprintf(stderr, "%s, seed %" PRIu64 ", at %.3f us: ", w->scenario,
-		w->seed, (double)sim_now(w->sim) / SIM_US);
+		w->seed, w->sim ? (double)sim_now(w->sim) / SIM_US : 0);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
@@ -281,7 +295,7 @@ void world_fail(struct world *w, const char *fmt, ...)
 		"\n  again: sim_run --scenario %s --seed %" PRIu64
 		" --verbose\n",
 		w->scenario, w->seed);
-	if (w->verbose)
+	if (w->verbose && w->sim)
 		say_stuck(w);
 	fflush(NULL);
 	exit(1);

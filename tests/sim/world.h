@@ -66,6 +66,7 @@ struct world_config {
 	uint32_t strategies;
 	uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic;
 	bool always_ready;
+	bool polite; /* nothing is sent for which no receive is posted */
 	bool standard; /* no NIC learns that the others are nopins */
 };
 
@@ -134,8 +135,8 @@ void world_config_draw(struct world *w);
 /** world_build() - NICs, connections, flows and the threads that use them. */
 void world_build(struct world *w);
 void world_run(struct world *w, uint64_t ns);
-/** world_finish() - Run until all flows are done; fails after @limit_ns. */
-void world_finish(struct world *w, uint64_t limit_ns);
+/** world_finish() - Run until all flows are done; fails when none goes on. */
+void world_finish(struct world *w);
 /** world_close() - Take everything down; no leak is left. */
 void world_close(struct world *w);
 

@@ -4,8 +4,12 @@
 #define NOPIN_TOOLS_NOPIN_H
 
 /* What nopin itself exits with; what a program exits with is passed on. */
-enum { EXIT_USAGE = 2, EXIT_BROKEN = 125, EXIT_CANNOT_RUN = 126,
-       EXIT_NOT_FOUND = 127 };
+enum {
+	EXIT_USAGE = 2,
+	EXIT_BROKEN = 125,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127
+};
 
 /** complain() - A line on standard error, with our name before it. */
 __attribute__((format(printf, 1, 2))) void complain(const char *fmt, ...);

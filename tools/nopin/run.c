@@ -119,11 +119,11 @@ static bool is_static(const char *path)
 	    eh.e_ident[EI_CLASS] != ELFCLASS64)
 		has_interpreter = true; /* a script, or none of our business */
 	for (int i = 0; !has_interpreter && i < eh.e_phnum; i++)
-		has_interpreter =
-			pread(fd, &ph, sizeof(ph),
-			      (off_t)(eh.e_phoff + (Elf64_Off)i * sizeof(ph))) ==
-				sizeof(ph) &&
-			ph.p_type == PT_INTERP;
+		has_interpreter = pread(fd, &ph, sizeof(ph),
+					(off_t)(eh.e_phoff +
+						(Elf64_Off)i * sizeof(ph))) ==
+					  sizeof(ph) &&
+				  ph.p_type == PT_INTERP;
 	close(fd);
 	return !has_interpreter;
 }
@@ -137,10 +137,12 @@ static void warn_about(const char *path)
 	    ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
 	     (st.st_mode & S_ISGID && st.st_gid != getegid())))
 		complain("warning: %s is set-user-ID or set-group-ID: "
-			 "it will ignore LD_LIBRARY_PATH", path);
+			 "it will ignore LD_LIBRARY_PATH",
+			 path);
 	if (is_static(path))
 		complain("warning: %s is linked statically: "
-			 "it will not use nopin", path);
+			 "it will not use nopin",
+			 path);
 }
 
 int run_main(int argc, char **argv)

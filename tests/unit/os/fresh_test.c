@@ -123,6 +123,38 @@ static void fresh_check__counters_missing(void **state)
 	vmstat(2, 3);
 }
 
+/* With a NIC open a pager looks, as long as somebody asks, and not longer. */
+static void os_fresh_after__a_pager_looks(void **state)
+{
+	struct os *os = host_plain();
+	struct os_page_req req = {.addr = (uintptr_t)pages_new(1, PROT_READ),
+				  .bytes = PAGE_BYTES};
+	struct os_page_done done;
+	uint64_t since, now;
+	unsigned reads;
+
+	(void)state;
+	os_fresh_after(os, clock_ns());
+	assert_int_equal(os_page_ask(os, &req), 0);
+	while (os_page_reap(os, &done, 1) == 0)
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1);
+	for (int i = 0; i < 60; i++) {
+		usleep(1000);
+		since = os_fresh_after(os, clock_ns());
+	}
+	now = clock_ns();
+	assert_true(since < now - 30 * MS);
+	usleep(150000);
+	reads = refuse_calls(SYS_read);
+	usleep(50000);
+	assert_int_equal(refuse_calls(SYS_read), reads);
+	/* nobody has looked since */
+	now = clock_ns();
+	assert_int_equal(os_fresh_after(os, now), now - 10 * MS);
+	os_close(os);
+	pages_free((void *)(uintptr_t)req.addr, 1);
+}
+
 static void fresh_unsure__ten_ms(void **state)
 {
 	uint64_t now = look(), since = os_fresh_after(NULL, now);
@@ -147,6 +179,7 @@ int main(void)
 		cmocka_unit_test(os_fresh_after__reclaim),
 		cmocka_unit_test(fresh_check__not_too_often),
 		cmocka_unit_test(fresh_check__counters_missing),
+		cmocka_unit_test(os_fresh_after__a_pager_looks),
 		cmocka_unit_test(fresh_unsure__ten_ms),
 	};
 

@@ -6,6 +6,7 @@
 #include "host_fixture.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 /* This program never lets os/ see MADV_POPULATE_*. */
 static int old_kernel(void **state)
@@ -53,9 +54,21 @@ static void populate_range__before_5_14(void **state)
 	pages_free(ro, 2);
 }
 
+/* Does a store to @p still fault? */
+static bool store_faults(uint8_t *p)
+{
+	struct rusage before, after;
+
+	getrusage(RUSAGE_THREAD, &before);
+	*(volatile uint8_t *)p = *(volatile uint8_t *)p;
+	getrusage(RUSAGE_THREAD, &after);
+	return after.ru_minflt != before.ru_minflt;
+}
+
 static void populate_range__touch_only(void **state)
 {
 	uint8_t *p = pages_new(3, PROT_READ | PROT_WRITE);
+	uint8_t *q = pages_new(2, PROT_READ | PROT_WRITE);
 	uint8_t *none = pages_new(1, PROT_NONE);
 
 	(void)state;
@@ -65,6 +78,12 @@ static void populate_range__touch_only(void **state)
 	expect(p, 3 * PAGE_BYTES, true, 3 * PAGE_BYTES, 0);
 	expect(p, 3 * PAGE_BYTES, false, 3 * PAGE_BYTES, 0);
 	assert_int_equal(p[PAGE_BYTES], 0xaa);
+	/* a read brings in the zero page, a write a page of its own */
+	expect(q, PAGE_BYTES, true, PAGE_BYTES, 0);
+	expect(q + PAGE_BYTES, PAGE_BYTES, false, PAGE_BYTES, 0);
+	assert_false(store_faults(q));
+	assert_true(store_faults(q + PAGE_BYTES));
+	pages_free(q, 2);
 	expect(none, PAGE_BYTES, false, 0, -EFAULT);
 	expect(none, PAGE_BYTES, true, 0, -EFAULT);
 	/* and without /proc the touch itself is the verdict */

@@ -208,9 +208,14 @@ static void os_send__errors_of_other_sends(void **state)
 	assert_int_equal(dst.port, dead_port);
 	assert_true(ipaddr_eq(&dst.ip, &live.ip));
 	assert_int_equal(os_recv_error(p.a, &dst, &err, &mtu), 0);
-	/* Met by a receive: nothing came, and the error is told. */
+	/* Met by a receive: it gets what there is, and the error is told. */
+	rx.port = -1;
+	p.to_b.port = p.a->port[p.pa].port;
+	assert_int_equal(pair_send(&p, 10, 0), 0);
 	p.to_b.port = dead_port;
 	assert_int_equal(pair_send(&p, 10, 0), 0);
+	assert_int_equal(
+		os_recv(p.a, &(struct iovec){in_buf, 100}, 1, &rx, OS_TAKE), 1);
 	rx.port = -1;
 	assert_int_equal(
 		os_recv(p.a, &(struct iovec){in_buf, 100}, 1, &rx, OS_TAKE), 0);
@@ -363,6 +368,30 @@ static void os_recv__several_ports(void **state)
 	pair_close(&p);
 }
 
+/* What came while the busy port was being served waits 16 receives at most. */
+static void os_recv__busy_port(void **state)
+{
+	static const struct os_config on;
+	struct pair p = pair_open(&on, &on, ip4(127, 0, 0, 1));
+	uint16_t busy = p.to_b.port, quiet;
+	struct os_rx rx;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(os_port_open(p.b, 0, &quiet), 1);
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(pair_send(&p, 1, 0), 0);
+	assert_int_equal(pair_recv(&p, &rx, OS_TAKE), 1);
+	assert_int_equal(rx.dport, busy);
+	p.to_b.port = quiet;
+	assert_int_equal(pair_send(&p, 1, 0), 0);
+	do
+		assert_int_equal(pair_recv(&p, &rx, OS_TAKE), 1);
+	while (rx.dport == busy && n++ < 60);
+	assert_true(n <= 16);
+	pair_close(&p);
+}
+
 static void os_recv__peek_with_several_ports(void **state)
 {
 	static const struct os_config on;
@@ -386,6 +415,44 @@ static void os_recv__peek_with_several_ports(void **state)
 	}
 	assert_int_equal(pair_recv(&p, &rx, OS_TAKE), 0);
 	pair_close(&p);
+}
+
+/* A NIC that needs more QPs opens a port while others receive. */
+static struct pair growing;
+static bool grown;
+
+static void *grow(void *arg)
+{
+	uint16_t port;
+
+	for (int i = 1; i < OS_PORTS_MAX; i++) {
+		os_port_open(growing.b, 0, &port);
+		os_wait(growing.b, OS_WAIT_PACKETS, 1, -1);
+	}
+	__atomic_store_n(&grown, true, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void os_port_open__while_receiving(void **state)
+{
+	static const struct os_config on;
+	unsigned sent = 0, got = 0;
+	struct os_rx rx;
+	pthread_t t;
+
+	(void)state;
+	growing = pair_open(&on, &on, ip4(127, 0, 0, 1));
+	pthread_create(&t, NULL, grow, NULL);
+	while (!__atomic_load_n(&grown, __ATOMIC_ACQUIRE)) {
+		assert_int_equal(pair_send(&growing, 50, 0), 0);
+		sent++;
+		got += pair_recv(&growing, &rx, OS_TAKE) == 1;
+	}
+	pthread_join(t, NULL);
+	while (pair_recv(&growing, &rx, OS_TAKE) == 1)
+		got++;
+	assert_int_equal(got, sent);
+	pair_close(&growing);
 }
 
 static void os_recv__drops_are_counted(void **state)
@@ -440,7 +507,9 @@ int main(void)
 		cmocka_unit_test(os_recv__fault),
 		cmocka_unit_test(os_recv__one_port_one_call),
 		cmocka_unit_test(os_recv__several_ports),
+		cmocka_unit_test(os_recv__busy_port),
 		cmocka_unit_test(os_recv__peek_with_several_ports),
+		cmocka_unit_test(os_port_open__while_receiving),
 		cmocka_unit_test(os_recv__drops_are_counted),
 		cmocka_unit_test(os_recv__closed_by_the_program),
 		cmocka_unit_test(os_send__sizes),

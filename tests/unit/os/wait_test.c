@@ -175,7 +175,10 @@ static void os_wait__page_answer(void **state)
 	(void)state;
 	assert_int_equal(os_page_ask(os, &req), 0);
 	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, -1) < 500 * MS);
+	assert_true(os_pages_waiting(os));
 	assert_int_equal(os_page_reap(os, &done, 1), 1);
+	assert_int_equal(done.addr, req.addr);
+	assert_false(os_pages_waiting(os));
 	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
 	pages_free(p, 1);
 }
@@ -187,7 +190,14 @@ static void os_event_open__where_select_reaches(void **state)
 	(void)state;
 	assert_in_range(fd, 500, 1023);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	close(fd);
+	/* the program says by O_NONBLOCK what it wants of a blocking call */
+	assert_false(os_event_nonblock(fd));
+	assert_false(os_event_clear(fd));
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	assert_true(os_event_nonblock(fd));
+	os_event_close(fd);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_false(os_event_nonblock(fd));
 }
 
 int main(void)

@@ -24,9 +24,9 @@ static void from_verbs__checks_what_the_mask_names(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct qp_attr out;
 
-		assert_int_equal(qp_attr_from_verbs(&rows[i].attr, rows[i].mask,
-						    &out),
-				 rows[i].rc);
+		assert_int_equal(
+			qp_attr_from_verbs(&rows[i].attr, rows[i].mask, &out),
+			rows[i].rc);
 	}
 }
 

@@ -10,8 +10,7 @@ static void create__refuses(void **state)
 	const struct {
 		int cqe, vector;
 	} rows[] = {
-		{0, 0},	 {-1, 0},	{NIC_MAX_CQE + 1, 0},
-		{1, -1}, {1, vectors},
+		{0, 0}, {-1, 0}, {NIC_MAX_CQE + 1, 0}, {1, -1}, {1, vectors},
 	};
 
 	(void)state;
@@ -59,11 +58,13 @@ static void create__foreign_channel(void **state)
 static void create__nic_refuses(void **state)
 {
 	struct ibv_context *context = fake_open();
+	const uint32_t slot = fake_next_slot();
 
 	(void)state;
 	fake.fail_in = 1;
 	assert_null(ibv_create_cq(context, 1, NULL, NULL, 0));
 	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(fake_next_slot(), slot);
 	ibv_close_device(context);
 }
 
@@ -75,8 +76,7 @@ static void create_ex__flags(void **state)
 		int error;
 	} rows[] = {
 		{{.cqe = 1, .wc_flags = IBV_WC_STANDARD_FLAGS}, 0},
-		{{.cqe = 1,
-		  .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP},
+		{{.cqe = 1, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP},
 		 EOPNOTSUPP},
 		{{.cqe = 1, .comp_mask = 1 << 7}, EOPNOTSUPP},
 		{{.cqe = 1,

@@ -28,7 +28,8 @@ static void list__one_device(void **state)
 	assert_null(list[1]);
 	assert_string_equal(ibv_get_device_name(list[0]), "nopin0");
 	assert_string_equal(list[0]->dev_name, "uverbs0");
-	assert_string_equal(list[0]->ibdev_path, "/sys/class/infiniband/nopin0");
+	assert_string_equal(list[0]->ibdev_path,
+			    "/sys/class/infiniband/nopin0");
 	assert_int_equal(list[0]->node_type, IBV_NODE_CA);
 	assert_int_equal(list[0]->transport_type, IBV_TRANSPORT_IB);
 	assert_int_equal(ibv_get_device_index(list[0]), 0);

@@ -126,8 +126,7 @@ static void async__of_cq_qp_and_device(void **state)
 
 	(void)state;
 	rc_open(&rc, 0, 0);
-	fake_async(rc.context, NIC_EVENT_CQ_ERR,
-		   vcq_of(rc.cq)->events.cookie);
+	fake_async(rc.context, NIC_EVENT_CQ_ERR, vcq_of(rc.cq)->events.cookie);
 	assert_int_equal(ibv_get_async_event(rc.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
 	assert_ptr_equal(event.element.cq, rc.cq);

@@ -295,8 +295,7 @@ int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
 /* --- queue pairs ------------------------------------------------------------------------ */
 
 int nic_qp_create(struct nic *nic, struct nic_async *async,
-		  struct nic_qp_init *init, struct nic_qp **out,
-		  uint32_t *qpn)
+		  struct nic_qp_init *init, struct nic_qp **out, uint32_t *qpn)
 {
 	const int rc = step();
 	struct nic_qp *qp;
@@ -458,6 +457,15 @@ void fake_async(struct ibv_context *context, enum nic_event_type type,
 	struct nic_async *a = vctx_of(context)->async;
 
 	a->events[a->num++] = (struct nic_event){type, cookie};
+}
+
+uint32_t fake_next_slot(void)
+{
+	struct tracked t = {0};
+
+	assert_int_equal(tracked_add(&t), 0);
+	tracked_del(&t);
+	return (uint32_t)(uintptr_t)t.cookie;
 }
 
 void rc_open(struct rc *rc, uint64_t ops, int sig_all)

@@ -63,6 +63,9 @@ void fake_cq_event(struct ibv_cq *cq);
 void fake_async(struct ibv_context *context, enum nic_event_type type,
 		void *cookie);
 
+/** fake_next_slot() - Of the table of event cookies, to see that none leaks. */
+uint32_t fake_next_slot(void);
+
 /** struct rc - A PD, a CQ and a QP on them. */
 struct rc {
 	struct ibv_context *context;

@@ -64,17 +64,12 @@ static void reg__ranges(void **state)
 		uint64_t addr, length;
 		int access, error;
 	} rows[] = {
-		{0x1000, 1, LW, 0},
-		{0x1000, 0, LW, EINVAL},
-		{0x1001, 0, LW, EINVAL},
-		{0, 1, LW, 0},
-		{UINT64_MAX - 9, 10, 0, 0},
-		{UINT64_MAX - 9, 11, 0, EINVAL},
-		{1, UINT64_MAX, 0, 0},
-		{2, UINT64_MAX, 0, EINVAL},
+		{0x1000, 1, LW, 0},	     {0x1000, 0, LW, EINVAL},
+		{0x1001, 0, LW, EINVAL},     {0, 1, LW, 0},
+		{UINT64_MAX - 9, 10, 0, 0},  {UINT64_MAX - 9, 11, 0, EINVAL},
+		{1, UINT64_MAX, 0, 0},	     {2, UINT64_MAX, 0, EINVAL},
 		{0, UINT64_MAX, LW | OD, 0}, /* implicit */
-		{0, UINT64_MAX, LW, EINVAL},
-		{0x1000, 1, RW, EINVAL},
+		{0, UINT64_MAX, LW, EINVAL}, {0x1000, 1, RW, EINVAL},
 	};
 
 	(void)state;
@@ -140,9 +135,9 @@ static void rereg__changes_what_flags_say(void **state)
 	const uint32_t key = mr->lkey;
 
 	(void)state;
-	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      NULL, 0, RR),
-			 0);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RR),
+		0);
 	assert_int_equal(fake.mr.access, RR);
 	assert_int_equal(fake.mr.addr, (uintptr_t)a);
 	assert_int_not_equal(mr->lkey, key);
@@ -211,12 +206,12 @@ static void advise__arguments(void **state)
 	struct ibv_sge sge = {1, 2, 3};
 
 	(void)state;
-	assert_int_equal(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0,
-				       &sge, 0),
-			 EINVAL);
-	assert_int_equal(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2,
-				       &sge, 1),
-			 EINVAL);
+	assert_int_equal(
+		ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 0),
+		EINVAL);
+	assert_int_equal(
+		ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, &sge, 1),
+		EINVAL);
 	assert_int_equal(ibv_advise_mr(pd, 3, 0, &sge, 1), EOPNOTSUPP);
 	assert_int_equal(fake.num_advised, 0);
 	fake.fail_in = 1;
@@ -238,9 +233,9 @@ static void advise__long_lists(void **state)
 		sge[i] = (struct ibv_sge){i, i + 1, i + 2};
 	for (size_t k = 0; k < ARRAY_SIZE(nums); k++) {
 		fake.num_advised = 0;
-		assert_int_equal(ibv_advise_mr(
-					 pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0,
-					 sge, nums[k]),
+		assert_int_equal(ibv_advise_mr(pd,
+					       IBV_ADVISE_MR_ADVICE_PREFETCH, 0,
+					       sge, nums[k]),
 				 0);
 		assert_int_equal(fake.num_advised, nums[k]);
 		assert_false(fake.flush);

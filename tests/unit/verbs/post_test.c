@@ -46,7 +46,7 @@ static void send__operations(void **state)
 		{(enum ibv_wr_opcode)12, WR_NONE},
 		{IBV_WR_ATOMIC_WRITE, WR_NONE},
 		{(enum ibv_wr_opcode)77, WR_NONE},
-		{(enum ibv_wr_opcode)-1, WR_NONE},
+		{(enum ibv_wr_opcode) - 1, WR_NONE},
 	};
 
 	(void)state;
@@ -128,13 +128,11 @@ static void send__flags(void **state)
 					 .send_flags = rows[i].theirs};
 
 		assert_int_equal(send_one(&wr), 0);
-		assert_int_equal(fake_wqe(rc.qp, true, i)->flags,
-				 rows[i].ours);
+		assert_int_equal(fake_wqe(rc.qp, true, i)->flags, rows[i].ours);
 	}
 	rc_close(&rc);
 	rc_open(&rc, 0, 1);
-	assert_int_equal(send_one(&(struct ibv_send_wr){
-				 .opcode = IBV_WR_SEND}),
+	assert_int_equal(send_one(&(struct ibv_send_wr){.opcode = IBV_WR_SEND}),
 			 0);
 	assert_int_equal(fake_wqe(rc.qp, true, 0)->flags, WQE_SIGNALED);
 }
@@ -229,8 +227,7 @@ static void send__inline(void **state)
 		if (!wqe)
 			continue;
 		assert_int_equal(wqe->flags, WQE_INLINE);
-		assert_int_equal(wqe->length,
-				 rows[i].len[0] + rows[i].len[1]);
+		assert_int_equal(wqe->length, rows[i].len[0] + rows[i].len[1]);
 		assert_memory_equal(wqe_inline(wqe), a, rows[i].len[0]);
 		assert_memory_equal(wqe_inline(wqe) + rows[i].len[0], a + 3,
 				    rows[i].len[1]);

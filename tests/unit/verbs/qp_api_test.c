@@ -75,15 +75,35 @@ static void create__refuses(void **state)
 		{IBV_QPT_RC, {0}, 0, 1, 0, EINVAL},
 		{IBV_QPT_RC, {0}, 0, 0, 1, EINVAL},
 		{IBV_QPT_RC, {.max_send_wr = NIC_MAX_QP_WR}, 0, 0, 0, 0},
-		{IBV_QPT_RC, {.max_send_wr = NIC_MAX_QP_WR + 1}, 0, 0, 0,
+		{IBV_QPT_RC,
+		 {.max_send_wr = NIC_MAX_QP_WR + 1},
+		 0,
+		 0,
+		 0,
 		 EINVAL},
-		{IBV_QPT_RC, {.max_recv_wr = NIC_MAX_QP_WR + 1}, 0, 0, 0,
+		{IBV_QPT_RC,
+		 {.max_recv_wr = NIC_MAX_QP_WR + 1},
+		 0,
+		 0,
+		 0,
 		 EINVAL},
-		{IBV_QPT_RC, {.max_send_sge = NIC_MAX_SGE + 1}, 0, 0, 0,
+		{IBV_QPT_RC,
+		 {.max_send_sge = NIC_MAX_SGE + 1},
+		 0,
+		 0,
+		 0,
 		 EINVAL},
-		{IBV_QPT_RC, {.max_recv_sge = NIC_MAX_SGE + 1}, 0, 0, 0,
+		{IBV_QPT_RC,
+		 {.max_recv_sge = NIC_MAX_SGE + 1},
+		 0,
+		 0,
+		 0,
 		 EINVAL},
-		{IBV_QPT_RC, {.max_inline_data = NIC_MAX_INLINE + 1}, 0, 0, 0,
+		{IBV_QPT_RC,
+		 {.max_inline_data = NIC_MAX_INLINE + 1},
+		 0,
+		 0,
+		 0,
 		 EINVAL},
 	};
 
@@ -125,11 +145,13 @@ static void create__foreign_cq(void **state)
 static void create__nic_refuses(void **state)
 {
 	struct ibv_qp_init_attr init = good();
+	const uint32_t slot = fake_next_slot();
 
 	(void)state;
 	fake.fail_in = 1;
 	assert_null(ibv_create_qp(pd, &init));
 	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(fake_next_slot(), slot);
 }
 
 static void create_ex__masks(void **state)
@@ -171,8 +193,7 @@ static void create_ex__masks(void **state)
 		assert_int_equal(errno, rows[i].error);
 		if (!qp)
 			continue;
-		assert_int_equal(ibv_qp_to_qp_ex(qp) != NULL,
-				 rows[i].ops != 0);
+		assert_int_equal(ibv_qp_to_qp_ex(qp) != NULL, rows[i].ops != 0);
 		ibv_destroy_qp(qp);
 	}
 }
@@ -253,12 +274,9 @@ static void in_order__by_operation(void **state)
 		uint32_t flags;
 		int answer;
 	} rows[] = {
-		{IBV_WR_RDMA_WRITE, 0, 1},
-		{IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1},
-		{IBV_WR_RDMA_READ, 0, 0},
-		{IBV_WR_SEND, 0, 0},
-		{IBV_WR_RDMA_WRITE, 1, 3},
-		{IBV_WR_SEND, 1, 0},
+		{IBV_WR_RDMA_WRITE, 0, 1}, {IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1},
+		{IBV_WR_RDMA_READ, 0, 0},  {IBV_WR_SEND, 0, 0},
+		{IBV_WR_RDMA_WRITE, 1, 3}, {IBV_WR_SEND, 1, 0},
 		{IBV_WR_RDMA_WRITE, 2, 0},
 	};
 
@@ -274,10 +292,10 @@ static void in_order__by_operation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cq_test(create__fills_in),    cq_test(create__refuses),
-		cq_test(create__foreign_cq),  cq_test(create__nic_refuses),
-		cq_test(create_ex__masks),    cq_test(modify__passes_on),
-		cq_test(query__everything),   cq_test(destroy__nic_refuses),
+		cq_test(create__fills_in),	 cq_test(create__refuses),
+		cq_test(create__foreign_cq),	 cq_test(create__nic_refuses),
+		cq_test(create_ex__masks),	 cq_test(modify__passes_on),
+		cq_test(query__everything),	 cq_test(destroy__nic_refuses),
 		cq_test(in_order__by_operation),
 	};
 

@@ -65,18 +65,17 @@ static void device_ex__honours_size(void **state)
 
 	(void)state;
 	memset(&big, 0xee, sizeof(big));
-	assert_int_equal(query_device_ext(context, &input, &big.attr,
-					  sizeof(big)),
-			 EINVAL);
+	assert_int_equal(
+		query_device_ext(context, &input, &big.attr, sizeof(big)),
+		EINVAL);
 	assert_int_equal(query_device_ext(context, NULL, &big.attr, small - 1),
 			 EINVAL);
 	assert_int_equal(bytes[0], 0xee);
 	assert_int_equal(query_device_ext(context, NULL, &big.attr, small), 0);
 	assert_int_equal(big.attr.orig_attr.max_sge, 32);
 	assert_int_equal(bytes[small], 0xee);
-	assert_int_equal(query_device_ext(context, NULL, &big.attr,
-					  sizeof(big)),
-			 0);
+	assert_int_equal(
+		query_device_ext(context, NULL, &big.attr, sizeof(big)), 0);
 	assert_int_equal(big.attr.phys_port_cnt_ex, 1);
 	for (size_t i = 0; i < sizeof(big.more); i++)
 		assert_int_equal(big.more[i], 0);
@@ -88,11 +87,11 @@ static void mtu__fits(void **state)
 		uint32_t bytes;
 		enum ibv_mtu mtu;
 	} rows[] = {
-		{0, IBV_MTU_256},      {256, IBV_MTU_256},
-		{511, IBV_MTU_256},    {512, IBV_MTU_512},
-		{1024, IBV_MTU_1024},  {1400, IBV_MTU_1024},
-		{2048, IBV_MTU_2048},  {4095, IBV_MTU_2048},
-		{4096, IBV_MTU_4096},  {9000, IBV_MTU_4096},
+		{0, IBV_MTU_256},     {256, IBV_MTU_256},
+		{511, IBV_MTU_256},   {512, IBV_MTU_512},
+		{1024, IBV_MTU_1024}, {1400, IBV_MTU_1024},
+		{2048, IBV_MTU_2048}, {4095, IBV_MTU_2048},
+		{4096, IBV_MTU_4096}, {9000, IBV_MTU_4096},
 	};
 
 	(void)state;
@@ -163,8 +162,7 @@ static void gid__mistakes(void **state)
 	assert_int_equal(ibv_query_gid(context, 2, 0, &gid), -1);
 	assert_int_equal(ibv_query_gid_ex(context, 1, 2, entry, 0), ENODATA);
 	assert_int_equal(ibv_query_gid_ex(context, 2, 0, entry, 0), EINVAL);
-	assert_int_equal(ibv_query_gid_ex(context, 1, 0, entry, 1),
-			 EOPNOTSUPP);
+	assert_int_equal(ibv_query_gid_ex(context, 1, 0, entry, 1), EOPNOTSUPP);
 	assert_int_equal(_ibv_query_gid_ex(context, 1, 0, entry, 0, 31),
 			 EINVAL);
 	assert_int_equal(ibv_query_gid_table(context, entry, 1, 0), -EINVAL);
@@ -193,7 +191,7 @@ static void resolve__mac(void **state)
 	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
 	const uint8_t own[6] = {2, 0, 0, 0, 0, 1};
 	const uint8_t link_local[16] = {0xfe, 0x80, [8] = 0x50, 0x54, 0,
-					0xff, 0xfe, 0x12, 0x34, 0x56};
+					0xff, 0xfe, 0x12,	0x34, 0x56};
 	const uint8_t derived[6] = {0x52, 0x54, 0, 0x12, 0x34, 0x56};
 	uint8_t mac[6];
 	uint16_t vid;
@@ -205,17 +203,14 @@ static void resolve__mac(void **state)
 	assert_memory_equal(mac, own, 6);
 	assert_int_equal(vid, 0xffff);
 	memcpy(attr.grh.dgid.raw, link_local, 16);
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(context, &attr, mac,
-						     NULL),
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(context, &attr, mac, NULL),
 			 0);
 	assert_memory_equal(mac, derived, 6);
 	attr.grh.dgid.raw[11] = 1;
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(context, &attr, mac,
-						     NULL),
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(context, &attr, mac, NULL),
 			 EHOSTUNREACH);
 	attr.port_num = 2;
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(context, &attr, mac,
-						     NULL),
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(context, &attr, mac, NULL),
 			 EINVAL);
 }
 

@@ -8,7 +8,7 @@
  */
 static bool is_signalled(int mbps)
 {
-	static const double lanes[] = {2500,	 5000,	   10000,  14062.5,
+	static const double lanes[] = {2500,	 5000,	10000, 14062.5,
 				       25781.25, 28125, 53125, 106250};
 	static const int widths[] = {1, 4, 8, 12};
 

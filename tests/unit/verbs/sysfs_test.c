@@ -115,22 +115,50 @@ static void list__names_exist(void **state)
 		for (char *n = strtok_r(names, "\n", &save); n;
 		     n = strtok_r(NULL, "\n", &save))
 			if (n[strlen(n) - 1] != '/')
-				assert_true(ibv_read_sysfs_file(
-						    dirs[i], n, text,
-						    sizeof(text)) > 0);
+				assert_true(
+					ibv_read_sysfs_file(dirs[i], n, text,
+							    sizeof(text)) > 0);
 	}
 }
 
+/* What needs the NIC says why there is none; the rest does without. */
 static void read__no_nic(void **state)
 {
-	char buf[8];
+	static const struct {
+		const char *dir, *file;
+		bool needs_nic;
+	} rows[] = {
+		{DEV, "board_id", false},
+		{DEV, ".", false},
+		{DEV, "node_guid", true},
+		{DEV "/device/net", ".", true},
+		{DEV "/device/net", "eth0", true},
+		{DEV "/ports/1/gids", ".", true},
+		{DEV "/ports/1/gids", "0", true},
+	};
+	char buf[256];
 
 	(void)state;
-	fake.fail_in = 1;
 	fake.error = -ENODEV;
-	assert_int_equal(ibv_read_sysfs_file(DEV, "board_id", buf, 8), -1);
-	assert_int_equal(errno, ENODEV);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		fake.fail_in = 1;
+		errno = 0;
+		assert_int_equal(ibv_read_sysfs_file(rows[i].dir, rows[i].file,
+						     buf, sizeof(buf)) < 0,
+				 rows[i].needs_nic);
+		assert_int_equal(errno, rows[i].needs_nic ? ENODEV : 0);
+	}
 	assert_string_equal(ibv_get_sysfs_path(), "/sys");
+}
+
+static void read__no_address(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	fake.present = false;
+	assert_int_equal(ibv_read_sysfs_file(DEV, "board_id", buf, 64), -1);
+	assert_int_equal(errno, ENOENT);
 }
 
 int main(void)
@@ -138,7 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fake_test(read__files),	      fake_test(read__buffer_sizes),
 		fake_test(list__directories), fake_test(list__names_exist),
-		fake_test(read__no_nic),
+		fake_test(read__no_nic),      fake_test(read__no_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,11 +228,11 @@ static void complete__all_or_nothing(void **state)
 		void (*mistake)(void);
 		int error;
 	} rows[] = {
-		{too_many_sges, EINVAL}, {too_much_inline, EINVAL},
+		{too_many_sges, EINVAL},     {too_much_inline, EINVAL},
 		{inline_that_wraps, EINVAL}, {inline_for_read, EINVAL},
-		{over_2_gib, EINVAL},	 {bind_window, EOPNOTSUPP},
-		{tso, EOPNOTSUPP},	 {ud_address, EOPNOTSUPP},
-		{xrc_srqn, EOPNOTSUPP},	 {atomic_write, EOPNOTSUPP},
+		{over_2_gib, EINVAL},	     {bind_window, EOPNOTSUPP},
+		{tso, EOPNOTSUPP},	     {ud_address, EOPNOTSUPP},
+		{xrc_srqn, EOPNOTSUPP},	     {atomic_write, EOPNOTSUPP},
 	};
 
 	(void)state;

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* count.c: a fixed number of operations for valgrind's callgrind to count.
+ *
+ *   valgrind --tool=callgrind --dump-before=bench_mark build/bench/bench-count
+ *
+ * Both processes call bench_mark() before and after each phase, so callgrind
+ * writes the instructions of each phase in a file of its own; bench/run reads
+ * them. On stdout: who is who, and per phase how many operations and how many
+ * polls of both sides that found nothing; what those cost is measured too, in
+ * the phase "idle", to be taken off.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGES = 1024, BIG = 1 << 20, DEPTH = 16, IDLE_POLLS = 2000 };
+
+/** struct phase - @depth 0: ping-pong of SENDs; @random: pages, or page 0. */
+static const struct phase {
+	const char *name;
+	uint32_t bytes, ops, depth;
+	bool random;
+} phases[] = {
+	{"idle", 0, 0, 0, false},
+	{"warming", 8, PAGES, DEPTH, true},
+	{"SEND 8 B", 8, 1000, 0, false},
+	{"hot 8 B", 8, 2000, DEPTH, false},
+	{"random 8 B", 8, 2000, DEPTH, true},
+	{"hot 4 KiB", 4096, 1000, DEPTH, false},
+	{"random 4 KiB", 4096, 1000, DEPTH, true},
+	{"hot 1 MiB", BIG, 50, 2, false},
+};
+
+struct side {
+	struct dev d;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct addr to;
+	int peer;
+	bool asks;
+	uint64_t empty; /* polls that found nothing */
+};
+
+/* In a page that both share: phases that the requester has finished. */
+static volatile unsigned *finished;
+
+void bench_mark(void);
+
+__attribute__((noinline)) void bench_mark(void)
+{
+	__asm__ volatile("");
+}
+
+static unsigned poll_once(struct side *s)
+{
+	const unsigned n = dev_poll(&s->d);
+
+	s->empty += n == 0;
+	return n;
+}
+
+static void side_open(struct side *s)
+{
+	const size_t bytes = (size_t)PAGES * PAGE;
+	char *region = untouched(bytes);
+	struct addr mine;
+
+	memset(region, 1, bytes);
+	dev_open(&s->d, 4 * DEPTH);
+	s->mr = dev_reg(&s->d, region, bytes);
+	if (!s->mr)
+		skip("ibv_reg_mr: %s", strerror(errno));
+	s->qp = dev_qp(&s->d, DEPTH, DEPTH);
+	mine = dev_addr(&s->d, s->qp, s->mr);
+	send_all(s->peer, &mine, sizeof(mine));
+	recv_all(s->peer, &s->to, sizeof(s->to));
+	dev_connect(&s->d, s->qp, &s->to);
+}
+
+/* Each side has a SEND and a RECV done for each message of its own. */
+static void ping_pong(struct side *s, const struct phase *p)
+{
+	unsigned done = 0, sent = 0;
+
+	for (unsigned i = 0; i < p->ops; i++) {
+		if (s->asks) {
+			dev_send(s->qp, s->mr, p->bytes);
+			sent++;
+		}
+		while (done < 2 * i + 1 + (s->asks ? 1 : 0))
+			done += poll_once(s);
+		dev_recv(s->qp, s->mr, p->bytes);
+		if (!s->asks)
+			dev_send(s->qp, s->mr, p->bytes), sent++;
+	}
+	while (done < p->ops + sent)
+		done += poll_once(s);
+}
+
+static void stream(struct side *s, const struct phase *p)
+{
+	unsigned posted = 0, done = 0, page = 0;
+
+	while (done < p->ops) {
+		while (posted < p->ops && posted - done < p->depth) {
+			/* steps of an odd number visit all pages */
+			page = p->random ? (page + 397) % PAGES : 0;
+			dev_write(s->qp, s->mr, p->bytes, &s->to,
+				  (uint64_t)page * PAGE);
+			posted++;
+		}
+		done += poll_once(s);
+	}
+}
+
+static void run_phase(struct side *s, unsigned index)
+{
+	const struct phase *p = &phases[index];
+
+	s->empty = 0;
+	if (!p->ops)
+		while (s->empty < IDLE_POLLS)
+			poll_once(s);
+	else if (!p->depth)
+		ping_pong(s, p);
+	else if (s->asks)
+		stream(s, p);
+	if (s->asks)
+		finished[0] = index + 1;
+	else
+		while (finished[0] <= index)
+			poll_once(s);
+}
+
+static void both_here(struct side *s)
+{
+	char here = 0;
+
+	send_all(s->peer, &here, 1);
+	recv_all(s->peer, &here, 1);
+}
+
+static void play(struct side *s)
+{
+	side_open(s);
+	for (unsigned i = 0; i < ARRAY_SIZE(phases); i++) {
+		for (int k = 0; k < DEPTH && !phases[i].depth && phases[i].ops;
+		     k++)
+			dev_recv(s->qp, s->mr, phases[i].bytes);
+		both_here(s);
+		bench_mark();
+		run_phase(s, i);
+		bench_mark();
+		printf("%s %d %s: %u %llu\n",
+		       s->asks ? "requester" : "responder", getpid(),
+		       phases[i].name, phases[i].ops,
+		       (unsigned long long)s->empty);
+		fflush(stdout);
+	}
+	both_here(s);
+}
+
+int main(void)
+{
+	struct side s = {0};
+	int link[2];
+	pid_t child;
+
+	finished = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (finished == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, link))
+		die(errno, "shared memory and sockets");
+	child = fork();
+	if (child < 0)
+		die(errno, "fork");
+	s.asks = child != 0;
+	s.peer = link[child ? 0 : 1];
+	close(link[child ? 1 : 0]);
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	play(&s);
+	if (child)
+		waitpid(child, NULL, 0);
+	return 0;
+}
