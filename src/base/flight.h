@@ -6,6 +6,7 @@
 #ifndef NOPIN_BASE_FLIGHT_H
 #define NOPIN_BASE_FLIGHT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum flight_kind {
@@ -38,6 +39,16 @@ struct flight {
 	uint64_t next;
 	struct flight_event ev[FLIGHT_EVENTS];
 };
+
+/**
+ * flight_line() - One event for people, without a newline.
+ * Return: its length; always terminated, cut at @size - 1.
+ */
+size_t flight_line(char *buf, size_t size, const struct flight_event *e,
+		   uint64_t now_ns);
+
+/** flight_log() - The whole ring, oldest first, to the log at debug. */
+void flight_log(const struct flight *f, uint64_t now_ns);
 
 static inline void flight_note(struct flight *f, uint64_t now_ns,
 			       enum flight_kind kind, uint32_t psn, uint16_t a,

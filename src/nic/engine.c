@@ -11,6 +11,19 @@
 
 #include <errno.h>
 
+void engine_refresh(struct nic *nic, uint64_t now_ns)
+{
+	uint64_t forks = os_forks(nic->os);
+
+	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
+	mem_inline_budget(nic->mem, RUN_PKTS);
+	if (forks != nic->forks) {
+		/* every page is copy-on-write now */
+		nic->forks = forks;
+		spt_protect_all(nic->mem);
+	}
+}
+
 /* --- receiving --------------------------------------------------------------- */
 
 bool engine_receive(struct nic *nic, struct step *s)
@@ -152,8 +165,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	enum rx_result res = RX_NEXT;
 
-	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
-	mem_inline_budget(nic->mem, RUN_PKTS);
+	engine_refresh(nic, now_ns);
 	if (!s->at) {
 		count(&nic->cnt, CNT_rx_bursts);
 		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
@@ -309,8 +321,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 {
 	bool found;
 
-	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
-	mem_inline_budget(nic->mem, RUN_PKTS);
+	engine_refresh(nic, now_ns);
 	posted_take(nic, now_ns);
 	take_pages(nic, now_ns);
 	run_timers(nic, now_ns);

@@ -42,7 +42,8 @@ struct nic_config {
 int config_read(struct nic_config *cfg);
 
 enum {
-	STEPS_MAX = 8,
+	STEPS_MAX = 9,
+	BACKGROUND_STEP = 0, /* never in steps_free */
 	STEP_BUF = 66 * 1024,
 	STEP_IOV = OS_IOV_MAX,
 	QPNS_PER_PORT = 1024,
@@ -168,6 +169,7 @@ struct nic {
 	int roce_port; /* index in os/ of 4791, or -1 */
 	int roce_claim; /* descriptor of the name */
 	uint64_t roce_try_ns;
+	uint64_t forks; /* os_forks() that the shadow page table knows of */
 	struct list qps, peers;
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;
@@ -236,6 +238,8 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 		  const struct os_rx *from, uint8_t *bytes, uint32_t len);
 
 /* engine.c: the three phases of a step. plan and commit: lock held */
+/** engine_refresh() - What the host says now, before any page is looked up. */
+void engine_refresh(struct nic *nic, uint64_t now_ns);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 /** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
@@ -278,6 +282,26 @@ void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns);
 /* posted.c */
 void posted_push(struct nic_qp *qp);
 void posted_take(struct nic *nic, uint64_t now_ns);
+
+/* trace.c */
+
+/** struct trace_qp - What is told of a QP; made under the engine lock. */
+struct trace_qp {
+	uint32_t qpn, dest_qpn;
+	enum qp_state state;
+	psn_t una, acc, snd, max;
+	psn_t head, next;
+	uint32_t sq, rq;
+	struct flight log;
+};
+void trace_copy(struct trace_qp *t, const struct nic_qp *nq);
+/** trace_format() - Return: length; what does not fit is cut. */
+size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
+		    uint64_t now_ns);
+/** trace_text() - All of it. Return: length of *@out (freed by the caller). */
+size_t trace_text(struct nic *nic, char **out);
+/** trace_serve() - Answer who asked. Context: the background thread. */
+void trace_serve(struct nic *nic);
 
 /* events.c */
 void events_deliver(struct nic *nic);

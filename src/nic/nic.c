@@ -144,7 +144,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	nic->roce_port = -1;
 	nic->roce_claim = -1;
 	nic->deadline = TIME_NEVER;
-	nic->steps_free = (1u << STEPS_MAX) - 1;
+	nic->steps_free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
 }
 
 static int open_port(struct nic *nic)
@@ -192,6 +192,9 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 	nic->x.strategies = cfg->strategies;
 	for (int i = 0; i < STEPS_MAX; i++)
 		nic->steps[i].index = i;
+	err = os_ctl_open(nic->os);
+	if (err)
+		log_debug("no control socket: error %d", -err);
 	err = progress_start(nic);
 	if (err)
 		goto close_ports;

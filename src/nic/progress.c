@@ -122,17 +122,10 @@ static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks)
 	return true;
 }
 
-void progress_work(struct nic *nic, bool flush_acks)
+static void work_in(struct nic *nic, struct step *s, bool flush_acks)
 {
 	bool more = false;
-	struct step *s;
 
-	handoff_leave(&nic->engine);
-	if (nic->cfg.manual)
-		return;
-	s = step_get(nic);
-	if (!s)
-		return;
 	while (!more && handoff_left(&nic->engine) &&
 	       handoff_try(&nic->engine)) {
 		handoff_take(&nic->engine);
@@ -141,9 +134,32 @@ void progress_work(struct nic *nic, bool flush_acks)
 			handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
 	}
-	step_put(nic, s);
 	if (more)
 		os_kick(nic->os);
+}
+
+void progress_work(struct nic *nic, bool flush_acks)
+{
+	struct step *s;
+
+	handoff_leave(&nic->engine);
+	if (nic->cfg.manual)
+		return;
+	s = step_get(nic);
+	if (s) {
+		work_in(nic, s, flush_acks);
+		step_put(nic, s);
+	} else {
+		/* Those who have a step may have looked for the last time, or
+		 * may be blocked; the background thread has its own. */
+		os_kick(nic->os);
+	}
+}
+
+static void background_work(struct nic *nic, bool flush_acks)
+{
+	handoff_leave(&nic->engine);
+	work_in(nic, &nic->steps[BACKGROUND_STEP], flush_acks);
 }
 
 static bool work_waits(struct nic *nic, uint64_t now_ns)
@@ -206,20 +222,20 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 	    __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic, now))
-			progress_work(nic, false);
+			background_work(nic, false);
 		deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 		return MIN(deadline, now + POLLED_RECENTLY_NS);
 	}
 	while (empty < 2) {
 		if (progress_receive(nic, os_now(nic->os))) {
 			empty = 0;
-			progress_work(nic, false);
+			background_work(nic, false);
 		} else {
 			empty++;
 		}
 	}
 	peers_errors(nic);
-	progress_work(nic, true);
+	background_work(nic, true);
 	*what = OS_WAIT_PACKETS;
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	return handoff_left(&nic->engine) ? now : deadline;
@@ -239,6 +255,7 @@ static void background(void *arg)
 		if (__atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
 			continue;
 		os_wait(nic->os, what, until, -1);
+		trace_serve(nic);
 	}
 }
 

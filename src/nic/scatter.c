@@ -36,8 +36,7 @@ static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
 	bool ok = false;
 
 	handoff_lock(&nic->engine);
-	nic->x.fresh_ns = os_fresh_after(nic->os, now);
-	mem_inline_budget(nic->mem, RUN_PKTS);
+	engine_refresh(nic, now);
 	nq = demux_find(nic, p->qpn);
 	s->scatter.pieces = &s->run.moves;
 	if (nq && nq->qp.state >= QPS_RTR &&

@@ -10,7 +10,7 @@
 
 #define MIB UINT64_C(1048576)
 
-static const uint64_t host_look_ns = 20 * 1000 * 1000;
+static const uint64_t host_look_ns = 20000000;
 static const uint64_t host_near = 64 * MIB;
 
 static uint64_t host_looked;
@@ -116,21 +116,25 @@ static bool cgroups_near(void)
 	return false;
 }
 
+/* A line of meminfo in bytes; @none if it is not there. */
+static uint64_t meminfo_bytes(const char *text, const char *name, uint64_t none)
+{
+	const char *p = strstr(text, name);
+
+	return p ? strtoull(p + strlen(name), NULL, 10) * 1024 : none;
+}
+
 static bool host_meminfo_short(void)
 {
-	unsigned long long total = 0, avail = 0, swap = 1;
-	char text[768], *p;
+	uint64_t total, avail;
+	char text[768];
 
 	if (host_read("/proc/meminfo", text, sizeof(text)) <= 0)
 		return true;
-	if ((p = strstr(text, "MemTotal:")))
-		sscanf(p, "MemTotal: %llu", &total);
-	if ((p = strstr(text, "MemAvailable:")))
-		sscanf(p, "MemAvailable: %llu", &avail);
-	if ((p = strstr(text, "SwapTotal:")))
-		sscanf(p, "SwapTotal: %llu", &swap);
-	return swap > 0 ||
-	       avail * 1024 < MAX(total * 1024 / 20, (uint64_t)host_near);
+	total = meminfo_bytes(text, "MemTotal:", 0);
+	avail = meminfo_bytes(text, "MemAvailable:", 0);
+	return meminfo_bytes(text, "SwapTotal:", 1) > 0 ||
+	       avail < MAX(total / 20, (uint64_t)host_near);
 }
 
 void host_look(uint64_t now_ns)

@@ -62,6 +62,7 @@ struct os {
 	uint64_t forks_at_open;
 	int memfd;
 	int kick_fd, ports_ep;
+	int ctl_fd; /* or -1 */
 	struct pagers *pagers;
 
 	/* control path, under @lock; regions are published by @nregions */
@@ -81,6 +82,10 @@ struct os {
 	unsigned streak; /* receives since the last look at all ports */
 	uint64_t ready;
 	uint64_t drops;
+
+	/* background thread */
+	uint64_t ctl_after_ns; /* nobody is let in before */
+	bool ctl_asked;
 
 	/* movers */
 	uint32_t lanes_busy;
@@ -146,6 +151,10 @@ int lane_get(struct os *os);
 int lane_wait(struct os *os);
 void lane_put(struct os *os, int lane);
 void lanes_close(struct os *os);
+
+/* ctl.c */
+
+void ctl_close(struct os *os);
 
 /* pager.c */
 int pagers_open(struct pagers **out, unsigned max);

@@ -2,7 +2,6 @@
 /* mapping.c: reads /proc/self/maps and smaps: which mappings there are. */
 #include "os/mapping.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,15 +70,33 @@ static void map_flags(struct mapping *map, const char *line)
 	map->device = has_flag(line, "io") || has_flag(line, "pf");
 }
 
+/* A number that @end must follow. Return: what is behind it, or NULL. */
+static const char *map_number(const char *at, int base, char end, uint64_t *out)
+{
+	char *stop;
+
+	if (!at)
+		return NULL;
+	*out = strtoull(at, &stop, base);
+	return stop != at && *stop == end ? stop + 1 : NULL;
+}
+
 /* "start-end rwxp offset major:minor inode   name" */
 static bool map_line(struct mapping *map, const char *line)
 {
-	unsigned long long start, end, inode;
-	char perm[5];
+	uint64_t start, end, offset, major, minor, inode;
+	const char *perm, *at;
 
-	if (sscanf(line, "%llx-%llx %4s %*s %*s %llu", &start, &end, perm,
-		   &inode) != 4)
+	at = map_number(line, 16, '-', &start);
+	perm = map_number(at, 16, ' ', &end);
+	if (!perm || strlen(perm) < 5)
 		return false;
+	at = map_number(perm + 5, 16, ' ', &offset);
+	at = map_number(at, 16, ':', &major);
+	at = map_number(at, 16, ' ', &minor);
+	if (!at)
+		return false;
+	inode = strtoull(at, NULL, 10);
 	*map = (struct mapping){.range = {start, end}};
 	map->read = perm[0] == 'r';
 	map->write = perm[1] == 'w';
@@ -98,7 +115,7 @@ bool mapping_next(struct mapping_scan *s, struct mapping *map)
 			if (found && !s->smaps)
 				return true;
 		} else if (strncmp(line, "THPeligible:", 12) == 0) {
-			map->thp = atoi(line + 12) != 0;
+			map->thp = strtoul(line + 12, NULL, 10) != 0;
 		} else if (strncmp(line, "VmFlags:", 8) == 0) {
 			map_flags(map, line + 7);
 			return true;

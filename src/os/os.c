@@ -67,7 +67,7 @@ static int os_open_alive(struct os *os)
 
 static void os_init(struct os *os, const struct os_config *cfg)
 {
-	os->memfd = os->kick_fd = os->ports_ep = -1;
+	os->memfd = os->kick_fd = os->ports_ep = os->ctl_fd = -1;
 	os->no_gro = cfg->no_gro;
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
@@ -124,6 +124,7 @@ void os_close(struct os *os)
 	int keep = errno;
 
 	pagers_close(os->pagers);
+	ctl_close(os);
 	for (int i = 0; i < OS_PORTS_MAX; i++)
 		if (os->port[i].fd >= 0)
 			os_port_close(os, i);

@@ -274,6 +274,27 @@ void os_relax(void);
 int os_claim(struct os *os, const char *name);
 void os_unclaim(int fd);
 
+/**
+ * os_ctl_open() - Let programs of our user and root ask questions: listen under
+ * a name with our process id. The background thread's os_wait() sees who asks.
+ * Return: 0; -EADDRINUSE: another NIC of this process does.
+ */
+int os_ctl_open(struct os *os);
+
+/**
+ * os_ctl_accept() - Who asks, if the last os_wait() saw somebody; never blocks,
+ * and not more often than every 50 ms.
+ * Return: a descriptor for os_ctl_answer(); -EAGAIN: nobody, or not now; -EPERM:
+ * somebody who may not.
+ */
+int os_ctl_accept(struct os *os);
+
+/**
+ * os_ctl_answer() - Hand @text over as a file in memory, so that a slow reader
+ * keeps nobody waiting. Consumes @fd.
+ */
+int os_ctl_answer(struct os *os, int fd, const char *text, size_t len);
+
 /** os_child() - Are we a fork()ed child of the process that opened @os? */
 bool os_child(const struct os *os);
 

@@ -62,14 +62,19 @@ int pagers_fd(const struct pagers *pg)
 	return pg->done_fd;
 }
 
+static void pager_gone(struct pagers *pg)
+{
+	__atomic_fetch_add(&pg->gone, 1, __ATOMIC_RELAXED);
+	(void)sys_futex_wake(&pg->gone, 1);
+}
+
 /* Consumes a reference and the lock. */
 static void pagers_put(struct pagers *pg)
 {
 	bool last = --pg->refs == 0;
 
-	/* Under the lock: afterwards @pg may be gone. */
-	__atomic_fetch_add(&pg->gone, 1, __ATOMIC_RELAXED);
-	(void)sys_futex_wake(&pg->gone, 1);
+	/* Under the lock: afterwards @pg may not be there. */
+	pager_gone(pg);
 	pthread_mutex_unlock(&pg->lock);
 	if (!last)
 		return;
@@ -89,10 +94,13 @@ static int pager_start(struct pagers *pg, unsigned n)
 	name[8] = (char)(n < 10 ? '0' + n : 'a' + n % 26);
 	ret = thread_start(&id, name, pager_main, pg);
 	if (ret < 0) {
+		/* The caller has another reference. */
 		pthread_mutex_lock(&pg->lock);
 		pg->threads--;
 		pg->idle--;
-		pagers_put(pg);
+		pg->refs--;
+		pager_gone(pg);
+		pthread_mutex_unlock(&pg->lock);
 		return ret;
 	}
 	pthread_detach(id);
@@ -145,11 +153,13 @@ void pagers_close(struct pagers *pg)
 	pg->closing = true;
 	__atomic_fetch_add(&pg->wake, 1, __ATOMIC_RELAXED);
 	(void)sys_futex_wake(&pg->wake, INT32_MAX);
-	while (pg->refs > 1 && now < end) {
+	/* The idle ones end for sure; one that is in a page may hang. */
+	while (pg->refs > 1 && (pg->idle > 0 || now < end)) {
 		uint32_t seen = __atomic_load_n(&pg->gone, __ATOMIC_RELAXED);
+		uint64_t limit = pg->idle > 0 ? TIME_NEVER : end;
 
 		pthread_mutex_unlock(&pg->lock);
-		(void)sys_futex_wait(&pg->gone, seen, until(end, now, &ts));
+		(void)sys_futex_wait(&pg->gone, seen, until(limit, now, &ts));
 		now = clock_ns();
 		pthread_mutex_lock(&pg->lock);
 	}

@@ -39,6 +39,7 @@ extern const char nopin_touch_begin[], nopin_touch_fail[];
 	":\n"
 
 /* clang-format off */
+/* NOLINTBEGIN(hicpp-no-assembler): the point of this file */
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n.cfi_startproc\n"
 	TOUCH_FUNCTION("nopin_touch_begin")
@@ -76,6 +77,7 @@ __asm__(".pushsection .text\n.balign 4\n.cfi_startproc\n"
 #else
 #error "touch.c: no guarded load and store for this machine"
 #endif
+/* NOLINTEND(hicpp-no-assembler) */
 /* clang-format on */
 
 typedef void (*touch_entry_t)(int sig, siginfo_t *info, void *uc);

@@ -439,6 +439,7 @@ static int udp_send_cut(struct os_port *p, struct msghdr *m,
 					     ARRAY_SIZE(piece));
 		ret = udp_sendmsg(p, m);
 	}
+	m->msg_iov = NULL;
 	return ret;
 }
 

@@ -79,15 +79,23 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	uint64_t now = clock_ns();
 	bool closed = false;
 	const int socket = wait_socket(os);
+	unsigned n = 0, sock = 0, ctl = 0;
 	struct pollfd fds[4];
-	unsigned n = 0;
 
 	if (deadline_ns <= now)
 		return;
 	wait_add(fds, &n, pagers_fd(os->pagers));
 	wait_add(fds, &n, extra_fd >= 0 ? extra_fd : os->kick_fd);
-	if (what == OS_WAIT_PACKETS && socket >= 0)
+	if (what == OS_WAIT_PACKETS && socket >= 0) {
+		sock = n;
 		wait_add(fds, &n, socket);
+	}
+	if (extra_fd < 0 && os->ctl_fd >= 0 && now >= os->ctl_after_ns) {
+		ctl = n;
+		wait_add(fds, &n, os->ctl_fd);
+	} else if (extra_fd < 0 && os->ctl_fd >= 0) {
+		deadline_ns = MIN(deadline_ns, os->ctl_after_ns);
+	}
 	timeout = until(deadline_ns, now, &ts);
 	if (wait_poll(fds, n, timeout, extra_fd >= 0) <= 0)
 		return;
@@ -95,7 +103,9 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		closed |= (fds[i].revents & POLLNVAL) != 0;
 	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)
 		os_event_clear(os->kick_fd);
-	if (n == 3 && (fds[2].revents & POLLERR) != 0)
+	if (ctl && fds[ctl].revents)
+		os->ctl_asked = true;
+	if (sock && (fds[sock].revents & POLLERR) != 0)
 		wait_note_error(os);
 	if (closed)
 		wait_closed(deadline_ns);

@@ -57,7 +57,7 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 void objects_close(struct vctx *ctx)
 {
 	for (int kind = 0; kind < VOBJ_NUM; kind++)
-		list_for_each_safe (pos, next, &ctx->objs[kind]) {
+		list_for_each_safe(pos, next, &ctx->objs[kind]) {
 			struct vobj *obj = list_entry(pos, struct vobj, link);
 
 			drop_nic_object(ctx->nic, obj, (enum vobj_kind)kind);

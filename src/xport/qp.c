@@ -285,23 +285,31 @@ void qp_flush(struct qp *qp, uint64_t now_ns)
 	resp_flush(qp, now_ns);
 }
 
-void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
+static void enter_error(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->state == QPS_ERR)
-		return;
-	log_debug("qp 0x%x: error, event %d", qp->cfg.qpn, event);
 	qp_set_state(qp, QPS_ERR, now_ns);
-	if (event != QP_NO_EVENT)
-		qp_event(qp, event);
 	flow_forget(qp);
 	list_del(&qp->peer_link);
 	qp_flush(qp, now_ns);
 	qp_rearm(qp);
 }
 
+void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
+{
+	if (qp->state == QPS_ERR)
+		return;
+	log_debug("qp 0x%06x failed, event %d; before that:", qp->cfg.qpn,
+		  event);
+	flight_log(&qp->log, now_ns);
+	if (event != QP_NO_EVENT)
+		qp_event(qp, event);
+	enter_error(qp, now_ns);
+}
+
 void qp_error(struct qp *qp, uint64_t now_ns)
 {
-	qp_fail(qp, QP_NO_EVENT, now_ns);
+	if (qp->state != QPS_ERR)
+		enter_error(qp, now_ns);
 }
 
 static void to_reset(struct qp *qp, uint64_t now_ns)

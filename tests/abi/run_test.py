@@ -7,6 +7,7 @@ messages, and the look-ups that the preload library answers (FILES checks those
 from C).
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -121,6 +122,19 @@ class Preload(unittest.TestCase):
         done = nopin("run", "env", "-u", "LD_LIBRARY_PATH", "cat",
                      "/sys/class/infiniband/nopin0/board_id")
         self.assertIn("No such file", done.stderr)
+
+
+class Manual(unittest.TestCase):
+    def test_environment_is_described(self):
+        root = os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                            "../..")
+        with open(f"{root}/src/nic/config.c", encoding="utf-8") as source:
+            read = set(re.findall(r'"(NOPIN_[A-Z]+)"', source.read()))
+        with open(f"{root}/man/nopin.7", encoding="utf-8") as manual:
+            told = set(re.findall(r"^\.BR (NOPIN_[A-Z]+) =", manual.read(),
+                                  re.M))
+        self.assertGreater(len(read), 5)
+        self.assertEqual(read, told)
 
 
 class Programs(unittest.TestCase):

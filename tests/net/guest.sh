@@ -146,7 +146,7 @@ timeout --foreground "${GUEST_SECONDS:-1400}" qemu-system-x86_64 \
 	-kernel "$kernel/boot/vmlinuz-$version" -initrd "$work/initrd" \
 	-append "console=ttyS0 quiet panic=-1 mitigations=off edd=off \
 		sysrq_always_enabled ${out:+shared-out}" \
-	</dev/null 2>"$work/qemu" | tr -d '\r' | tee "$work/out" |
+	</dev/null 2>"$work/qemu" | sed -u 's,\r,,g' | tee "$work/out" |
 	grep --line-buffered -v '^guest-exit ' || true
 status=$(sed -n 's/^guest-exit \([0-9]*\)$/\1/p' "$work/out")
 if [ -z "$status" ]; then

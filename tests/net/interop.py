@@ -21,12 +21,13 @@ import pair
 
 RXE, NOPIN = "10.0.0.1", "10.0.0.2"
 IN_B = ["ip", "netns", "exec", "b"]
+# -o: perftest gives its QP the peer's limit of outstanding READs; rxe's is 128.
 PROGRAMS = {
     "ibv_rc_pingpong": "-n 200 -s 5000",
     "ib_write_bw": "-n 200 -s 20000",
-    "ib_read_bw": "-n 200 -s 20000",
+    "ib_read_bw": "-n 200 -s 20000 -o 16",
     "ib_send_bw": "-n 200 -s 20000",
-    "ib_atomic_bw": "-n 200",
+    "ib_atomic_bw": "-n 200 -o 16",
 }
 MTUS = ["256", "512", "1024"]
 # perftest asks for it on both sides; rxe's GID index 1 is its IPv4 address

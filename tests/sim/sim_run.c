@@ -227,8 +227,21 @@ static const struct option long_options[] = {
 	{"jobs", required_argument, NULL, 'j'},
 	{"seconds", required_argument, NULL, 't'},
 	{"verbose", no_argument, NULL, 'v'},
+	{"soak", no_argument, NULL, 'k'},
 	{0},
 };
+
+/* All scenarios share SOAK_SECONDS, with seeds that the quick batches lack. */
+static void soak(struct options *o)
+{
+	const char *seconds = getenv("SOAK_SECONDS");
+
+	o->first = 1001;
+	o->seeds = UINT32_MAX;
+	o->seconds = MAX(1,
+			 (unsigned)strtoul(seconds ? seconds : "60", NULL, 10) /
+				 (unsigned)ARRAY_SIZE(scenarios));
+}
 
 static bool parse(int argc, char **argv, struct options *o)
 {
@@ -252,6 +265,9 @@ static bool parse(int argc, char **argv, struct options *o)
 		case 't':
 			o->seconds = (unsigned)strtoul(optarg, NULL, 0);
 			break;
+		case 'k':
+			soak(o);
+			break;
 		case 'v':
 			o->verbose = true;
 			break;
@@ -272,7 +288,8 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, &o)) {
 		fprintf(stderr,
 			"sim_run [--scenario NAME] [--seed N] [--seeds N]\n"
-			"        [--seconds S] [--jobs J] [--verbose]\n"
+			"        [--seconds S] [--jobs J] [--verbose] "
+			"[--soak]\n"
 			"--seed alone runs that seed; with --seeds it is the "
 			"first of so many.\n");
 		return 2;

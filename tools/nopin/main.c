@@ -15,6 +15,8 @@ static const struct command {
 } commands[] = {
 	{"run", run_main, "run [--] PROGRAM [ARGUMENT...]",
 	 "start any verbs program on nopin"},
+	{"trace", trace_main, "trace PID",
+	 "print what the NIC of a program did last"},
 };
 
 enum { NUM_COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -17,4 +17,7 @@ __attribute__((format(printf, 1, 2))) void complain(const char *fmt, ...);
 /** run_main() - nopin run. argv[0] is "run". Return: exit status, on failure. */
 int run_main(int argc, char **argv);
 
+/** trace_main() - nopin trace. argv[0] is "trace". Return: exit status. */
+int trace_main(int argc, char **argv);
+
 #endif

@@ -139,6 +139,32 @@ static void os_wait__ends_for_what_it_waits(void **state)
 	sim_close(p.sim);
 }
 
+static void wait_then_sleep(void *arg)
+{
+	struct waiting *w = arg;
+
+	os_wait(w->os, w->what, w->deadline_ns, -1);
+	sim_sleep(sim_of(w->os), 5 * SIM_MS);
+	w->ended_ns = os_now(w->os);
+}
+
+/* The deadline of a wait that a packet ended must not end the next sleep. */
+static void sim_sleep__not_ended_by_an_old_deadline(void **state)
+{
+	struct pair p = open_pair(3);
+	const uint64_t t0 = sim_now(p.sim);
+	struct waiting w = {
+		.os = p.b, .what = OS_WAIT_PACKETS, .deadline_ns = t0 + SIM_MS};
+
+	(void)state;
+	sim_spawn(p.b, wait_then_sleep, &w, 0);
+	disturb_packet(&p);
+	sim_run(p.sim, t0 + 10 * SIM_MS);
+	assert_true(w.ended_ns >= t0 + 5 * SIM_MS);
+	assert_true(w.ended_ns < t0 + 6 * SIM_MS);
+	sim_close(p.sim);
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static bool condition;
@@ -192,6 +218,7 @@ int main(void)
 		cmocka_unit_test(sim_spawn__runs_until_it_sleeps),
 		cmocka_unit_test(sim_pause__nothing_of_it_runs),
 		cmocka_unit_test(os_wait__ends_for_what_it_waits),
+		cmocka_unit_test(sim_sleep__not_ended_by_an_old_deadline),
 		cmocka_unit_test(os_thread_start__locks_block_the_thread_only),
 	};
 

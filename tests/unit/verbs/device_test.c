@@ -122,6 +122,19 @@ static void close__takes_down_what_is_left(void **state)
 	assert_int_equal(ibv_dealloc_pd(rc.pd), 0);
 }
 
+static void close__refused_in_a_child(void **state)
+{
+	struct ibv_context *context = fake_open();
+	const int live = fake.live;
+
+	(void)state;
+	fake.fail_in = 1;
+	fake.error = -ENODEV;
+	assert_int_equal(ibv_close_device(context), ENODEV);
+	assert_int_equal(fake.live, live);
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
 static void fork__needs_nothing(void **state)
 {
 	(void)state;
@@ -142,6 +155,7 @@ int main(void)
 		fake_test(open__nic_refuses),
 		fake_test(open__not_our_device),
 		fake_test(close__takes_down_what_is_left),
+		fake_test(close__refused_in_a_child),
 		fake_test(fork__needs_nothing),
 	};
 

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# handoff.sh: checks handoff.pml in a few small worlds, and that each deliberate
+# defect (BREAK_*) is found. Exits with 77 without spin or a compiler.
+set -eu
+
+for tool in spin "${CC:=gcc}"; do
+	command -v "$tool" >/dev/null || {
+		echo "SKIP: $tool is not installed"
+		exit 77
+	}
+done
+model=$(cd "$(dirname "$0")" && pwd)/handoff.pml
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+# check OPTION...: what spin says, in $dir/out; fails if it did not finish
+check() {
+	rm -f pan*
+	spin "$@" -a "$model" >out 2>&1 || { cat out; exit 1; }
+	"$CC" -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1024 -o pan pan.c
+	./pan -m10000 >out 2>&1 || { cat out; exit 1; }
+	grep -q 'errors: ' out || { cat out; exit 1; }
+	if grep -q -e 'max search depth too small' -e 'reached -DMEMLIM' out; then
+		cat out
+		exit 1
+	fi
+}
+
+holds() {
+	check "$@"
+	grep -q 'errors: 0' out || {
+		echo "FAIL: $*: the hand-off loses work:"
+		cat out
+		spin "$@" -t -p -g "$model" | tail -60
+		exit 1
+	}
+	echo "ok: $*: $(sed -n 's/^ *\([0-9]* states\), stored$/\1/p' out)"
+}
+
+breaks() {
+	check "$@"
+	grep -q 'assertion violated' out || {
+		echo "FAIL: $*: this defect was not found"
+		exit 1
+	}
+	echo "ok: $*: found"
+}
+
+holds -DPOSTERS=2
+holds -DPOSTERS=2 -DDEADLINE
+holds -DPOSTERS=1 -DPOSTS=2 -DOTHER
+holds -DPOSTERS=1 -DPOLLER -DOTHER
+breaks -DPOSTERS=2 -DBREAK_NO_LOOK_AFTER_UNLOCK
+breaks -DPOSTERS=2 -DBREAK_TAKE_AFTER_LOOK
+breaks -DPOSTERS=1 -DPOSTS=2 -DBREAK_FLAG_AFTER_LOOK
+breaks -DPOSTERS=2 -DDEADLINE -DBREAK_NO_LOOK_AT_DEADLINE
+breaks -DPOSTERS=2 -DBREAK_NO_KICK_WITHOUT_STEP

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""cases.py: what is run against rdma_rxe. This is the list of what is covered.
+
+Every program runs with nopin as client and as server, at each path MTU of the
+condition. The other side is the kernel's rxe0. All are unmodified.
+"""
+import collections
+
+# options: what perftest gets besides -m and how many it shall transfer
+Program = collections.namedtuple("Program", "name gid options expected")
+# captured: every packet of nopin is dissected; the veth device then cannot
+# segment, so that a burst is cut before it is captured, as it is on a wire
+Condition = collections.namedtuple("Condition", "mtus captured loss evicted")
+
+# -u 16: an ACK timeout of 268 ms; an emulated machine often pauses for 67 ms.
+# -o 16: READs outstanding; rxe offers 128, nopin and cards take 16.
+PROGRAMS = [
+    Program("ibv_rc_pingpong", "-g", "-n 60 -s 6000 -c", "bytes in"),
+    Program("ib_write_bw", "-x", "-n 20 -s 20000 -u 16", " 20000 "),
+    Program("ib_read_bw", "-x", "-n 20 -s 20000 -u 16 -o 16", " 20000 "),
+    Program("ib_send_bw", "-x", "-n 20 -s 20000 -u 16", " 20000 "),
+    Program("ib_atomic_bw", "-x", "-n 60 -u 16 -o 16", " 8 "),
+]
+ROLES = ["client", "server"]
+CONDITIONS = {
+    "plain": Condition([256, 512, 1024], True, False, False),
+    # one packet of a hundred is lost, each way
+    "loss": Condition([256, 512, 1024], True, True, False),
+    # all memory of nopin's program is paged out, over and over
+    "evict": Condition([256, 512, 1024], True, False, True),
+    # bursts arrive whole; rxe's kernel cuts them
+    "gso": Condition([1024], False, False, False),
+}
+# The RC opcodes that nopin must have sent in each captured condition: SEND
+# first, middle, last; WRITE first, middle, last; READ request; READ response
+# first, middle, last; ACK; atomic ACK; FETCH_ADD.
+OPCODES = {0x00, 0x01, 0x02, 0x06, 0x07, 0x08, 0x0c, 0x0d, 0x0e, 0x0f, 0x11,
+           0x12, 0x14}
