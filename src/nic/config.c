@@ -72,6 +72,7 @@ static int read_size(const char *name, uint64_t min, uint64_t max,
 		     const char *valid, uint64_t *out)
 {
 	const char *v = getenv(name);
+	int saved = errno, overflow;
 	unsigned shift = 0;
 	uint64_t n;
 	char *end;
@@ -80,13 +81,15 @@ static int read_size(const char *name, uint64_t min, uint64_t max,
 		return 0;
 	errno = 0;
 	n = strtoull(v, &end, 0);
+	overflow = errno;
+	errno = saved;
 	if (*end == 'K' || *end == 'k')
 		shift = 10;
 	else if (*end == 'M' || *end == 'm')
 		shift = 20;
 	else if (*end == 'G' || *end == 'g')
 		shift = 30;
-	if (errno || end == v || v[0] == '-' || end[shift ? 1 : 0] ||
+	if (overflow || end == v || v[0] == '-' || end[shift ? 1 : 0] ||
 	    n > max >> shift || n << shift < min)
 		return refuse(name, v, valid);
 	*out = n << shift;

@@ -258,8 +258,12 @@ static int open_from_environment(struct nic **out)
 
 int nic_get(struct nic **out)
 {
+	struct nic *nic = __atomic_load_n(&nic_global, __ATOMIC_ACQUIRE);
 	int err = 0;
 
+	/* In a child the lock may be held for ever by a thread it lacks. */
+	if (nic && os_child(nic->os))
+		return -ENODEV;
 	pthread_mutex_lock(&nic_global_lock);
 	if (!nic_global)
 		err = open_from_environment(&nic_global);
