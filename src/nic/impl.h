@@ -188,6 +188,7 @@ struct nic {
 	uint32_t steps_free;
 	/* progress */
 	uint64_t token;
+	bool token_moving; /* its holder is between a plan and the commit */
 	uint64_t last_poll;
 	uint64_t deadline;
 	uint32_t acks_owed;

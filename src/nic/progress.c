@@ -4,8 +4,8 @@
  *
  * Theory of operation. Receiving is done by the holder of the receive token,
  * from os_recv() to the last commit, so that packets are taken in the order
- * they came; a token older than 50 us may be taken over (its holder was
- * preempted or met a page that blocks), then the QP that is moving gets its
+ * they came. If its moves take longer than 50 us (a page blocks against all
+ * expectation) the token may be taken over; the QP that is moving then gets its
  * packets into slots. Everything else is work behind the hand-off of the engine
  * lock (handoff.h).
  * The background thread sleeps on the sockets; while somebody polls it sleeps
@@ -16,7 +16,8 @@
 #include <errno.h>
 
 enum {
-	TOKEN_STALE_NS = 50 * 1000,
+	TOKEN_MOVING_NS = 50 * 1000,
+	TOKEN_STALE_NS = 10 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 };
@@ -42,14 +43,34 @@ void step_put(struct nic *nic, struct step *s)
 	__atomic_fetch_or(&nic->steps_free, 1u << s->index, __ATOMIC_RELEASE);
 }
 
+static bool token_held(const struct nic *nic, uint64_t now_ns)
+{
+	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
+	bool moving = __atomic_load_n(&nic->token_moving, __ATOMIC_RELAXED);
+	uint64_t limit = moving ? TOKEN_MOVING_NS : TOKEN_STALE_NS;
+
+	return held && (now_ns < held || now_ns - held < limit);
+}
+
 static bool token_take(struct nic *nic, uint64_t now_ns)
 {
 	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
 
-	if (held && now_ns - held < TOKEN_STALE_NS)
+	if (token_held(nic, now_ns) ||
+	    !__atomic_compare_exchange_n(&nic->token, &held, now_ns, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
-	return __atomic_compare_exchange_n(&nic->token, &held, now_ns, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->token_moving, false, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Only between a plan and its commit may the token be taken over soon: then the
+ * QP is known to be moving. Before, our burst is out of the socket and known to
+ * nobody, and whoever overtook us would take it for lost. */
+static void token_moves(struct nic *nic, uint64_t mine, bool moving)
+{
+	if (__atomic_load_n(&nic->token, __ATOMIC_RELAXED) == mine)
+		__atomic_store_n(&nic->token_moving, moving, __ATOMIC_RELAXED);
 }
 
 static void token_give(struct nic *nic, uint64_t mine)
@@ -99,7 +120,9 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 		handoff_lock(&nic->engine);
 		now_ns = os_now(nic->os);
 		while (engine_rx_plan(nic, s, now_ns)) {
+			token_moves(nic, mine, true);
 			move_and_commit(nic, s);
+			token_moves(nic, mine, false);
 			now_ns = os_now(nic->os);
 		}
 		handoff_leave(&nic->engine);
@@ -227,7 +250,12 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 		return MIN(deadline, now + POLLED_RECENTLY_NS);
 	}
 	while (empty < 2) {
-		if (progress_receive(nic, os_now(nic->os))) {
+		now = os_now(nic->os);
+		if (token_held(nic, now)) {
+			*what = OS_WAIT_TIMER;
+			return now + POLLED_RECENTLY_NS;
+		}
+		if (progress_receive(nic, now)) {
 			empty = 0;
 			background_work(nic, false);
 		} else {

@@ -104,7 +104,10 @@ inline work_in(i, took, found, round, more)
 			if
 			:: found ->
 #ifdef DEADLINE
-				set_deadline();
+				if
+				:: set_deadline()
+				:: skip
+				fi;
 #endif
 				drop_lock();	/* the move */
 				atomic {

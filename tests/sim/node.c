@@ -205,8 +205,10 @@ void application_thread(void *arg)
 
 			if (e->node != node || !e->qp)
 				continue;
+			e->users++;
 			flow_recv(e->in);
 			flow_post(e->out);
+			e->users--;
 		}
 		for (unsigned i = 0; i < NODE_CQS; i++)
 			got += poll_one(node, node->cq[i]);
@@ -296,14 +298,18 @@ void conn_open(struct world *w, struct conn *conn, struct node *a,
 	end_connect(w, &conn->end[1], &conn->end[0]);
 }
 
+/* Programs must not post to a QP that they destroy; completions may come until
+ * the call returns.
+ */
 void end_destroy(struct end *e)
 {
-	struct nic_qp *qp = e->qp;
 	int err;
 
-	e->qp = NULL;
-	if (!qp)
+	if (!e->qp)
 		return;
-	err = nic_qp_destroy(qp);
+	while (e->users != 0)
+		sim_sleep(e->node->w->sim, SIM_US);
+	err = nic_qp_destroy(e->qp);
 	EXPECT(e->node->w, err == 0, "nic_qp_destroy: %d", err);
+	e->qp = NULL;
 }

@@ -101,11 +101,12 @@ struct node {
 	unsigned cell_changes[CELLS];
 };
 
-/** struct end - A QP. */
+/** struct end - A QP. @users: threads that are posting to it. */
 struct end {
 	struct node *node;
 	struct nic_qp *qp;
 	uint32_t qpn, sq_psn;
+	unsigned users;
 	struct nic_qp_init init;
 	struct flow *out, *in;
 };

@@ -67,20 +67,17 @@ static void *poller_main(void *arg)
 	return arg;
 }
 
-/* Until one more has completed. */
-static void wait_for_progress(void)
+static void wait_for(long n)
 {
-	const uint64_t end = os_now(nics[0]->os) +
-			     PATIENCE_S * UINT64_C(1000000000);
-	const long was = left();
+	uint64_t end = os_now(nics[0]->os) + PATIENCE_S * UINT64_C(1000000000);
 
-	while (was && left() == was) {
+	while (goal - left() < n) {
 		if (os_now(nics[0]->os) < end) {
 			sched_yield();
 			continue;
 		}
 		fprintf(stderr, "%ld posted, %ld completed: one is lost\n",
-			posted, goal - was);
+			posted, goal - left());
 		_exit(1);
 	}
 }
@@ -99,13 +96,11 @@ static void run(long times, bool asleep)
 	REQUIRE(pthread_create(&poller, NULL, poller_main, NULL) == 0);
 	REQUIRE(pthread_create(&target, NULL, target_main, NULL) == 0);
 	while (posted < times) {
-		while (posted - (goal - left()) > posted % WINDOW)
-			wait_for_progress();
+		wait_for(posted - posted % WINDOW);
 		REQUIRE(fixture_post(ends[0].qp, w, buf, 8, keys[0]) == 1);
 		posted++;
 	}
-	while (left())
-		wait_for_progress();
+	wait_for(times);
 	pthread_join(poller, NULL);
 	pthread_join(target, NULL);
 	printf("%s: %ld times, %.2f us each\n",
