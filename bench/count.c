@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* count.c: a fixed number of operations for valgrind's callgrind to count.
  *
- *   valgrind --tool=callgrind --dump-before=bench_mark build/bench/bench-count
+ *   valgrind --tool=callgrind --fair-sched=yes --dump-before=bench_mark \
+ *	build/bench/bench-count [PHASE...]
  *
  * Both processes call bench_mark() before and after each phase, so callgrind
  * writes the instructions of each phase in a file of its own; bench/run reads
@@ -150,10 +151,22 @@ static void both_here(struct side *s)
 	recv_all(s->peer, &here, 1);
 }
 
-static void play(struct side *s)
+/* @names: NULL at the end; without any, all are meant. */
+static bool wanted(const struct phase *p, char **names)
+{
+	if (!*names || !p->bytes)
+		return true;
+	while (*names && strcmp(*names, p->name))
+		names++;
+	return *names != NULL;
+}
+
+static void play(struct side *s, char **names)
 {
 	side_open(s);
 	for (unsigned i = 0; i < ARRAY_SIZE(phases); i++) {
+		if (!wanted(&phases[i], names))
+			continue;
 		for (int k = 0; k < DEPTH && !phases[i].depth && phases[i].ops;
 		     k++)
 			dev_recv(s->qp, s->mr, phases[i].bytes);
@@ -170,12 +183,13 @@ static void play(struct side *s)
 	both_here(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct side s = {0};
 	int link[2];
 	pid_t child;
 
+	(void)argc;
 	finished = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (finished == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, link))
@@ -188,7 +202,7 @@ int main(void)
 	close(link[child ? 1 : 0]);
 	if (!child)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	play(&s);
+	play(&s, argv + 1);
 	if (child)
 		waitpid(child, NULL, 0);
 	return 0;

@@ -125,8 +125,8 @@ static void share_budget(struct nic *nic)
 {
 	size_t rcvbuf = os_rcvbuf(nic->os);
 
-	nic->push_budget = (uint32_t)(rcvbuf / 100 * 54);
-	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 36);
+	nic->push_budget = (uint32_t)(rcvbuf / 100 * 45);
+	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 30);
 }
 
 static void init_fields(struct nic *nic, const struct nic_config *cfg)

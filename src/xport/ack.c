@@ -96,8 +96,8 @@ static bool make(struct qp *qp, struct pkt *p)
 	psn_t limit = ack_limit(qp);
 	bool nak = r->nak && psn_diff(r->nak_psn, limit) <= 0;
 
-	if (qp->peer->kind == PEER_PROBING || (r->nak && !nak && !ext) ||
-	    (qp->state == QPS_ERR && !nak))
+	if (qp->peer->kind == PEER_PROBING || (r->nak && !nak && !(ext && r->xack)) ||
+	    (qp->state == QPS_ERR && !nak) || r->answering)
 		return false;
 	/* A question must not overtake the data that it asks about, and the
 	 * answer must know where that data is. */

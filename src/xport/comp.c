@@ -156,7 +156,26 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 		comp_fail_wqe(qp, index, nak_status[code], now_ns);
 }
 
-/* @done: first PSN that the message does not acknowledge */
+static void take_gap(struct qp *qp, uint64_t now_ns)
+{
+	qp->req.rsp_gap = true;
+	count(qp->x->cnt, CNT_read_restarts);
+	retry_rewind(qp, FLIGHT_GAP, now_ns);
+}
+
+/* An ACK comes behind the responses before it. So if a READ before the ACK is
+ * not answered its response was lost: ask again, once, or once for each time
+ * that we asked where the peer is. */
+static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (qp->rx_moving || r->win.num || r->rsp_wait.ticket.v ||
+	    r->snd == r->una || (r->rsp_gap && !probed))
+		return;
+	take_gap(qp, now_ns);
+}
+
 static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	uint8_t value = p->syndrome & AETH_VALUE_MASK;
@@ -164,6 +183,8 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	switch (p->syndrome & AETH_KIND_MASK) {
 	case AETH_ACK:
 		comp_placed(qp, psn_add(p->psn, 1), now_ns);
+		if (qp->state != QPS_ERR && psn_diff(p->psn, qp->req.una) >= 0)
+			response_lost(qp, p->xack_flags & XACK_PROBED, now_ns);
 		break;
 	case AETH_RNR:
 		comp_placed(qp, p->psn, now_ns);
@@ -327,16 +348,6 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 	return v;
 }
 
-static void take_gap(struct qp *qp, uint64_t now_ns)
-{
-	count(qp->x->cnt, CNT_gaps_rx);
-	if (qp->req.rsp_gap)
-		return;
-	qp->req.rsp_gap = true;
-	count(qp->x->cnt, CNT_read_restarts);
-	retry_rewind(qp, FLIGHT_GAP, now_ns);
-}
-
 static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 				    const uint8_t *payload, struct rx_run *run,
 				    uint64_t now_ns)
@@ -352,7 +363,9 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		return RX_NEXT;
 	}
 	if (d > 0 || (p->placed && r->win.num)) {
-		take_gap(qp, now_ns);
+		count(qp->x->cnt, CNT_gaps_rx);
+		if (!r->rsp_gap)
+			take_gap(qp, now_ns);
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {

@@ -506,6 +506,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 	count_add(qp->x->cnt, CNT_tx_packets, error ? 0 : b->nsegs);
 	dma_release(qp->x->mem, &b->holds, 0, !error, now_ns);
 	qp->tx_moving = false;
+	qp->resp.answering = false;
 	if (error == -EFAULT)
 		for (unsigned i = 0; i < b->gathers.num; i++)
 			dma_fault(qp->x->mem, b->gathers.m[i].addr,

@@ -154,6 +154,8 @@ struct req {
  *		kept; ask for it when @wait is woken
  * @silence_until: standard peers: then say RNR instead (0: nothing to say)
  * @dead:	a request failed; nothing more is taken
+ * @answering:	a burst of responses is on its way to the socket: an ACK must not
+ *		overtake it
  * @ack_owed:	something is to be said to the requester
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
  * @xack:	XACK_HOLD, XACK_RESUME, to be said once
@@ -164,7 +166,7 @@ struct resp {
 	struct window win;
 	struct message msg;
 	bool gap_told, rnr_told, forgot, dead;
-	bool ack_owed, ext, established;
+	bool ack_owed, ext, established, answering;
 	uint8_t fail_event, fail_status;
 	uint8_t nak;
 	psn_t nak_psn, plan;

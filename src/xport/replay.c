@@ -199,6 +199,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0], b->total);
 	ack_append(qp, b, now_ns);
+	r->answering = true;
 	return true;
 }
 

@@ -20,7 +20,7 @@ void resp_reset(struct qp *qp)
 	r->plan = qp->attr.rq_psn;
 	r->gap_told = r->rnr_told = r->forgot = r->dead = false;
 	r->fail_status = 0;
-	r->ack_owed = r->ext = r->established = false;
+	r->ack_owed = r->ext = r->established = r->answering = false;
 	r->nak = 0;
 	r->xack = 0;
 	r->silence_until = 0;

@@ -94,7 +94,12 @@ void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
 	r->recovering = false;
 	r->cwnd = MAX(2, r->cwnd / 2);
 	r->epoch++;
-	flow_forget(qp);
+	/* What was sent still lies in the peer's socket, unless the peer told
+	 * that it was dropped or said nothing for a whole timeout. */
+	if (why == FLIGHT_GAP || why == FLIGHT_RESOLVED)
+		flow_read_done(qp, r->read_charged);
+	else
+		flow_forget(qp);
 	disarm(r);
 	qp_rearm(qp);
 	qp_kick(qp);

@@ -114,6 +114,7 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 	}
 	if (v != V_OK || !sc->num || !sc->pieces->num) {
 		dma_release(qp->x->mem, &sc->holds, 0, false, now_ns);
+		moves_reset(sc->pieces);
 		return false;
 	}
 	sc->qp = qp;

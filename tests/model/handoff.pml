@@ -26,7 +26,7 @@
 #define POSTS 1
 #endif
 #ifndef ROUNDS
-#define ROUNDS 1
+#define ROUNDS 2
 #endif
 
 #define NEVER 1

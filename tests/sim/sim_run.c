@@ -280,6 +280,11 @@ static bool parse(int argc, char **argv, struct options *o)
 	return optind == argc && o->jobs >= 1 && o->jobs <= JOBS_MAX;
 }
 
+static void write_line(const char *line, int len)
+{
+	fwrite(line, 1, (size_t)len, stderr);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.first = 1, .jobs = 2};
@@ -294,6 +299,7 @@ int main(int argc, char **argv)
 			"first of so many.\n");
 		return 2;
 	}
+	log_set(LOG_WARN, write_line);
 	if (o.seeds == 0)
 		o.seeds = o.seconds ? UINT32_MAX : 50;
 	if (o.scenario)

@@ -128,6 +128,7 @@ static void breaker_thread(void *arg)
 			break_node(w, &w->node[w->cfg.nodes - 1]);
 		}
 	}
+	w->busy = false;
 }
 
 static void run(struct world *w)
@@ -143,6 +144,7 @@ static void run(struct world *w)
 		w->cfg.link.loss = SIM_PPM / 100;
 	w->expect_errors = true;
 	world_build(w);
+	w->busy = true;
 	node_thread(&w->node[0], breaker_thread, &w->node[0]);
 	world_finish(w);
 	world_close(w);

@@ -190,7 +190,7 @@ static bool all_done(const struct world *w)
 		if (!flow_done(w->flow[i]))
 			return false;
 	}
-	return true;
+	return !w->busy;
 }
 
 static void say_stuck(const struct world *w)
@@ -232,7 +232,7 @@ void world_finish(struct world *w)
 	uint64_t since = sim_now(w->sim), last = 0;
 
 	while (!all_done(w)) {
-		if (progress(w) != last)
+		if (w->busy || progress(w) != last)
 			since = sim_now(w->sim);
 		last = progress(w);
 		if (sim_now(w->sim) - since > STUCK_NS) {

@@ -126,6 +126,7 @@ struct world {
 	unsigned flows;
 	unsigned threads;
 	bool stop, expect_errors, verbose;
+	bool busy; /* a thread of the scenario is not done with it */
 	struct counters total; /* of all NICs, at the end */
 	struct sim_stats stats;
 	uint64_t hash;

@@ -53,7 +53,7 @@ static void *cq_thread(void *arg)
 		__atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
 		REQUIRE(nic_cq_arm(ends[0].cq, false) == 0);
 		while (nic_cq_poll(ends[0].cq, 1, &e) == 1)
-			{ if (e.status) fprintf(stderr, "status %d vendor %d\n", e.status, e.vendor_err); REQUIRE(e.status == WC_SUCCESS);}
+			REQUIRE(e.status == WC_SUCCESS);
 	}
 	return arg;
 }
@@ -268,7 +268,9 @@ int main(int argc, char **argv)
 	buf = fixture_map(BUF);
 	for (int i = 0; i < SIDES; i++)
 		keys[i] = fixture_reg(nics[i], ends[i].pd, buf, BUF);
-	cancel_cq_thread(fixture_arg(argc, argv, 1, 1000));
+	/* AddressSanitizer does not survive that a thread is unwound. */
+	if (!UNDER_ASAN)
+		cancel_cq_thread(fixture_arg(argc, argv, 1, 1000));
 	still_works();
 	cancel_elsewhere();
 	still_works();

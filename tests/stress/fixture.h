@@ -13,15 +13,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
 #endif
 #endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
+#ifndef UNDER_ASAN
+#define UNDER_ASAN 0
 #endif
 
 #define REQUIRE(c)                                                             \
@@ -59,7 +59,7 @@ static inline struct nic *fixture_nic(void)
 					       1u << STRATEGY_RNR};
 	struct nic *nic;
 
-	log_set(getenv("NOPIN_LOG") ? LOG_DEBUG : LOG_ERROR, fixture_log);
+	log_set(LOG_ERROR, fixture_log);
 	REQUIRE(nic_open(&nic, &cfg) == 0);
 	return nic;
 }

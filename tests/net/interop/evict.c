@@ -2,7 +2,6 @@
 /* evict.c: pages out all private memory of a process, again and again, until
  * it is gone: evict PID. Needs swap, root, and Linux 5.10.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -22,10 +22,13 @@ SECONDS = 90  # emulated, on a machine that may have other things to do
 # perftest measures the processor's clock; an emulated one is too irregular
 # now and then, and then it reports nothing and fails.
 CLOCK_FAILED = "Correlation coefficient"
-LOSS = """table inet loss { chain input {
-    type filter hook input priority 0;
-    udp dport 4791 numgen random mod 100 < 1 counter drop
-} }"""
+LOSS = """table inet loss {
+    chain input {
+        type filter hook input priority 0
+        udp dport 4791 numgen random mod 100 < 1 counter drop
+    }
+}
+"""
 # What nopin counted, at NOPIN_LOG=info: (name, title in the table)
 COUNTERS = [("retransmits", "again"), ("timeouts", "t/o"),
             ("gaps_rx", "gaps"), ("dups_rx", "dups"),

@@ -3,6 +3,7 @@
 #include "host_fixture.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 static char name[64];
 
@@ -11,6 +12,14 @@ static int name_new(void **state)
 	(void)state;
 	snprintf(name, sizeof(name), "test-%d", getpid());
 	return 0;
+}
+
+/* A child that waits for its end, which comes with ours at the latest. */
+static void child_pauses(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pause();
+	_exit(1);
 }
 
 static void os_claim__one_holder(void **state)
@@ -61,7 +70,7 @@ static void os_claim__holder_is_killed(void **state)
 	if (pid == 0) {
 		c = os_claim(NULL, name) >= 0;
 		if (write(pipefd[1], &c, 1) == 1)
-			pause();
+			child_pauses();
 		_exit(1);
 	}
 	assert_int_equal(read(pipefd[0], &c, 1), 1);
@@ -89,16 +98,24 @@ static void os_claim__child_lives_on(void **state)
 	index = os_port_open(os, 0, &port);
 	assert_int_equal(index, 0);
 	pid = fork();
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
-	usleep(20000);
+	if (pid == 0)
+		child_pauses();
 	os_unclaim(fd);
 	os_port_close(os, index);
-	fd = os_claim(NULL, name);
+	/* as soon as the child has run at all */
+	for (int i = 0; i < 1000; i++) {
+		fd = os_claim(NULL, name);
+		index = os_port_open(os, port, &again);
+		if (fd >= 0 && index >= 0)
+			break;
+		if (fd >= 0)
+			os_unclaim(fd);
+		if (index >= 0)
+			os_port_close(os, index);
+		usleep(5000);
+	}
 	assert_true(fd >= 0);
-	assert_int_equal(os_port_open(os, port, &again), 0);
+	assert_int_equal(index, 0);
 	assert_int_equal(again, port);
 	os_unclaim(fd);
 	os_close(os);
