@@ -6,7 +6,8 @@
  *
  * Both processes call bench_mark() before and after each phase, so callgrind
  * writes the instructions of each phase in a file of its own; bench/run reads
- * them. On stdout: who is who, and per phase how many operations and how many
+ * them. The two use the library in turns: what a side polls for is there, so
+ * counts hardly depend on who ran when. On stdout: who is who, and per phase how many operations and how many
  * polls of both sides that found nothing; what those cost is measured too, in
  * the phase "idle", to be taken off.
  */
@@ -24,7 +25,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGES = 1024, BIG = 1 << 20, DEPTH = 16, IDLE_POLLS = 2000 };
+enum {
+	PAGES = 1024,
+	BIG = 1 << 20,
+	DEPTH = 16,
+	IDLE_POLLS = 20000,
+	EMPTY_POLLS = 3 /* after two an ACK that is owed goes out */
+};
 
 /** struct phase - @depth 0: ping-pong of SENDs; @random: pages, or page 0. */
 static const struct phase {
@@ -52,8 +59,15 @@ struct side {
 	uint64_t empty; /* polls that found nothing */
 };
 
-/* In a page that both share: phases that the requester has finished. */
-static volatile unsigned *finished;
+/**
+ * struct shared - In a page that both have.
+ * @turn:	who may use the library: 1 the requester, 0 the responder
+ * @finished:	phases that the requester is through with
+ */
+struct shared {
+	unsigned turn, finished;
+};
+static volatile struct shared *shared;
 
 void bench_mark(void);
 
@@ -88,24 +102,41 @@ static void side_open(struct side *s)
 	dev_connect(&s->d, s->qp, &s->to);
 }
 
-/* Each side has a SEND and a RECV done for each message of its own. */
+static void turn_take(const struct side *s)
+{
+	while (shared->turn != s->asks)
+		;
+}
+
+/* Poll until nothing comes any more, then it is the other side's turn. */
+static unsigned turn_end(struct side *s)
+{
+	unsigned empty = 0, total = 0, n;
+
+	while (empty < EMPTY_POLLS) {
+		n = poll_once(s);
+		total += n;
+		empty = n ? 0 : empty + 1;
+	}
+	shared->turn = !s->asks;
+	return total;
+}
+
+/* Half of the completions are those of SENDs, which may come late. */
 static void ping_pong(struct side *s, const struct phase *p)
 {
-	unsigned done = 0, sent = 0;
+	unsigned sent = 0, done = 0;
 
-	for (unsigned i = 0; i < p->ops; i++) {
-		if (s->asks) {
+	while (done < 2 * p->ops) {
+		turn_take(s);
+		if (sent < p->ops &&
+		    (s->asks ? done >= 2 * sent : done >= 2 * sent + 1)) {
+			dev_recv(s->qp, s->mr, p->bytes);
 			dev_send(s->qp, s->mr, p->bytes);
 			sent++;
 		}
-		while (done < 2 * i + 1 + (s->asks ? 1 : 0))
-			done += poll_once(s);
-		dev_recv(s->qp, s->mr, p->bytes);
-		if (!s->asks)
-			dev_send(s->qp, s->mr, p->bytes), sent++;
+		done += turn_end(s);
 	}
-	while (done < p->ops + sent)
-		done += poll_once(s);
 }
 
 static void stream(struct side *s, const struct phase *p)
@@ -113,6 +144,7 @@ static void stream(struct side *s, const struct phase *p)
 	unsigned posted = 0, done = 0, page = 0;
 
 	while (done < p->ops) {
+		turn_take(s);
 		while (posted < p->ops && posted - done < p->depth) {
 			/* steps of an odd number visit all pages */
 			page = p->random ? (page + 397) % PAGES : 0;
@@ -120,7 +152,7 @@ static void stream(struct side *s, const struct phase *p)
 				  (uint64_t)page * PAGE);
 			posted++;
 		}
-		done += poll_once(s);
+		done += turn_end(s);
 	}
 }
 
@@ -137,10 +169,11 @@ static void run_phase(struct side *s, unsigned index)
 	else if (s->asks)
 		stream(s, p);
 	if (s->asks)
-		finished[0] = index + 1;
-	else
-		while (finished[0] <= index)
-			poll_once(s);
+		shared->finished = index + 1;
+	while (!s->asks && shared->finished <= index) {
+		turn_take(s);
+		turn_end(s);
+	}
 }
 
 static void both_here(struct side *s)
@@ -170,6 +203,8 @@ static void play(struct side *s, char **names)
 		for (int k = 0; k < DEPTH && !phases[i].depth && phases[i].ops;
 		     k++)
 			dev_recv(s->qp, s->mr, phases[i].bytes);
+		if (s->asks)
+			shared->turn = 1;
 		both_here(s);
 		bench_mark();
 		run_phase(s, i);
@@ -190,9 +225,9 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	(void)argc;
-	finished = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (finished == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, link))
+	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, link))
 		die(errno, "shared memory and sockets");
 	child = fork();
 	if (child < 0)

@@ -23,8 +23,9 @@ static const char *const state_names[QPS_NUM] = {
 };
 
 /* Append; what does not fit is cut. Return: the new length. */
-__attribute__((format(printf, 4, 5))) static size_t
-add(char *buf, size_t size, size_t len, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static size_t add(char *buf, size_t size,
+							size_t len,
+							const char *fmt, ...)
 {
 	va_list ap;
 	int n;

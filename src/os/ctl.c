@@ -24,9 +24,8 @@ int os_ctl_open(struct os *os)
 
 	n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1,
 		     "nopin/trace/%d", os->pid);
-	fd = fd_high(sys_socket(AF_UNIX,
-				SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-				0));
+	fd = fd_high(sys_socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return fd;
 	ret = sys_bind(fd, &sun,

@@ -324,25 +324,32 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	return true;
 }
 
+/* May one more packet go into @b? What is sent again is charged already, and the
+ * room that it takes is what its loss left free. */
+static bool flow_allows(struct qp *qp, const struct burst *b, bool again)
+{
+	const struct peer *p = qp->peer;
+
+	if (again)
+		return true;
+	if (!b->nsegs)
+		return flow_may_send(qp, flow_charge(false, 1, qp->mtu));
+	if (!b->ext)
+		return flow_may_send(qp, 0);
+	return (uint64_t)p->in_flight +
+		       flow_charge(true, b->nsegs + 1, b->total + b->seg_len) <=
+	       p->budget;
+}
+
 static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t psns;
 
-	while (!burst_full(b) && find_work(qp, now_ns)) {
+	while (!burst_full(b) && find_work(qp, now_ns) &&
+	       flow_allows(qp, b, again)) {
 		psn_t was = r->snd;
 
-		if (!b->nsegs && !flow_may_send(qp, flow_charge(false, 1,
-								qp->mtu)))
-			return;
-		if (b->nsegs && b->ext &&
-		    (uint64_t)qp->peer->in_flight +
-				    flow_charge(true, b->nsegs + 1,
-						b->total + b->seg_len) >
-			    qp->peer->budget)
-			return;
-		if (b->nsegs && !b->ext && !flow_may_send(qp, 0))
-			return;
 		if (add_packet(qp, b, &psns, now_ns) != NEXT_OK)
 			return;
 		r->snd = psn_add(r->snd, psns);
@@ -371,8 +378,10 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	from = r->snd;
 	fill(qp, b, again, now_ns);
 	if (b->nsegs) {
-		flow_sent(qp, r->snd,
-			  flow_charge(qp->peer->gso, b->nsegs, b->total));
+		if (!again)
+			flow_sent(qp, r->snd,
+				  flow_charge(qp->peer->gso, b->nsegs,
+					      b->total));
 		flight_note(&qp->log, now_ns, FLIGHT_TX, from,
 			    b->bytes[b->seg[0].hdr], b->total);
 		b->request = true;

@@ -240,8 +240,12 @@ void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	if (p->xack_flags & XACK_SACK && p->sack)
 		high = psn_add(r->acc,
 			       64 - (uint32_t)__builtin_clzll(p->sack) + 1);
-	if ((p->xack_flags & XACK_PROBED) && psn_diff(r->probe_max, high) > 0)
-		high = r->probe_max;
+	if (p->xack_flags & XACK_PROBED) {
+		/* also what was sent again before we asked */
+		r->recovering = false;
+		if (psn_diff(r->probe_max, high) > 0)
+			high = r->probe_max;
+	}
 	if (psn_diff(high, r->snd) > 0)
 		high = r->snd;
 	if (psn_diff(high, r->acc) <= 0)

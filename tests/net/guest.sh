@@ -131,6 +131,7 @@ rdma link add rxe0 type rxe netdev v0
 cd '$(pwd)'
 $(quoted "$@") </dev/null
 echo "guest-exit \$?"
+sleep 1 # the kernel's last words must not get into that line
 echo o >/proc/sysrq-trigger
 while :; do :; done # not a program: the machine goes away beneath it
 END

@@ -49,11 +49,11 @@ static void use(void *lib)
 	struct ibv_context *(*open)(struct ibv_device *) =
 		symbol(lib, "ibv_open_device");
 	int (*close)(struct ibv_context *) = symbol(lib, "ibv_close_device");
-	struct ibv_pd *(*pd)(struct ibv_context *) =
-		symbol(lib, "ibv_alloc_pd");
+	struct ibv_pd *(*pd)(struct ibv_context *) = symbol(lib,
+							    "ibv_alloc_pd");
 	int (*pd_end)(struct ibv_pd *) = symbol(lib, "ibv_dealloc_pd");
-	struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t, int) =
-		symbol(lib, "ibv_reg_mr");
+	struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t,
+			      int) = symbol(lib, "ibv_reg_mr");
 	int (*dereg)(struct ibv_mr *) = symbol(lib, "ibv_dereg_mr");
 	int n = 0;
 	struct ibv_device **devices = list(&n);

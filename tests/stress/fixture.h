@@ -76,14 +76,13 @@ static inline void *fixture_map(size_t bytes)
 static inline uint32_t fixture_reg(struct nic *nic, uint32_t pd, void *addr,
 				   size_t bytes)
 {
-	struct mr_attr mr = {.addr = (uintptr_t)addr,
-			     .iova = (uintptr_t)addr,
-			     .length = bytes,
-			     .pd = pd,
-			     .access = ACCESS_LOCAL_WRITE |
-				       ACCESS_REMOTE_WRITE |
-				       ACCESS_REMOTE_READ |
-				       ACCESS_REMOTE_ATOMIC};
+	struct mr_attr mr = {
+		.addr = (uintptr_t)addr,
+		.iova = (uintptr_t)addr,
+		.length = bytes,
+		.pd = pd,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+			  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
 	uint32_t key;
 
 	REQUIRE(nic_mr_reg(nic, &mr, &key) == 0);

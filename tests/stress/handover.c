@@ -103,8 +103,8 @@ static void run(long times, bool asleep)
 	wait_for(times);
 	pthread_join(poller, NULL);
 	pthread_join(target, NULL);
-	printf("%s: %ld times, %.2f us each\n",
-	       asleep ? "sleeping" : "polling", times,
+	printf("%s: %ld times, %.2f us each\n", asleep ? "sleeping" : "polling",
+	       times,
 	       (double)(os_now(nics[0]->os) - start) / 1e3 / (double)times);
 }
 

@@ -68,8 +68,8 @@ static uint32_t rnd(uint32_t *seed, uint32_t below)
 
 static uint64_t id_of(const struct pair *p, int side)
 {
-	return (uint64_t)p->generation << 16 |
-	       (uint64_t)(p - pairs) << 1 | (uint64_t)side;
+	return (uint64_t)p->generation << 16 | (uint64_t)(p - pairs) << 1 |
+	       (uint64_t)side;
 }
 
 static void found(const struct cqe *e)
@@ -111,8 +111,8 @@ static void pair_open(struct pair *p)
 		fixture_qp(&p->end[i]);
 	}
 	for (int i = 0; i < SIDES; i++)
-		REQUIRE(fixture_connect(p->end[i].qp, nics[!i],
-					p->end[!i].qpn, 14) == 0);
+		REQUIRE(fixture_connect(p->end[i].qp, nics[!i], p->end[!i].qpn,
+					14) == 0);
 }
 
 static void remake(struct pair *p, int first)
@@ -294,10 +294,9 @@ static const struct {
 	void (*run)(uint32_t *seed);
 	uint32_t weight;
 } actions[] = {
-	{do_post, 4000},    {do_poll, 6000}, {do_arm, 300},
-	{do_event, 300},    {do_modify, 40}, {do_destroy, 10},
-	{do_dereg, 15},	    {do_private, 6}, {do_drop_pages, 40},
-	{do_fork, 1},
+	{do_post, 4000},     {do_poll, 6000},  {do_arm, 300},  {do_event, 300},
+	{do_modify, 40},     {do_destroy, 10}, {do_dereg, 15}, {do_private, 6},
+	{do_drop_pages, 40}, {do_fork, 1},
 };
 
 static void *worker(void *arg)

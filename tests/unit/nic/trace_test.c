@@ -5,13 +5,22 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 static const struct trace_qp quiet = {
-	.qpn = 0x12345, .dest_qpn = 0xabc, .state = QPS_RTS, .una = 5,
-	.acc = 6, .snd = 7, .max = 0xffffff, .head = 9, .next = 10,
-	.sq = 3, .rq = 4,
+	.qpn = 0x12345,
+	.dest_qpn = 0xabc,
+	.state = QPS_RTS,
+	.una = 5,
+	.acc = 6,
+	.snd = 7,
+	.max = 0xffffff,
+	.head = 9,
+	.next = 10,
+	.sq = 3,
+	.rq = 4,
 };
 
 static void trace_format__head(void **state)
@@ -20,12 +29,11 @@ static void trace_format__head(void **state)
 	size_t len = trace_format(buf, sizeof(buf), &quiet, 0);
 
 	(void)state;
-	assert_string_equal(
-		buf, "qp 0x012345 RTS, to qp 0x000abc\n"
-		     "  sends: 3 queued, una 0x000005 acc 0x000006 "
-		     "snd 0x000007 max 0xffffff\n"
-		     "  receives: 4 queued, placed 0x000009 "
-		     "accepted 0x00000a\n");
+	assert_string_equal(buf, "qp 0x012345 RTS, to qp 0x000abc\n"
+				 "  sends: 3 queued, una 0x000005 acc 0x000006 "
+				 "snd 0x000007 max 0xffffff\n"
+				 "  receives: 4 queued, placed 0x000009 "
+				 "accepted 0x00000a\n");
 	assert_int_equal(len, strlen(buf));
 }
 
