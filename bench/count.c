@@ -7,9 +7,10 @@
  * Both processes call bench_mark() before and after each phase, so callgrind
  * writes the instructions of each phase in a file of its own; bench/run reads
  * them. The two use the library in turns: what a side polls for is there, so
- * counts hardly depend on who ran when. On stdout: who is who, and per phase how many operations and how many
- * polls of both sides that found nothing; what those cost is measured too, in
- * the phase "idle", to be taken off.
+ * counts hardly depend on who ran when. On stdout: who is who, and per phase
+ * how many operations and how many polls of that side that found nothing; what
+ * those cost is measured too, in the phase "idle", to be taken off. What is
+ * spent in this program itself does not count: it waits for its turn in it.
  */
 #include "bench.h"
 
@@ -56,6 +57,7 @@ struct side {
 	struct addr to;
 	int peer;
 	bool asks;
+	unsigned phase;
 	uint64_t empty; /* polls that found nothing */
 };
 
@@ -102,9 +104,10 @@ static void side_open(struct side *s)
 	dev_connect(&s->d, s->qp, &s->to);
 }
 
+/* A requester that is through needs no more turns. */
 static void turn_take(const struct side *s)
 {
-	while (shared->turn != s->asks)
+	while (shared->turn != s->asks && shared->finished <= s->phase)
 		;
 }
 
@@ -161,6 +164,7 @@ static void run_phase(struct side *s, unsigned index)
 	const struct phase *p = &phases[index];
 
 	s->empty = 0;
+	s->phase = index;
 	if (!p->ops)
 		while (s->empty < IDLE_POLLS)
 			poll_once(s);
@@ -170,7 +174,7 @@ static void run_phase(struct side *s, unsigned index)
 		stream(s, p);
 	if (s->asks)
 		shared->finished = index + 1;
-	while (!s->asks && shared->finished <= index) {
+	while (p->ops && !s->asks && shared->finished <= index) {
 		turn_take(s);
 		turn_end(s);
 	}
@@ -200,7 +204,7 @@ static void play(struct side *s, char **names)
 	for (unsigned i = 0; i < ARRAY_SIZE(phases); i++) {
 		if (!wanted(&phases[i], names))
 			continue;
-		for (int k = 0; k < DEPTH && !phases[i].depth && phases[i].ops;
+		for (int k = 1; k < DEPTH && !phases[i].depth && phases[i].ops;
 		     k++)
 			dev_recv(s->qp, s->mr, phases[i].bytes);
 		if (s->asks)

@@ -179,7 +179,7 @@ struct sim *sim_open(uint64_t seed)
 
 static void blocks_free(struct os *os)
 {
-	list_for_each_safe (l, tmp, &os->blocks) {
+	list_for_each_safe(l, tmp, &os->blocks) {
 		struct sim_block *b = list_entry(l, struct sim_block, link);
 
 		list_del(l);
@@ -190,7 +190,7 @@ static void blocks_free(struct os *os)
 
 static void claims_free(struct os *os)
 {
-	list_for_each_safe (l, tmp, &os->sim->claims) {
+	list_for_each_safe(l, tmp, &os->sim->claims) {
 		struct sim_claim *c = list_entry(l, struct sim_claim, link);
 
 		if (c->os == os) {
@@ -415,7 +415,7 @@ int os_claim(struct os *os, const char *name)
 	static int next_fd = SIM_FD_BASE + (1 << 20);
 	struct sim_claim *c;
 
-	list_for_each (l, &os->sim->claims) {
+	list_for_each(l, &os->sim->claims) {
 		c = list_entry(l, struct sim_claim, link);
 		if (c->machine == os->cfg.machine && !strcmp(c->name, name))
 			return -EADDRINUSE;
@@ -435,7 +435,7 @@ int os_claim(struct os *os, const char *name)
 
 void os_unclaim(int fd)
 {
-	list_for_each_safe (l, tmp, &sim_world->claims) {
+	list_for_each_safe(l, tmp, &sim_world->claims) {
 		struct sim_claim *c = list_entry(l, struct sim_claim, link);
 
 		if (c->fd == fd) {

@@ -38,7 +38,7 @@ bool sim_is_app(const void *p)
 
 struct sim_map *sim_map_find(struct os *os, uint64_t addr)
 {
-	list_for_each (l, &os->maps) {
+	list_for_each(l, &os->maps) {
 		struct sim_map *map = list_entry(l, struct sim_map, link);
 
 		if (addr >= map->start && addr - map->start <= map->last)
@@ -54,7 +54,7 @@ int sim_mmap_at(struct os *os, uint64_t addr, uint64_t bytes,
 
 	CHECK(addr % PAGE_BYTES == 0 && bytes % PAGE_BYTES == 0 && bytes != 0);
 	CHECK(!range_wraps(addr, bytes));
-	list_for_each (l, &os->maps) {
+	list_for_each(l, &os->maps) {
 		map = list_entry(l, struct sim_map, link);
 		if (addr <= map->start + map->last &&
 		    map->start <= addr + (bytes - 1))
@@ -129,7 +129,7 @@ void sim_mem_free(struct os *os)
 		while (os->page[i])
 			page_free(os, os->page[i]->vpn);
 	}
-	list_for_each_safe (l, tmp, &os->maps) {
+	list_for_each_safe(l, tmp, &os->maps) {
 		list_del(l);
 		free(list_entry(l, struct sim_map, link));
 	}
@@ -267,7 +267,7 @@ int sim_evict(struct os *os, uint64_t addr, bool force)
 
 void sim_fork(struct os *os)
 {
-	list_for_each (l, &os->maps) {
+	list_for_each(l, &os->maps) {
 		const struct sim_map *map = list_entry(l, struct sim_map, link);
 
 		if (map->backing == SIM_FILE)

@@ -102,7 +102,7 @@ void os_port_close(struct os *os, int index)
 
 	CHECK(p->open || os->dead);
 	p->open = false;
-	list_for_each_safe (l, tmp, &p->queue) {
+	list_for_each_safe(l, tmp, &p->queue) {
 		list_del(l);
 		free(list_entry(l, struct sim_unit, link));
 	}

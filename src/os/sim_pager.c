@@ -179,7 +179,7 @@ void sim_pager_close(struct os *os)
 
 	os->open = false;
 	for (unsigned i = 0; i < ARRAY_SIZE(lists); i++) {
-		list_for_each_safe (l, tmp, lists[i]) {
+		list_for_each_safe(l, tmp, lists[i]) {
 			list_del(l);
 			free(list_entry(l, struct sim_ask, link));
 		}

@@ -105,7 +105,7 @@ static struct sim_thread *thread_alloc(struct sim *sim)
 {
 	struct sim_thread *t;
 
-	list_for_each (l, &sim->threads) {
+	list_for_each(l, &sim->threads) {
 		t = list_entry(l, struct sim_thread, link);
 		if (t->done && t != sim->running)
 			return t;
@@ -164,7 +164,7 @@ unsigned sim_threads(const struct sim *sim)
 {
 	unsigned num = 0;
 
-	list_for_each (l, &sim->threads)
+	list_for_each(l, &sim->threads)
 		num += !list_entry(l, struct sim_thread, link)->done;
 	return num;
 }
@@ -172,7 +172,7 @@ unsigned sim_threads(const struct sim *sim)
 /* A thread that kills its own process goes on until it sleeps. */
 void sim_threads_end(struct os *os)
 {
-	list_for_each (l, &os->sim->threads) {
+	list_for_each(l, &os->sim->threads) {
 		struct sim_thread *t = list_entry(l, struct sim_thread, link);
 
 		if (t->os == os && !t->done) {
@@ -184,7 +184,7 @@ void sim_threads_end(struct os *os)
 
 void sim_threads_free(struct sim *sim)
 {
-	list_for_each_safe (l, tmp, &sim->threads) {
+	list_for_each_safe(l, tmp, &sim->threads) {
 		struct sim_thread *t = list_entry(l, struct sim_thread, link);
 
 		list_del(l);
@@ -205,7 +205,7 @@ static void thread_wake(struct sim_thread *t)
 
 void sim_wake(struct os *os, bool packet)
 {
-	list_for_each (l, &os->sim->threads) {
+	list_for_each(l, &os->sim->threads) {
 		struct sim_thread *t = list_entry(l, struct sim_thread, link);
 
 		if (t->os == os && t->waiting && (t->packets || !packet))
@@ -215,7 +215,7 @@ void sim_wake(struct os *os, bool packet)
 
 void sim_wake_fd(struct sim *sim, int fd)
 {
-	list_for_each (l, &sim->threads) {
+	list_for_each(l, &sim->threads) {
 		struct sim_thread *t = list_entry(l, struct sim_thread, link);
 
 		if (t->waiting && t->fd == fd)

@@ -65,15 +65,21 @@ static bool receive_missing(const struct qp *qp, const struct pkt *p)
 	return m->rq_next == wq_end(qp->cfg.rq);
 }
 
-static bool resource_missing(const struct qp *qp, const struct pkt *p,
-			     const struct rx_run *run)
+/* EXEC_OK: there is a resource for @p, or it needs none. */
+static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
+				       const struct rx_run *run,
+				       uint64_t now_ns)
 {
-	const struct resp *r = &qp->resp;
+	uint32_t room, pending;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC)))
-		return false;
-	return r->res_next - r->res_at + run->resources >=
-	       qp->attr.max_dest_rd_atomic;
+		return EXEC_OK;
+	pending = replay_pending(qp, &room) + run->resources;
+	if (pending >= qp->attr.max_dest_rd_atomic)
+		return fail(qp, p, &invalid_request, now_ns);
+	if (run->resources < room)
+		return EXEC_OK;
+	return run->num ? EXEC_FULL : EXEC_DROP;
 }
 
 static bool length_ok(const struct qp *qp, const struct pkt *p)
@@ -236,6 +242,7 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 {
 	struct message before = qp->resp.msg;
 	unsigned moves = run->moves.num, holds = run->holds.num;
+	enum exec_result res;
 	enum verdict v;
 
 	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
@@ -245,9 +252,9 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 		return fail(qp, p, &invalid_request, now_ns);
 	if (receive_missing(qp, p))
 		return EXEC_RNR;
-	if (resource_missing(qp, p, run))
-		return replay_busy(qp) && run->num ? EXEC_FULL
-		       : fail(qp, p, &invalid_request, now_ns);
+	res = check_resource(qp, p, run, now_ns);
+	if (res != EXEC_OK)
+		return res;
 	if (!length_ok(qp, p))
 		return fail(qp, p, &invalid_request, now_ns);
 	v = plan(qp, p, payload, run, now_ns);

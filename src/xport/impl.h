@@ -131,7 +131,14 @@ void resp_timeout(struct qp *qp, uint64_t now_ns);
 
 /* exec.c: the checks and the plan of one request at the head of the window */
 /* EXEC_FULL: commit the run first; EXEC_WAIT: a page is missing */
-enum exec_result { EXEC_OK, EXEC_FULL, EXEC_WAIT, EXEC_RNR, EXEC_NAK };
+enum exec_result {
+	EXEC_OK,
+	EXEC_FULL,
+	EXEC_WAIT,
+	EXEC_RNR,
+	EXEC_NAK,
+	EXEC_DROP, /* no room for now: as if it had been lost */
+};
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 			      const uint8_t *payload, struct rx_run *run,
 			      uint64_t now_ns);
@@ -139,6 +146,8 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 /* replay.c */
 bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
 void replay_unsent(struct qp *qp, const struct burst *b);
+/** replay_pending() - READs and atomics not answered whole; @room: in the ring. */
+uint32_t replay_pending(const struct qp *qp, uint32_t *room);
 void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
 void replay_duplicate(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
 static inline bool replay_busy(const struct qp *qp)

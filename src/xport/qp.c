@@ -82,8 +82,9 @@ static bool values_ok(const struct qp_attr *a, uint32_t mask)
 		{QPA_DEST_QPN, a->dest_qpn <= PSN_MASK},
 		{QPA_TIMEOUT, a->timeout <= 31},
 		{QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
-		{QPA_MAX_RD_ATOMIC, a->max_rd_atomic <= RESOURCES_MAX},
-		{QPA_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= RESOURCES_MAX},
+		{QPA_MAX_RD_ATOMIC, a->max_rd_atomic <= RD_ATOMIC_MAX},
+		{QPA_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <=
+						 RD_ATOMIC_MAX},
 		{QPA_AV, a->has_grh && !ipaddr_is_any(&a->dgid)},
 	};
 

@@ -74,10 +74,11 @@ struct message {
  * struct resource - A READ or atomic that was executed or is being answered;
  * kept for replay until overwritten (IBTA 9.7.5.1.2).
  * @psn,@num:	PSNs of its responses
+ * @again:	a repeated answer; does not count as outstanding
  * @at:		next response to send, 0..num; num: answered whole
  */
 struct resource {
-	bool used, atomic;
+	bool used, atomic, again;
 	psn_t psn;
 	uint32_t num, at;
 	uint64_t va;
@@ -86,7 +87,11 @@ struct resource {
 	uint32_t msn;
 };
 
-enum { RESOURCES_MAX = 16, FLIGHT_RUNS = 64 };
+enum {
+	RD_ATOMIC_MAX = 16, /* what a program may ask for */
+	RESOURCES_MAX = 2 * RD_ATOMIC_MAX, /* and as many answered again */
+	FLIGHT_RUNS = 64,
+};
 
 /** struct flight_run - A burst on its way: charged until accepted. */
 struct flight_run {

@@ -22,6 +22,21 @@ static struct resource *res_append(struct qp *qp)
 	return s;
 }
 
+uint32_t replay_pending(const struct qp *qp, uint32_t *room)
+{
+	const struct resp *r = &qp->resp;
+	uint32_t n = 0;
+
+	*room = RESOURCES_MAX;
+	for (uint32_t i = r->res_at; i != r->res_next; i++) {
+		const struct resource *s = &r->res[i % RESOURCES_MAX];
+
+		n += !s->again && s->at < s->num;
+		--*room;
+	}
+	return n;
+}
+
 void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 {
 	struct resource *s = res_append(qp);
@@ -71,6 +86,7 @@ static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 		return;
 	*again = was;
 	again->at = 0;
+	again->again = true;
 	if (!was.atomic) {
 		again->psn = p->psn;
 		again->num = request_psns(qp, p);

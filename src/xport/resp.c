@@ -122,6 +122,9 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	case EXEC_RNR:
 		not_ready(qp, p->psn, now_ns);
 		return RX_NEXT;
+	case EXEC_DROP:
+		count(qp->x->cnt, CNT_drop_no_slot);
+		return RX_NEXT;
 	case EXEC_NAK:
 		settle(qp, now_ns);
 		return RX_NEXT;
