@@ -160,7 +160,8 @@ static void take_gap(struct qp *qp, uint64_t now_ns)
 {
 	qp->req.rsp_gap = true;
 	count(qp->x->cnt, CNT_read_restarts);
-	retry_rewind(qp, FLIGHT_GAP, now_ns);
+	flight_note(&qp->log, now_ns, FLIGHT_RETX, qp->req.una, FLIGHT_GAP, 1);
+	retry_ask_again(qp);
 }
 
 /* An ACK comes behind the responses before it. So if a READ before the ACK is
@@ -209,7 +210,7 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		r->acc = acc;
 	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
-		retry_sack(qp, p, now_ns);
+		retry_sack(qp, p);
 	if (p->xack_flags & XACK_HOLD)
 		retry_hold(qp, now_ns);
 	if (p->xack_flags & XACK_RESUME)

@@ -104,11 +104,13 @@ uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 
 /* retry.c */
 void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
+/** retry_ask_again() - Send the READ or atomic at una again, nothing else. */
+void retry_ask_again(struct qp *qp);
 void retry_arm(struct qp *qp, uint64_t now_ns);
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
 void retry_timeout(struct qp *qp, uint64_t now_ns);
 void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns);
-void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns);
+void retry_sack(struct qp *qp, const struct pkt *p);
 void retry_hold(struct qp *qp, uint64_t now_ns);
 void retry_resume(struct qp *qp, uint64_t now_ns);
 bool retry_is_lost(const struct qp *qp, psn_t psn);

@@ -413,7 +413,7 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	if (w == &qp->resp.wait)
 		fault_resolved(qp, now_ns);
 	else if (!qp->req.win.num)
-		retry_rewind(qp, FLIGHT_RESOLVED, now_ns);
+		retry_ask_again(qp);
 	qp_drainable(qp);
 }
 

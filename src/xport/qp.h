@@ -123,6 +123,8 @@ struct flight_run {
  * @held:	the peer asked us to hold from @una; until XACK_RESUME or
  *		@hold_until
  * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
+ * @rsp_gap:	a response before the one that came is missing; told once
+ * @ask_again:	the READ or atomic at @una is to be sent again
  * @epoch:	counts how often we went back
  */
 struct req {
@@ -141,7 +143,7 @@ struct req {
 	uint32_t charged, read_charged;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
-	bool held, failed, rsp_gap;
+	bool held, failed, rsp_gap, ask_again;
 	uint8_t failed_status;
 	uint32_t failed_wqe;
 	struct waiter wait; /* source page of a request */

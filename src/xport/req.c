@@ -164,11 +164,12 @@ static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, bool ext)
  */
 enum next { NEXT_OK, NEXT_END, NEXT_STOP };
 
-static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w)
+static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w,
+			    bool again)
 {
 	struct pkt p = pkt_for(qp, w, b->ext);
 
-	if (qp->req.rd_out >= qp->attr.max_rd_atomic)
+	if (!again && qp->req.rd_out >= qp->attr.max_rd_atomic)
 		return NEXT_STOP;
 	p.opcode = w->op == WR_CMP_SWP ? OP_CMP_SWP : OP_FETCH_ADD;
 	p.ack_req = true;
@@ -177,12 +178,12 @@ static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w)
 	p.compare = w->compare;
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
-	qp->req.rd_out++;
+	qp->req.rd_out += !again;
 	return NEXT_OK;
 }
 
 static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
-			  uint32_t k, uint32_t *psns)
+			  uint32_t k, bool again, uint32_t *psns)
 {
 	struct req *r = &qp->req;
 	uint32_t end = MIN(w->num_psn, (k / r->rd_chunk + 1) * r->rd_chunk);
@@ -190,7 +191,8 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	uint32_t charge = comp_chunk_charge(qp, w, k);
 	struct pkt p = pkt_for(qp, w, b->ext);
 
-	if (r->rd_out >= qp->attr.max_rd_atomic || !flow_may_read(qp, charge))
+	if (!again && (r->rd_out >= qp->attr.max_rd_atomic ||
+		       !flow_may_read(qp, charge)))
 		return NEXT_STOP;
 	p.opcode = OP_READ_REQ;
 	p.ack_req = true;
@@ -199,8 +201,9 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 				  w->length - off);
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
-	r->rd_out++;
-	flow_read(qp, charge);
+	r->rd_out += !again;
+	if (!again)
+		flow_read(qp, charge);
 	*psns = end - k;
 	return NEXT_OK;
 }
@@ -253,8 +256,8 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 }
 
 /* Append the packet at snd, WQE cur. */
-static enum next add_packet(struct qp *qp, struct burst *b, uint32_t *psns,
-			    uint64_t now_ns)
+static enum next add_packet(struct qp *qp, struct burst *b, bool again,
+			    uint32_t *psns, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	struct wqe *w = wq_at(qp->cfg.sq, r->cur);
@@ -262,9 +265,9 @@ static enum next add_packet(struct qp *qp, struct burst *b, uint32_t *psns,
 
 	*psns = 1;
 	if (w->op == WR_READ)
-		return add_read(qp, b, w, k, psns);
+		return add_read(qp, b, w, k, again, psns);
 	if (wqe_is_read(w))
-		return add_atomic(qp, b, w);
+		return add_atomic(qp, b, w, again);
 	return add_data(qp, b, w, k, now_ns);
 }
 
@@ -350,7 +353,7 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 	       flow_allows(qp, b, again)) {
 		psn_t was = r->snd;
 
-		if (add_packet(qp, b, &psns, now_ns) != NEXT_OK)
+		if (add_packet(qp, b, again, &psns, now_ns) != NEXT_OK)
 			return;
 		r->snd = psn_add(r->snd, psns);
 		if (again)

@@ -91,17 +91,18 @@ void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
 	r->cur = req_wqe_at(qp, r->una, &index) ? index : r->started;
 	r->rd_out = 0;
 	r->lost = 0;
-	r->recovering = false;
+	r->recovering = r->ask_again = false;
 	r->cwnd = MAX(2, r->cwnd / 2);
 	r->epoch++;
-	/* What was sent still lies in the peer's socket, unless the peer told
-	 * that it was dropped or said nothing for a whole timeout. */
-	if (why == FLIGHT_GAP || why == FLIGHT_RESOLVED)
-		flow_read_done(qp, r->read_charged);
-	else
-		flow_forget(qp);
+	flow_forget(qp);
 	disarm(r);
 	qp_rearm(qp);
+	qp_kick(qp);
+}
+
+void retry_ask_again(struct qp *qp)
+{
+	qp->req.ask_again = true;
 	qp_kick(qp);
 }
 
@@ -184,6 +185,11 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 {
 	struct req *r = &qp->req;
 
+	if (r->ask_again && r->una != r->snd) {
+		r->ask_again = false;
+		*psn = r->una;
+		return true;
+	}
 	while (r->lost) {
 		int i = __builtin_ctzll(r->lost);
 
@@ -196,11 +202,11 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 }
 
 /* PSNs of [from, to) that are neither accepted nor in @sack are lost. */
-static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack,
-		      uint64_t now_ns)
+static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack)
 {
 	struct req *r = &qp->req;
 	int32_t shift = psn_diff(r->acc, r->lost_base);
+	const struct wqe *w;
 	uint32_t index;
 
 	r->lost = shift >= 0 && shift < 64 ? r->lost >> shift : 0;
@@ -214,10 +220,10 @@ static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack,
 			continue;
 		if (!req_wqe_at(qp, psn, &index))
 			continue;
-		if (wqe_is_read(wq_at(qp->cfg.sq, index))) {
-			retry_rewind(qp, FLIGHT_GAP, now_ns);
-			return;
-		}
+		w = wq_at(qp->cfg.sq, index);
+		if (w->op == WR_READ &&
+		    (uint32_t)psn_diff(psn, w->first_psn) % r->rd_chunk)
+			continue; /* no packet of ours has this PSN */
 		r->lost |= UINT64_C(1) << i;
 	}
 	if (r->lost)
@@ -230,7 +236,7 @@ static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack,
 	qp_kick(qp);
 }
 
-void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+void retry_sack(struct qp *qp, const struct pkt *p)
 {
 	struct req *r = &qp->req;
 	psn_t high = r->acc, from = r->acc;
@@ -259,8 +265,7 @@ void retry_sack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	}
 	if (psn_diff(high, r->sack_high) > 0 || !r->recovering)
 		r->sack_high = high;
-	mark_lost(qp, from, high, p->xack_flags & XACK_SACK ? p->sack : 0,
-		  now_ns);
+	mark_lost(qp, from, high, p->xack_flags & XACK_SACK ? p->sack : 0);
 }
 
 /* --- time ------------------------------------------------------------------ */

@@ -18,7 +18,7 @@ import cases
 
 RXE_ADDRESS, NOPIN_ADDRESS = "10.0.0.1", "10.0.0.2"
 IN_B = ["ip", "netns", "exec", "b"]
-SECONDS = 90  # emulated, on a machine that may have other things to do
+SECONDS = 60  # emulated, on a machine that may have other things to do
 # perftest measures the processor's clock; an emulated one is too irregular
 # now and then, and then it reports nothing and fails.
 CLOCK_FAILED = "Correlation coefficient"
@@ -159,11 +159,20 @@ class Run:
                 evicted)
 
     def run(self):
-        for _ in range(4):
+        """Returns (problem or None, what nopin printed, what rxe did, pages
+        evicted, how often rxe's side was left alone)."""
+        left_alone = 0
+        for _ in range(8):
             problem, nopin, rxe, evicted = self.once()
-            if CLOCK_FAILED not in nopin.output() + rxe.output():
+            if CLOCK_FAILED in nopin.output() + rxe.output():
+                continue
+            # The last ACK may be lost after the program that owed it is gone:
+            # nobody repeats it then, whoever the peers are. Once is bad luck.
+            if (not problem or not self.condition.loss or left_alone
+                    or nopin.proc.returncode):
                 break
-        return problem, nopin.output(), rxe.output(), evicted
+            left_alone += 1
+        return problem, nopin.output(), rxe.output(), evicted, left_alone
 
 
 def counted(text, name):
@@ -231,11 +240,12 @@ def run_case(build, case, condition):
     """Runs a case and prints its line; returns whether all was well."""
     program, role, mtu = case
     start = time.monotonic()
-    problem, nopin, rxe, evicted = Run(
+    problem, nopin, rxe, evicted, left_alone = Run(
         build, program, role, mtu, condition).run()
     numbers = "".join(f"{counted(nopin, name):7}" for name, _ in COUNTERS)
     print(f"{program.name:16}{role:8}{mtu:5}{numbers}{evicted:8}"
-          f"{time.monotonic() - start:7.1f} s  {problem or 'ok'}", flush=True)
+          f"{time.monotonic() - start:7.1f} s  {problem or 'ok'}"
+          + (", the second time" if left_alone else ""), flush=True)
     if problem:
         for title, text in (("nopin", nopin), ("rxe", rxe)):
             for line in text.splitlines()[-40:]:
