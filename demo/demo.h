@@ -6,6 +6,7 @@
 #define NOPIN_DEMO_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,10 +38,11 @@ struct window {
  * struct hello - What both sides of a connection tell each other over TCP.
  * @area: of the victim
  * @page: of the victim: one page that stays, for the probe
+ * @commands: of a client: it will give commands
  */
 struct hello {
 	uint8_t gid[16];
-	uint32_t qpn, psn;
+	uint32_t qpn, psn, commands, pad;
 	struct window area[AREAS], page;
 };
 

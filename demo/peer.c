@@ -299,7 +299,7 @@ static void finish_with(const char *path)
 
 int main(int argc, char **argv)
 {
-	struct hello mine = {0};
+	struct hello mine = {.commands = 1};
 	int fd;
 
 	if (argc != 5)

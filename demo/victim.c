@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CLIENTS = 2, PAUSE_MS = 2 };
+enum { CLIENTS = 2, PAUSE_MS = 25 };
 
 /**
  * struct area - Memory with one backing; @fd: -1 if anonymous
@@ -232,17 +233,18 @@ static struct window window(const struct ibv_mr *mr)
 			       .rkey = mr->rkey};
 }
 
-static struct ibv_qp *welcome(int client, const struct ibv_mr *page)
+/* Return: whether this client gives commands. */
+static bool welcome(int client, const struct ibv_mr *page, struct ibv_qp **qp)
 {
 	struct hello mine = {.page = window(page)}, theirs;
-	struct ibv_qp *qp = dev_qp(&dev, &mine);
 
+	*qp = dev_qp(&dev, &mine);
 	for (int i = 0; i < AREAS; i++)
 		mine.area[i] = window(areas[i].mr);
 	must_recv(client, &theirs, sizeof(theirs));
-	dev_connect(&dev, qp, &mine, &theirs);
+	dev_connect(&dev, *qp, &mine, &theirs);
 	must_send(client, &mine, sizeof(mine));
-	return qp;
+	return theirs.commands;
 }
 
 static void report(void)
@@ -259,7 +261,7 @@ static void report(void)
 
 int main(int argc, char **argv)
 {
-	int client[CLIENTS], listener;
+	int listener, client, peer = -1;
 	struct ibv_qp *qp[CLIENTS];
 	struct ibv_mr *page;
 	uint16_t port;
@@ -279,13 +281,14 @@ int main(int argc, char **argv)
 	printf("port %u\n", port);
 	fflush(stdout);
 	for (int i = 0; i < CLIENTS; i++) {
-		client[i] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (client[i] < 0)
+		client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (client < 0)
 			die(errno, "accept");
-		qp[i] = welcome(client[i], page);
+		if (welcome(client, page, &qp[i]))
+			peer = client;
 	}
 	evictors_start();
-	serve(client[0]);
+	serve(peer);
 	evictors_stop();
 	report();
 	for (int i = 0; i < CLIENTS; i++)

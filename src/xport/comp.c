@@ -208,6 +208,10 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	qp->peer->budget = p->credit;
 	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
 		r->acc = acc;
+	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
+	if ((p->xack_flags & XACK_PROBED) && psn_diff(acc, r->una) >= 0 &&
+	    psn_diff(acc, r->acc) < 0)
+		r->acc = acc;
 	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
 		retry_sack(qp, p);

@@ -21,9 +21,10 @@ SKIPPED = 77
 ROCE_PORT = "4791"
 # What there is of an InfiniBand packet in RoCEv2; 0xC0 and above is ours alone.
 OPCODES_RC = range(0x00, 0x18)
-FIELDS = ["udp.dstport", "infiniband.bth.opcode", "_ws.malformed",
-          "_ws.expert.message", "udp.payload"]
-HELLO = ("d0", "d1", "d2", "d3")
+# A dissector may stop with an exception (a protocol _ws.malformed), or say in
+# the summary that a length is wrong; the InfiniBand one does that.
+FIELDS = ["udp.dstport", "infiniband.bth.opcode", "frame.protocols",
+          "_ws.col.Info", "_ws.expert.message", "udp.payload"]
 
 
 def dissect(path):
@@ -47,8 +48,9 @@ def fault_of(packet):
         # Only the question "are you a nopin?" goes to any other port.
         return None if int(packet["udp.payload"][:2], 16) >= 0xC0 else (
             f"a standard packet to port {packet['udp.dstport']}")
-    if packet["_ws.malformed"] or "alformed" in packet["_ws.expert.message"]:
-        return f"malformed: {packet['udp.payload'][:120]}"
+    said = " ".join(packet[name] for name in FIELDS[2:5])
+    if "malformed" in said.lower():
+        return f"{said}: {packet['udp.payload'][:120]}"
     opcode = packet["infiniband.bth.opcode"]
     if not opcode:
         return f"not InfiniBand: {packet['udp.payload'][:120]}"
