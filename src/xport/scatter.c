@@ -79,16 +79,19 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 				  unsigned max, struct scatter *sc,
 				  uint64_t now_ns)
 {
+	uint32_t k, chunk = qp->req.rd_chunk;
 	const struct wqe *w;
-	uint64_t off;
+	uint64_t off, left;
 
 	w = comp_response_wqe(qp, p->psn);
 	if (!w)
 		return V_INVALID;
-	off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
-	sc->num = packets_of(w->length - off, qp->mtu, max, true);
-	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu,
-				  w->length - off);
+	k = (uint32_t)psn_diff(p->psn, w->first_psn);
+	off = (uint64_t)k * qp->mtu;
+	/* a response ends where the READ request that it answers did */
+	left = MIN(w->length - off, (uint64_t)(chunk - k % chunk) * qp->mtu);
+	sc->num = packets_of(left, qp->mtu, max, true);
+	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu, left);
 	return sge_walk(qp, w, off, sc->bytes, true, NULL, 0,
 			&qp->req.rsp_wait, sc->pieces, &sc->holds, now_ns);
 }
