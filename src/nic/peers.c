@@ -47,6 +47,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.pkey = PKEY_DEFAULT,
 			.version = WIRE_VERSION,
 			.nonce = nonce,
+			.features = os_gro(nic->os) ? HELLO_GRO : 0,
 			.my_nonce = peers_nonce(nic, &to->ip),
 			.credit = flow_grant(&nic->x, fair_share(nic))};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];

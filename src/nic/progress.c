@@ -218,6 +218,7 @@ void progress_poll(struct nic *nic)
 		return;
 	}
 	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
+	peers_errors(nic);
 	if (work_waits(nic, now))
 		progress_work(nic, false);
 	else if (empty >= 2 &&
@@ -253,7 +254,11 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 		now = os_now(nic->os);
 		if (token_held(nic, now)) {
 			*what = OS_WAIT_TIMER;
-			return now + POLLED_RECENTLY_NS;
+			if (work_waits(nic, now))
+				background_work(nic, false);
+			deadline = __atomic_load_n(&nic->deadline,
+						   __ATOMIC_RELAXED);
+			return MIN(deadline, now + POLLED_RECENTLY_NS);
 		}
 		if (progress_receive(nic, now)) {
 			empty = 0;

@@ -30,10 +30,19 @@ static bool add(struct gatherv *g, void *base, size_t len)
 	return true;
 }
 
+static struct endpoint destination(const struct burst *b)
+{
+	struct endpoint to = b->peer->ep;
+
+	if (b->roce)
+		to.port = ROCE_PORT;
+	return to;
+}
+
 static int send_iov(struct nic *nic, struct step *s, unsigned n)
 {
 	struct burst *b = &s->burst;
-	struct os_tx tx = {.dst = b->peer->ep,
+	struct os_tx tx = {.dst = destination(b),
 			   .src = b->peer->local,
 			   .port = b->qp ? b->qp->cfg.port : b->peer->port,
 			   .iov = s->iov,
@@ -73,7 +82,7 @@ static void seal(const struct step *s, uint8_t *pkt, uint32_t len,
 	struct path path = {.src = peer->local,
 			    .dst = peer->ep.ip,
 			    .sport = sport,
-			    .dport = peer->ep.port};
+			    .dport = destination(&s->burst).port};
 	struct span span = {pkt, len - ICRC_BYTES};
 
 	icrc_store(icrc(&path, (uint16_t)index, &span, 1),

@@ -55,7 +55,7 @@ struct os_lane {
 struct os {
 	/* written by os_open() only */
 	char *addr_filter;
-	bool no_gro, gso;
+	bool no_gro, gro, gso;
 	int family;
 	int pid;
 	uint64_t *alive;

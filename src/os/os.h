@@ -156,6 +156,9 @@ int os_send(struct os *os, const struct os_tx *tx);
 /** os_gso() - Does one send make several packets here (as probed)? */
 bool os_gso(struct os *os);
 
+/** os_gro() - Are bursts received whole here (as probed)? */
+bool os_gro(struct os *os);
+
 /* --- application memory ------------------------------------------------- */
 
 /**

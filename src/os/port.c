@@ -79,8 +79,8 @@ static int port_socket(struct os *os)
 	}
 	port_buffers(fd);
 	(void)sys_setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-	if (!os->no_gro)
-		(void)sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1);
+	os->gro = !os->no_gro &&
+		  sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1) == 0;
 	return fd;
 }
 
@@ -147,6 +147,11 @@ int port_probe(struct os *os, bool no_gso)
 bool os_gso(struct os *os)
 {
 	return os->gso;
+}
+
+bool os_gro(struct os *os)
+{
+	return os->gro;
 }
 
 size_t os_rcvbuf(struct os *os)

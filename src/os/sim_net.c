@@ -443,6 +443,11 @@ bool os_gso(struct os *os)
 	return !os->os_cfg.no_gso;
 }
 
+bool os_gro(struct os *os)
+{
+	return !os->os_cfg.no_gro;
+}
+
 static int tx_check(struct os *os, const struct os_tx *tx, size_t len)
 {
 	const size_t ip = ipaddr_is_v4(&tx->dst.ip) ? IPV4_HDR_BYTES

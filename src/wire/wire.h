@@ -116,6 +116,11 @@ enum nak_code {
 	NAK_REMOTE_OPERATION = 3,
 };
 
+/* Feature bits of a hello. */
+enum hello_feature {
+	HELLO_GRO = 1 << 0, /* bursts are received whole */
+};
+
 /* What else an OP_X_ACK says. */
 enum xack_flag {
 	XACK_SACK = 1 << 0, /* sack is valid: bit i = accepted + 1 + i came */

@@ -88,6 +88,13 @@ static void extend(struct qp *qp, struct pkt *p)
 		p->xack_flags |= XACK_SACK;
 }
 
+/* Who asks in the standard format before we know who it is may be either: both
+ * are reached through 4791. */
+bool peer_unsure(const struct qp *qp)
+{
+	return qp->peer->kind == PEER_PROBING && !qp->resp.ext;
+}
+
 /* Make the ACK of @qp. false: there is nothing that may be said now. */
 static bool make(struct qp *qp, struct pkt *p)
 {
@@ -96,7 +103,7 @@ static bool make(struct qp *qp, struct pkt *p)
 	psn_t limit = ack_limit(qp);
 	bool nak = r->nak && psn_diff(r->nak_psn, limit) <= 0;
 
-	if (qp->peer->kind == PEER_PROBING || (r->nak && !nak && !(ext && r->xack)) ||
+	if ((r->nak && !nak && !(ext && r->xack)) ||
 	    (qp->state == QPS_ERR && !nak) || r->answering)
 		return false;
 	/* A question must not overtake the data that it asks about, and the
@@ -145,10 +152,12 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		struct qp *q = list_entry(l, struct qp, ack_link);
 		struct pkt p;
 
-		if (!make(q, &p) || p.ext != b->ext)
+		if (!make(q, &p) || p.ext != b->ext ||
+		    (b->nsegs && b->roce != peer_unsure(q)))
 			continue;
 		if (!burst_seg(b, &p, NULL))
 			break;
+		b->roce |= peer_unsure(q);
 		said(q, &p, now_ns);
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);

@@ -10,7 +10,7 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->qp = qp;
 	b->peer = peer;
 	b->ext = ext;
-	b->request = false;
+	b->request = b->roce = false;
 	b->nsegs = 0;
 	b->seg_len = b->total = 0;
 	b->epoch = 0;

@@ -21,6 +21,11 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
 	return 2 * bytes + 832 * packets;
 }
 
+bool flow_whole(const struct peer *p)
+{
+	return p->gso && (p->features & HELLO_GRO);
+}
+
 uint32_t flow_grant(const struct xport *x, uint32_t share)
 {
 	uint64_t slots = (uint64_t)slots_free(x->mem) * FLOW_SLOT_CHARGE;

@@ -73,6 +73,8 @@ bool burst_full(const struct burst *b);
 /** burst_unseg() - Take the last packet back, and the holds from @hold on. */
 void burst_unseg(struct burst *b, uint32_t hold);
 /** flow_charge() - What packets cost the receiver (design D14). */
+/** flow_whole() - Do bursts to @p arrive as one piece? */
+bool flow_whole(const struct peer *p);
 uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 
 /* flow.c */
@@ -164,6 +166,7 @@ void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
+bool peer_unsure(const struct qp *qp);
 void ack_cancel(struct qp *qp);
 /** ack_again() - What an owed ACK had to wait for may be over. */
 void ack_again(struct qp *qp);

@@ -488,13 +488,14 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 
 	if (qp->tx_moving || qp->state < QPS_RTR || qp->state > QPS_SQE)
 		return false;
-	if (qp->peer->kind == PEER_PROBING) {
+	found = replay_tx(qp, b, now_ns);
+	if (!found && qp->peer->kind == PEER_PROBING) {
+		/* requests wait for the answer to our question */
 		if (list_empty(&qp->peer_link))
 			list_add_tail(&qp->peer->stalled, &qp->peer_link);
 		return false;
 	}
-	found = replay_tx(qp, b, now_ns) || req_tx(qp, b, now_ns);
-	if (!found)
+	if (!found && !req_tx(qp, b, now_ns))
 		return false;
 	qp->tx_moving = true;
 	return true;

@@ -340,7 +340,8 @@ static bool flow_allows(struct qp *qp, const struct burst *b, bool again)
 	if (!b->ext)
 		return flow_may_send(qp, 0);
 	return (uint64_t)p->in_flight +
-		       flow_charge(true, b->nsegs + 1, b->total + b->seg_len) <=
+		       flow_charge(flow_whole(p), b->nsegs + 1,
+				   b->total + b->seg_len) <=
 	       p->budget;
 }
 
@@ -383,7 +384,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (b->nsegs) {
 		if (!again)
 			flow_sent(qp, r->snd,
-				  flow_charge(qp->peer->gso, b->nsegs,
+				  flow_charge(flow_whole(qp->peer), b->nsegs,
 					      b->total));
 		flight_note(&qp->log, now_ns, FLIGHT_TX, from,
 			    b->bytes[b->seg[0].hdr], b->total);

@@ -196,6 +196,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made
+ * @roce:	to UDP 4791 whatever the peer's port is (peer_unsure())
  * @request:	the requester's half (what -EFAULT means for whom)
  * @seg_len:	bytes of each packet but the last
  * @total:	bytes of all
@@ -203,7 +204,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
 struct burst {
 	struct qp *qp;
 	struct peer *peer;
-	bool ext, request;
+	bool ext, request, roce;
 	unsigned nsegs;
 	uint32_t seg_len, total;
 	uint32_t epoch;
