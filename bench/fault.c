@@ -23,7 +23,7 @@
 
 enum { TOUCHED = 16, ROUNDS = 4, DEPTH = 4, PAGES_MAX = 1 << 20 };
 
-/** struct sample - Of one round; times in us. */
+/* Times in us: of WRITEs, of their differences, of the CPU's touches. */
 static double warm[PAGES_MAX], cold[PAGES_MAX], more[PAGES_MAX];
 static double own[PAGES_MAX];
 

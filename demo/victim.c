@@ -6,7 +6,7 @@
  *
  * Both files are mapped whole; SLOW-FILE may be "-" for none. Prints lines
  * "NAME VALUE" and, when it can be connected to, "port N". It serves one peer,
- * whose commands come over TCP, and one probe, and ends when the peer does.
+ * whose commands come over TCP, and one probe, and ends when both have.
  */
 #include "demo.h"
 
@@ -233,6 +233,15 @@ static struct window window(const struct ibv_mr *mr)
 			       .rkey = mr->rkey};
 }
 
+/* A client closes its socket when it needs nothing more of the NIC. */
+static void wait_for_end(int client)
+{
+	char byte;
+
+	while (recv(client, &byte, 1, 0) > 0)
+		;
+}
+
 /* Return: whether this client gives commands. */
 static bool welcome(int client, const struct ibv_mr *page, struct ibv_qp **qp)
 {
@@ -261,7 +270,7 @@ static void report(void)
 
 int main(int argc, char **argv)
 {
-	int listener, client, peer = -1;
+	int client[CLIENTS], listener, peer = -1;
 	struct ibv_qp *qp[CLIENTS];
 	struct ibv_mr *page;
 	uint16_t port;
@@ -281,15 +290,17 @@ int main(int argc, char **argv)
 	printf("port %u\n", port);
 	fflush(stdout);
 	for (int i = 0; i < CLIENTS; i++) {
-		client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (client < 0)
+		client[i] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (client[i] < 0)
 			die(errno, "accept");
-		if (welcome(client, page, &qp[i]))
-			peer = client;
+		if (welcome(client[i], page, &qp[i]))
+			peer = client[i];
 	}
 	evictors_start();
 	serve(peer);
 	evictors_stop();
+	for (int i = 0; i < CLIENTS; i++)
+		wait_for_end(client[i]);
 	report();
 	for (int i = 0; i < CLIENTS; i++)
 		ibv_destroy_qp(qp[i]);

@@ -51,7 +51,7 @@ struct mem_config {
 struct mem;
 
 int mem_open(struct mem **out, const struct mem_config *cfg);
-/** mem_close() - CHECKs that no region, hold, ticket or slot is left. */
+/** mem_close() - CHECKs that no region, hold or slot is left. */
 void mem_close(struct mem *m);
 
 /* --- protection domains and regions ------------------------------------- */

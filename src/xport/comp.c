@@ -269,6 +269,12 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 	return false;
 }
 
+/* What was posted before the request that failed still completes. */
+static bool beyond_failure(const struct req *r, uint32_t index)
+{
+	return r->failed && (int32_t)(index - r->failed_wqe) >= 0;
+}
+
 const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn)
 {
 	struct req *r = &qp->req;
@@ -276,8 +282,9 @@ const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn)
 	uint32_t index;
 	psn_t due;
 
-	if (r->failed || r->win.num || r->rsp_wait.ticket.v ||
-	    !response_due(qp, &due, &index) || due != psn)
+	if (r->win.num || r->rsp_wait.ticket.v ||
+	    !response_due(qp, &due, &index) || due != psn ||
+	    beyond_failure(r, index))
 		return NULL;
 	w = wq_at(qp->cfg.sq, index);
 	return w->op == WR_READ ? w : NULL;
@@ -365,7 +372,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 	psn_t due;
 	int32_t d;
 
-	if (r->failed || !response_due(qp, &due, &index) ||
+	if (!response_due(qp, &due, &index) || beyond_failure(r, index) ||
 	    (d = psn_diff(p->psn, due)) < 0) {
 		count(qp->x->cnt, CNT_dups_rx);
 		return RX_NEXT;
@@ -421,7 +428,7 @@ bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 	struct req *r = &qp->req;
 	psn_t psn = r->una;
 
-	while (r->win.num && !r->rsp_wait.ticket.v && !r->failed) {
+	while (r->win.num && !r->rsp_wait.ticket.v) {
 		struct accepted *a;
 		uint32_t index;
 
@@ -429,7 +436,8 @@ bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		for (unsigned i = 0; i < run->num; i++)
 			a = list_entry(a->link.next, struct accepted, link);
 		if (&a->link == &r->win.waiting ||
-		    !req_wqe_at(qp, a->pkt.psn, &index))
+		    !req_wqe_at(qp, a->pkt.psn, &index) ||
+		    beyond_failure(r, index))
 			break;
 		psn = a->pkt.psn;
 		if (!run->num)

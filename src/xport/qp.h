@@ -75,12 +75,13 @@ struct message {
  * kept for replay until overwritten (IBTA 9.7.5.1.2).
  * @psn,@num:	PSNs of its responses
  * @again:	a repeated answer; does not count as outstanding
+ * @from:	first response of this answer: a repeated READ may ask for a tail
  * @at:		next response to send, 0..num; num: answered whole
  */
 struct resource {
 	bool used, atomic, again;
 	psn_t psn;
-	uint32_t num, at;
+	uint32_t num, at, from;
 	uint64_t va;
 	uint32_t rkey, len;
 	uint64_t original;

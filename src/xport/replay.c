@@ -10,18 +10,6 @@ static struct resource *res_at(struct resp *r, uint32_t i)
 	return &r->res[i % RESOURCES_MAX];
 }
 
-static struct resource *res_append(struct qp *qp)
-{
-	struct resp *r = &qp->resp;
-	struct resource *s;
-
-	if (r->res_next - r->res_at == RESOURCES_MAX)
-		return NULL;
-	s = res_at(r, r->res_next++);
-	qp_kick(qp);
-	return s;
-}
-
 uint32_t replay_pending(const struct qp *qp, uint32_t *room)
 {
 	const struct resp *r = &qp->resp;
@@ -39,10 +27,11 @@ uint32_t replay_pending(const struct qp *qp, uint32_t *room)
 
 void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 {
-	struct resource *s = res_append(qp);
+	struct resp *r = &qp->resp;
 
-	CHECK(s);
-	*s = (struct resource){.used = true,
+	CHECK(r->res_next - r->res_at < RESOURCES_MAX);
+	qp_kick(qp);
+	*res_at(r, r->res_next++) = (struct resource){.used = true,
 			       .atomic = p->op & OPF_ATOMIC,
 			       .psn = p->psn,
 			       .num = request_psns(qp, p),
@@ -69,30 +58,24 @@ static bool covers(const struct qp *qp, const struct resource *s,
 	       p->va == s->va + off && range_ok(off, p->dma_len, s->len);
 }
 
+/* In place: the record may be needed once more, so nothing is put on top of the
+ * ring for a repetition. */
 static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 {
 	struct resp *r = &qp->resp;
-	struct resource *s = res_at(r, i), *again, was = *s;
+	struct resource *s = res_at(r, i);
 	uint32_t k = (uint32_t)psn_diff(p->psn, s->psn);
 
+	/* What is on its way anyway, or would take room that a run counts on,
+	 * is not answered twice. */
+	if (s->at <= k || qp->rx_moving)
+		return;
 	count(qp->x->cnt, CNT_replays);
-	if ((int32_t)(i - r->res_at) >= 0) {
-		s->at = MIN(s->at, k);
-		qp_kick(qp);
-		return;
-	}
-	again = res_append(qp);
-	if (!again)
-		return;
-	*again = was;
-	again->at = 0;
-	again->again = true;
-	if (!was.atomic) {
-		again->psn = p->psn;
-		again->num = request_psns(qp, p);
-		again->va = p->va;
-		again->len = p->dma_len;
-	}
+	s->again |= s->at == s->num;
+	s->at = s->from = k;
+	if ((int32_t)(r->res_at - i) > 0)
+		r->res_at = i;
+	qp_kick(qp);
 }
 
 void replay_duplicate(struct qp *qp, const struct pkt *p, uint64_t now_ns)
@@ -145,7 +128,7 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 {
 	uint64_t off = (uint64_t)s->at * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, s->len - off);
-	bool first = s->at == 0, last = s->at + 1 == s->num;
+	bool first = s->at == s->from, last = s->at + 1 == s->num;
 	uint32_t hold = b->holds.num;
 	struct pkt p = {.opcode = op_select(OPF_READ | OPF_RESPONSE |
 					    (first ? OPF_FIRST : 0) |
@@ -228,7 +211,7 @@ void replay_unsent(struct qp *qp, const struct burst *b)
 	    r->res_next - b->res > RESOURCES_MAX)
 		return;
 	for (uint32_t i = b->res; i != r->res_next; i++)
-		res_at(r, i)->at = 0;
+		res_at(r, i)->at = res_at(r, i)->from;
 	r->res_at = b->res;
 	res_at(r, b->res)->at = b->res_at;
 }
