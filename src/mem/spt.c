@@ -267,7 +267,8 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 
 	if (likely(now <= s->now_tick))
 		return;
-	gone = now - s->now_tick;
+	/* before the first use the table is empty: nothing to sweep */
+	gone = s->now_tick ? now - s->now_tick : 0;
 	s->now_tick = now;
 	s->tick = MAX(s->tick, now);
 	if (s->exact)

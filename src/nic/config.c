@@ -151,5 +151,7 @@ int config_read(struct nic_config *cfg)
 				  &cfg->scatter);
 	if (!err)
 		err = read_link();
+	cfg->account = cfg->log >= LOG_INFO ||
+		       cfg->strategies == 1u << STRATEGY_BLOCK;
 	return err ? err : read_sizes(cfg);
 }

@@ -340,13 +340,13 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 
 void engine_move(struct nic *nic, struct step *s)
 {
-	uint64_t before = os_majflt();
+	uint64_t before = nic->cfg.account ? os_majflt() : 0;
 
 	if (s->kind == STEP_SEND)
 		txbatch_send(nic, s);
 	else if (s->run.moves.num)
 		os_moves(nic->os, &s->run.moves);
-	s->majflt = os_majflt() - before;
+	s->majflt = nic->cfg.account ? os_majflt() - before : 0;
 	if (s->majflt)
 		count_atomic(&nic->cnt, CNT_engine_majflt, s->majflt);
 }

@@ -228,8 +228,12 @@ void progress_poll(struct nic *nic)
 
 void progress_deadline(struct nic *nic, uint64_t at_ns)
 {
+	uint64_t until;
+
 	__atomic_store_n(&nic->deadline, at_ns, __ATOMIC_SEQ_CST);
-	if (at_ns >= __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST))
+	until = __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST);
+	/* While somebody polls it looks every 200 us anyway: no kick for that. */
+	if (at_ns >= until || until <= os_now(nic->os) + POLLED_RECENTLY_NS)
 		return;
 	__atomic_store_n(&nic->bg_until, at_ns, __ATOMIC_SEQ_CST);
 	os_kick(nic->os);
@@ -247,8 +251,7 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic, now))
 			background_work(nic, false);
-		deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
-		return MIN(deadline, now + POLLED_RECENTLY_NS);
+		return now + POLLED_RECENTLY_NS;
 	}
 	while (empty < 2) {
 		now = os_now(nic->os);
@@ -256,9 +259,7 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 			*what = OS_WAIT_TIMER;
 			if (work_waits(nic, now))
 				background_work(nic, false);
-			deadline = __atomic_load_n(&nic->deadline,
-						   __ATOMIC_RELAXED);
-			return MIN(deadline, now + POLLED_RECENTLY_NS);
+			return now + POLLED_RECENTLY_NS;
 		}
 		if (progress_receive(nic, now)) {
 			empty = 0;
@@ -285,7 +286,8 @@ static void background(void *arg)
 		/* Either we see a deadline that was set meanwhile, or whoever
 		 * sets it sees until when we sleep, and kicks. */
 		__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
+		if (what == OS_WAIT_PACKETS &&
+		    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
 			continue;
 		os_wait(nic->os, what, until, -1);
 		trace_serve(nic);

@@ -58,6 +58,7 @@ static struct nic_config node_config(const struct world_config *cfg)
 		       .no_gro = cfg->no_gro,
 		       .pagers = cfg->pagers},
 		.log = LOG_WARN,
+		.account = true,
 		.strategies = cfg->strategies,
 		.scatter = true,
 		.pool_bytes = (uint64_t)cfg->slots * MTU_MAX,
