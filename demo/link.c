@@ -138,13 +138,14 @@ void post(struct ibv_qp *qp, enum ibv_wr_opcode op, uint64_t id,
 	  const struct ibv_sge *local, uint64_t va, uint32_t rkey)
 {
 	struct ibv_sge sge = *local;
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = op,
-		.wr.rdma = {.remote_addr = va, .rkey = rkey},
-	};
+	struct ibv_send_wr *bad,
+		wr = {
+			.wr_id = id,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = op,
+			.wr.rdma = {.remote_addr = va, .rkey = rkey},
+		};
 	int err = ibv_post_send(qp, &wr, &bad);
 
 	if (err)

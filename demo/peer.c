@@ -62,8 +62,8 @@ static uint64_t chance(uint64_t n)
 /* Slots lie at random in their area, in stretches of their own. Those of the
  * disk begin and end inside a page and have up to five pages.
  */
-static void place(uint32_t first, uint32_t n, enum area_id area,
-		  uint32_t bytes, uint32_t stray)
+static void place(uint32_t first, uint32_t n, enum area_id area, uint32_t bytes,
+		  uint32_t stray)
 {
 	const uint64_t pages = victim.area[area].bytes / PAGE / n;
 	const uint64_t need = (bytes + stray + PAGE - 1) / PAGE;
@@ -73,7 +73,8 @@ static void place(uint32_t first, uint32_t n, enum area_id area,
 	for (uint32_t i = 0; i < n; i++)
 		states[first + i].slot = (struct slot){
 			.offset = (i * pages + chance(pages - need + 1)) *
-					  PAGE + stray,
+					  PAGE +
+				  stray,
 			.area = area,
 			.bytes = bytes,
 			.id = first + i,
@@ -131,9 +132,10 @@ static void finish(struct request *r)
 		read_back += s->bytes;
 		bad = wrong_bytes(s, buffer(r));
 		if (bad)
-			fprintf(stderr, "peer: %u wrong bytes at offset "
-				"%" PRIu64 " of area %u\n", bad, s->offset,
-				s->area);
+			fprintf(stderr,
+				"peer: %u wrong bytes at offset "
+				"%" PRIu64 " of area %u\n",
+				bad, s->offset, s->area);
 		wrong += bad;
 	} else {
 		written += s->bytes;

@@ -51,8 +51,7 @@ static uint64_t reap(void)
 
 static void probe(void)
 {
-	const struct ibv_sge sge = {(uintptr_t)mr->addr, PROBE_BYTES,
-				    mr->lkey};
+	const struct ibv_sge sge = {(uintptr_t)mr->addr, PROBE_BYTES, mr->lkey};
 	uint64_t sent = 0, done = 0, next = now_ns();
 
 	while (!stop || done < sent) {

@@ -55,8 +55,8 @@ static void map_file(struct area *a, const char *path)
 	if (a->fd < 0 || fstat(a->fd, &st))
 		die(errno, "%s", path);
 	a->bytes = (uint64_t)st.st_size;
-	a->mem = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      a->fd, 0);
+	a->mem = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd,
+		      0);
 	if (a->mem == MAP_FAILED)
 		die(errno, "mmap of %s", path);
 	/* One fault, one page: no readahead hides what a fault costs. */

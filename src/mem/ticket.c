@@ -201,7 +201,7 @@ static void ticket_close(struct mem *m, struct ticket *t)
  */
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
 {
-	list_for_each (pos, &m->tickets.sent) {
+	list_for_each(pos, &m->tickets.sent) {
 		struct ticket *t = list_entry(pos, struct ticket, link);
 
 		if (t->stale || pages == 0)

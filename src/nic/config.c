@@ -115,8 +115,8 @@ static int read_sizes(struct nic_config *cfg)
 	int err;
 
 	cfg->pool_bytes = 4 << 20;
-	err = read_size("NOPIN_POOL", 64 << 10, UINT64_C(1) << 32,
-			"64K to 4G", &cfg->pool_bytes);
+	err = read_size("NOPIN_POOL", 64 << 10, UINT64_C(1) << 32, "64K to 4G",
+			&cfg->pool_bytes);
 	if (!err)
 		err = read_size("NOPIN_ENTRIES", 64, 1 << 30, "64 to 1G",
 				&entries);

@@ -66,8 +66,8 @@ static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
 		count(&nic->cnt, CNT_drop_icrc);
 		return false;
 	}
-	if (!ext || p->opcode == OP_X_HELLO ||
-	    p->opcode == OP_X_HELLO_REPLY || p->opcode == OP_X_FORWARD)
+	if (!ext || p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY ||
+	    p->opcode == OP_X_FORWARD)
 		return true;
 	if (!s->nonce)
 		s->nonce = peers_nonce(nic, &s->rx.src.ip);
@@ -93,8 +93,8 @@ static enum rx_result to_qp(struct nic *nic, struct step *s,
 	}
 	if (nq->qp.state < QPS_RTR ||
 	    !ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
-		count(&nic->cnt, nq->qp.state < QPS_RTR ? CNT_drop_state
-							: CNT_drop_peer);
+		count(&nic->cnt,
+		      nq->qp.state < QPS_RTR ? CNT_drop_state : CNT_drop_peer);
 		return RX_NEXT;
 	}
 	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,

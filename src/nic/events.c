@@ -112,8 +112,8 @@ static bool channel_take(struct nic_channel *ch, void **cookie)
 
 	pthread_mutex_lock(&ch->lock);
 	if (!list_empty(&ch->ready)) {
-		struct nic_cq *cq =
-			list_entry(ch->ready.next, struct nic_cq, ready);
+		struct nic_cq *cq = list_entry(ch->ready.next, struct nic_cq,
+					       ready);
 
 		list_del(&cq->ready);
 		if (--cq->pending)
@@ -180,8 +180,8 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 
 	pthread_mutex_lock(&a->lock);
 	if (!list_empty(&a->qps)) {
-		struct nic_qp *qp =
-			list_entry(a->qps.next, struct nic_qp, async_link);
+		struct nic_qp *qp = list_entry(a->qps.next, struct nic_qp,
+					       async_link);
 		int bit = __builtin_ctz(qp->events);
 
 		*ev = (struct nic_event){(enum nic_event_type)bit,
@@ -190,8 +190,8 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 		if (!qp->events)
 			list_del(&qp->async_link);
 	} else if (!list_empty(&a->cqs)) {
-		struct nic_cq *cq =
-			list_entry(a->cqs.next, struct nic_cq, async_link);
+		struct nic_cq *cq = list_entry(a->cqs.next, struct nic_cq,
+					       async_link);
 
 		*ev = (struct nic_event){NIC_EVENT_CQ_ERR, cq->cookie};
 		list_del(&cq->async_link);

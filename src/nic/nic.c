@@ -93,14 +93,14 @@ static int find_addresses(struct nic *nic)
 static int open_memory(struct nic *nic)
 {
 	uint32_t slots = (uint32_t)(nic->cfg.pool_bytes / MTU_MAX);
-	struct mem_config cfg = {.entries = nic->cfg.entries,
-				 .slots = slots,
-				 .tickets = TICKETS,
-				 .exact = nic->cfg.exact,
-				 .always_ready = nic->cfg.always_ready ||
-						 (nic->cfg.strategies &
-						  1u << STRATEGY_BLOCK),
-				 .counters = &nic->cnt};
+	struct mem_config cfg = {
+		.entries = nic->cfg.entries,
+		.slots = slots,
+		.tickets = TICKETS,
+		.exact = nic->cfg.exact,
+		.always_ready = nic->cfg.always_ready ||
+				(nic->cfg.strategies & 1u << STRATEGY_BLOCK),
+		.counters = &nic->cnt};
 	uint64_t seed[2];
 	int err;
 

@@ -166,12 +166,10 @@ struct nic_qp_init {
 
 /** nic_qp_create() - A reliable-connection QP in RESET. */
 int nic_qp_create(struct nic *nic, struct nic_async *async,
-		  struct nic_qp_init *init, struct nic_qp **out,
-		  uint32_t *qpn);
+		  struct nic_qp_init *init, struct nic_qp **out, uint32_t *qpn);
 int nic_qp_destroy(struct nic_qp *qp);
 /** nic_qp_modify() - @mask: IBV_QP_* numbers (enum qp_attr_mask). */
-int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr,
-		  uint32_t mask);
+int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask);
 int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 		 struct nic_qp_init *init);
 

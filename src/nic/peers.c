@@ -53,11 +53,8 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
 	unsigned n = pkt_build(&p, bytes);
 	struct iovec iov = {bytes, n + ICRC_BYTES};
-	struct os_tx tx = {.dst = *to,
-			   .src = *from,
-			   .port = port,
-			   .iov = &iov,
-			   .niov = 1};
+	struct os_tx tx = {
+		.dst = *to, .src = *from, .port = port, .iov = &iov, .niov = 1};
 
 	icrc_store(xcrc(bytes, n), bytes + n);
 	os_send(nic->os, &tx);
@@ -97,9 +94,9 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		      const struct nic_qp *qp, uint64_t now_ns)
 {
 	const struct os_addr *a;
-	struct endpoint ep = {.ip = attr->dgid,
-			      .port = (uint16_t)(QPN_PORT_BASE +
-						 (attr->dest_qpn >> 10))};
+	struct endpoint ep = {
+		.ip = attr->dgid,
+		.port = (uint16_t)(QPN_PORT_BASE + (attr->dest_qpn >> 10))};
 	struct peer *p;
 
 	if (attr->sgid_index >= nic->naddrs)
@@ -205,7 +202,8 @@ void peers_errors(struct nic *nic)
 		list_for_each(l, &nic->peers) {
 			struct peer *p = list_entry(l, struct peer, link);
 
-			if (p->kind == PEER_PROBING && endpoint_eq(&p->ep, &dst))
+			if (p->kind == PEER_PROBING &&
+			    endpoint_eq(&p->ep, &dst))
 				answered(nic, p, PEER_STANDARD);
 		}
 		nic_unlock(nic);

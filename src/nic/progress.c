@@ -29,10 +29,9 @@ struct step *step_get(struct nic *nic)
 	while (free) {
 		uint32_t bit = free & -free;
 
-		if (__atomic_compare_exchange_n(&nic->steps_free, &free,
-						free & ~bit, false,
-						__ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(
+			    &nic->steps_free, &free, free & ~bit, false,
+			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return &nic->steps[__builtin_ctz(bit)];
 	}
 	return NULL;

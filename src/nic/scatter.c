@@ -124,8 +124,7 @@ static void feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
 	struct pkt *p = &s->pkts[s->npkts];
 	enum counter why = pkt_parse(side, XDATA_HDR, SIDE_BYTES + payload, p);
 
-	if (why == CNT_NUM &&
-	    !xcrc_ok(side, XDATA_HDR, side + XDATA_HDR))
+	if (why == CNT_NUM && !xcrc_ok(side, XDATA_HDR, side + XDATA_HDR))
 		why = CNT_drop_icrc;
 	if (why == CNT_NUM && !scatter_expects(&s->scatter, i, p))
 		why = CNT_drop_psn;

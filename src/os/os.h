@@ -128,8 +128,7 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
  * 0: none. Context: costs nothing unless a call met an error; call it as often
  * as os_recv(), since unread errors take up receive buffer and wake os_wait().
  */
-int os_recv_error(struct os *os, struct endpoint *dst, int *err,
-		  uint32_t *mtu);
+int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu);
 
 /**
  * struct os_tx - One send: pieces that are cut every @seg bytes (0: do not).

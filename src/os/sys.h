@@ -10,6 +10,7 @@
 #ifndef NOPIN_OS_SYS_H
 #define NOPIN_OS_SYS_H
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -449,8 +449,7 @@ bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 	return run->num != 0;
 }
 
-uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
-			   uint32_t k)
+uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w, uint32_t k)
 {
 	uint32_t c = qp->req.rd_chunk, from = k / c * c;
 	uint32_t n = MIN(c, w->num_psn - from);
@@ -488,8 +487,8 @@ static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
 	for (; i < run->num; i++) {
 		const struct run_pkt *rp = &run->pkt[i];
 
-		if (rp->acc || !win_keep(qp->x, &r->win, rp->pkt, rp->payload,
-					 now_ns))
+		if (rp->acc ||
+		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
 			continue;
 		win_truncate(qp->x, &r->win, rp->pkt->psn);
 		retry_rewind(qp, FLIGHT_FAULT, now_ns);

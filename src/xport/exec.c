@@ -16,12 +16,12 @@ struct failure {
 
 static const struct failure invalid_request = {
 	AETH_NAK | NAK_INVALID_REQUEST, WC_WR_FLUSH_ERR, QP_EVENT_REQ_ERR};
-static const struct failure too_long = {
-	AETH_NAK | NAK_INVALID_REQUEST, WC_LOC_LEN_ERR, QP_NO_EVENT};
+static const struct failure too_long = {AETH_NAK | NAK_INVALID_REQUEST,
+					WC_LOC_LEN_ERR, QP_NO_EVENT};
 static const struct failure remote_access = {
 	AETH_NAK | NAK_REMOTE_ACCESS, WC_WR_FLUSH_ERR, QP_EVENT_ACCESS_ERR};
-static const struct failure recv_buffer = {
-	AETH_NAK | NAK_REMOTE_OPERATION, WC_LOC_PROT_ERR, QP_NO_EVENT};
+static const struct failure recv_buffer = {AETH_NAK | NAK_REMOTE_OPERATION,
+					   WC_LOC_PROT_ERR, QP_NO_EVENT};
 
 static enum exec_result fail(struct qp *qp, const struct pkt *p,
 			     const struct failure *f, uint64_t now_ns)
@@ -52,8 +52,8 @@ static bool qp_allows(const struct qp *qp, const struct pkt *p)
 
 static bool takes_receive(const struct pkt *p)
 {
-	return (p->op & OPF_SEND) || (p->op & (OPF_WRITE | OPF_IMM)) ==
-					     (OPF_WRITE | OPF_IMM);
+	return (p->op & OPF_SEND) ||
+	       (p->op & (OPF_WRITE | OPF_IMM)) == (OPF_WRITE | OPF_IMM);
 }
 
 static bool receive_missing(const struct qp *qp, const struct pkt *p)
@@ -132,8 +132,7 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p,
 	}
 	if (p->placed)
 		return V_OK;
-	d = remote_dma(qp, m->rkey, m->va, p->payload_len,
-		       ACCESS_REMOTE_WRITE);
+	d = remote_dma(qp, m->rkey, m->va, p->payload_len, ACCESS_REMOTE_WRITE);
 	d.ahead = m->left - p->payload_len;
 	return dma_resolve(qp->x->mem, &d, (void *)(uintptr_t)payload,
 			   (uint16_t)run->num, now_ns, qp->x->fresh_ns,
@@ -163,12 +162,11 @@ static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
 {
 	struct dma d = remote_dma(qp, p->rkey, p->va, 8, ACCESS_REMOTE_ATOMIC);
 
-	return dma_resolve_atomic(qp->x->mem, &d,
-				  p->opcode == OP_CMP_SWP ? MOVE_CMP_SWP
-							  : MOVE_FETCH_ADD,
-				  p->swap_add, p->compare, (uint16_t)run->num,
-				  now_ns, qp->x->fresh_ns, &qp->resp.wait,
-				  &run->moves, &run->holds);
+	return dma_resolve_atomic(
+		qp->x->mem, &d,
+		p->opcode == OP_CMP_SWP ? MOVE_CMP_SWP : MOVE_FETCH_ADD,
+		p->swap_add, p->compare, (uint16_t)run->num, now_ns,
+		qp->x->fresh_ns, &qp->resp.wait, &run->moves, &run->holds);
 }
 
 static enum verdict plan(struct qp *qp, const struct pkt *p,
@@ -196,22 +194,20 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 	if (!(p->op & OPF_LAST) || !takes_receive(p))
 		return;
 	rp->completes = true;
-	rp->cqe = (struct cqe){
-		.wr_id = wq_at(qp->cfg.rq, m->rq_next)->wr_id,
-		.byte_len = (uint32_t)m->done,
-		.imm = p->imm,
-		.qpn = qp->cfg.qpn,
-		.src_qpn = qp->attr.dest_qpn,
-		.op = p->op & OPF_SEND ? WR_RECV : WR_RECV_IMM,
-		.flags = (p->op & OPF_IMM ? CQE_IMM : 0) |
-			 (p->op & OPF_INV ? CQE_INV : 0),
-		.solicited = p->solicited};
+	rp->cqe = (struct cqe){.wr_id = wq_at(qp->cfg.rq, m->rq_next)->wr_id,
+			       .byte_len = (uint32_t)m->done,
+			       .imm = p->imm,
+			       .qpn = qp->cfg.qpn,
+			       .src_qpn = qp->attr.dest_qpn,
+			       .op = p->op & OPF_SEND ? WR_RECV : WR_RECV_IMM,
+			       .flags = (p->op & OPF_IMM ? CQE_IMM : 0) |
+					(p->op & OPF_INV ? CQE_INV : 0),
+			       .solicited = p->solicited};
 	m->rq_next++;
 }
 
-static void advance(struct qp *qp, const struct pkt *p,
-		    const uint8_t *payload, const struct message *before,
-		    struct rx_run *run)
+static void advance(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		    const struct message *before, struct rx_run *run)
 {
 	struct run_pkt *rp = &run->pkt[run->num];
 	struct message *m = &qp->resp.msg;

@@ -125,8 +125,7 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns)
 	    !(r->forgot || r->wait.ticket.v || r->src_wait.ticket.v))
 		return;
 	if (r->src_wait.ticket.v && replay_busy(qp)) {
-		const struct resource *s =
-			&r->res[r->res_at % RESOURCES_MAX];
+		const struct resource *s = &r->res[r->res_at % RESOURCES_MAX];
 
 		psn = psn_add(s->psn, s->at);
 	}
@@ -135,6 +134,6 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns)
 	ack_nak(qp, AETH_RNR | code, psn, now_ns);
 	if (r->forgot)
 		r->rnr_told = true;
-	r->silence_until = sat_add(now_ns, sat_add(rnr_code_to_ns(code),
-						   half_timeout_ns(qp)));
+	r->silence_until = sat_add(
+		now_ns, sat_add(rnr_code_to_ns(code), half_timeout_ns(qp)));
 }

@@ -173,8 +173,8 @@ void ack_again(struct qp *qp);
 
 /* fault.c */
 /** fault_request() - A request at win.next met a missing page. */
-void fault_request(struct qp *qp, const struct pkt *pkt,
-		   const uint8_t *payload, uint64_t now_ns);
+void fault_request(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+		   uint64_t now_ns);
 /** fault_forget() - It is not kept; whoever sent it is told to wait. */
 void fault_forget(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
 /** fault_waiting() - A request in a slot did. */

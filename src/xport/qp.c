@@ -83,8 +83,8 @@ static bool values_ok(const struct qp_attr *a, uint32_t mask)
 		{QPA_TIMEOUT, a->timeout <= 31},
 		{QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
 		{QPA_MAX_RD_ATOMIC, a->max_rd_atomic <= RD_ATOMIC_MAX},
-		{QPA_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <=
-						 RD_ATOMIC_MAX},
+		{QPA_MAX_DEST_RD_ATOMIC,
+		 a->max_dest_rd_atomic <= RD_ATOMIC_MAX},
 		{QPA_AV, a->has_grh && !ipaddr_is_any(&a->dgid)},
 	};
 
@@ -368,8 +368,7 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
 {
 	*attr = qp->attr;
 	attr->state = attr->cur_state = qp->state;
-	attr->sq_draining = qp->state == QPS_SQD &&
-			    qp->req.una != qp->req.max;
+	attr->sq_draining = qp->state == QPS_SQD && qp->req.una != qp->req.max;
 	if (qp->state >= QPS_RTS)
 		attr->sq_psn = qp->req.max;
 	if (qp->state >= QPS_RTR)

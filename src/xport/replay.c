@@ -31,15 +31,16 @@ void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 
 	CHECK(r->res_next - r->res_at < RESOURCES_MAX);
 	qp_kick(qp);
-	*res_at(r, r->res_next++) = (struct resource){.used = true,
-			       .atomic = p->op & OPF_ATOMIC,
-			       .psn = p->psn,
-			       .num = request_psns(qp, p),
-			       .va = p->va,
-			       .rkey = p->rkey,
-			       .len = p->dma_len,
-			       .original = original,
-			       .msn = qp->resp.msg.msn};
+	*res_at(r,
+		r->res_next++) = (struct resource){.used = true,
+						   .atomic = p->op & OPF_ATOMIC,
+						   .psn = p->psn,
+						   .num = request_psns(qp, p),
+						   .va = p->va,
+						   .rkey = p->rkey,
+						   .len = p->dma_len,
+						   .original = original,
+						   .msn = qp->resp.msg.msn};
 }
 
 /* A duplicate READ may ask for the tail of the original (C9-110). */

@@ -89,17 +89,16 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 			continue;
 		}
 		n = (uint32_t)MIN(len, s[i].len - off);
-		v = dma_resolve(qp->x->mem,
-				&(struct dma){.pd = qp->cfg.pd,
-					      .key = s[i].lkey,
-					      .iova = s[i].addr + off,
-					      .len = n,
-					      .need = write ? ACCESS_LOCAL_WRITE
-							    : 0,
-					      .write = write,
-					      .ahead = s[i].len - off - n},
-				nic, token, now_ns, qp->x->fresh_ns, wait, mv,
-				h);
+		v = dma_resolve(
+			qp->x->mem,
+			&(struct dma){.pd = qp->cfg.pd,
+				      .key = s[i].lkey,
+				      .iova = s[i].addr + off,
+				      .len = n,
+				      .need = write ? ACCESS_LOCAL_WRITE : 0,
+				      .write = write,
+				      .ahead = s[i].len - off - n},
+			nic, token, now_ns, qp->x->fresh_ns, wait, mv, h);
 		if (v != V_OK)
 			return v;
 		nic = nic ? nic + n : NULL;
@@ -191,8 +190,8 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	uint32_t charge = comp_chunk_charge(qp, w, k);
 	struct pkt p = pkt_for(qp, w, b->ext);
 
-	if (!again && (r->rd_out >= qp->attr.max_rd_atomic ||
-		       !flow_may_read(qp, charge)))
+	if (!again &&
+	    (r->rd_out >= qp->attr.max_rd_atomic || !flow_may_read(qp, charge)))
 		return NEXT_STOP;
 	p.opcode = OP_READ_REQ;
 	p.ack_req = true;
@@ -339,9 +338,8 @@ static bool flow_allows(struct qp *qp, const struct burst *b, bool again)
 		return flow_may_send(qp, flow_charge(false, 1, qp->mtu));
 	if (!b->ext)
 		return flow_may_send(qp, 0);
-	return (uint64_t)p->in_flight +
-		       flow_charge(flow_whole(p), b->nsegs + 1,
-				   b->total + b->seg_len) <=
+	return (uint64_t)p->in_flight + flow_charge(flow_whole(p), b->nsegs + 1,
+						    b->total + b->seg_len) <=
 	       p->budget;
 }
 

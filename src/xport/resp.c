@@ -265,8 +265,8 @@ static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	for (; i < run->num; i++) {
 		const struct run_pkt *rp = &run->pkt[i];
 
-		if (rp->acc || !win_keep(qp->x, &r->win, rp->pkt, rp->payload,
-					 now_ns))
+		if (rp->acc ||
+		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
 			continue;
 		win_truncate(qp->x, &r->win, rp->pkt->psn);
 		if (rp->pkt->ext)

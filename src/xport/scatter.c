@@ -25,15 +25,13 @@ static bool responder_ready(const struct qp *qp, const struct pkt *p)
 static unsigned packets_of(uint64_t left, uint32_t mtu, unsigned max,
 			   bool with_last)
 {
-	uint64_t n = with_last ? DIV_ROUND_UP(left, mtu)
-			       : (left - 1) / mtu;
+	uint64_t n = with_last ? DIV_ROUND_UP(left, mtu) : (left - 1) / mtu;
 
 	return left ? (unsigned)MIN(n, max) : 0;
 }
 
-static enum verdict plan_write(struct qp *qp, const struct pkt *p,
-			       unsigned max, struct scatter *sc,
-			       uint64_t now_ns)
+static enum verdict plan_write(struct qp *qp, const struct pkt *p, unsigned max,
+			       struct scatter *sc, uint64_t now_ns)
 {
 	const struct message *m = &qp->resp.msg;
 	bool first = p->op & OPF_FIRST;
@@ -55,9 +53,8 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p,
 			   &qp->resp.wait, sc->pieces, &sc->holds);
 }
 
-static enum verdict plan_send(struct qp *qp, const struct pkt *p,
-			      unsigned max, struct scatter *sc,
-			      uint64_t now_ns)
+static enum verdict plan_send(struct qp *qp, const struct pkt *p, unsigned max,
+			      struct scatter *sc, uint64_t now_ns)
 {
 	const struct message *m = &qp->resp.msg;
 	uint64_t done = p->op & OPF_FIRST ? 0 : m->done;
@@ -92,8 +89,8 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 	left = MIN(w->length - off, (uint64_t)(chunk - k % chunk) * qp->mtu);
 	sc->num = packets_of(left, qp->mtu, max, true);
 	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu, left);
-	return sge_walk(qp, w, off, sc->bytes, true, NULL, 0,
-			&qp->req.rsp_wait, sc->pieces, &sc->holds, now_ns);
+	return sge_walk(qp, w, off, sc->bytes, true, NULL, 0, &qp->req.rsp_wait,
+			sc->pieces, &sc->holds, now_ns);
 }
 
 bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
@@ -107,7 +104,8 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 	if (!p->ext || p->payload_len != qp->mtu)
 		return false;
 	if (p->op & OPF_RESPONSE) {
-		if (qp->state == QPS_RTS && !qp->rx_moving && (p->op & OPF_READ))
+		if (qp->state == QPS_RTS && !qp->rx_moving &&
+		    (p->op & OPF_READ))
 			v = plan_response(qp, p, max, sc, now_ns);
 	} else if (responder_ready(qp, p)) {
 		if (p->op & OPF_WRITE)

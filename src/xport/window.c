@@ -111,8 +111,8 @@ uint64_t win_sack(const struct window *w)
 void win_truncate(struct xport *x, struct window *w, psn_t psn)
 {
 	while (!list_empty(&w->waiting)) {
-		struct accepted *a =
-			list_entry(w->waiting.prev, struct accepted, link);
+		struct accepted *a = list_entry(w->waiting.prev,
+						struct accepted, link);
 
 		if (psn_diff(a->pkt.psn, psn) < 0)
 			break;

@@ -123,8 +123,9 @@ enum rx_result {
  * The run collects the moves; the caller executes them when the burst ends or
  * RX_FULL comes, and then calls qp_rx_commit() if run->qp is set.
  */
-enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
-		     struct rx_run *run, uint64_t now_ns);
+enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
+		     const uint8_t *payload, struct rx_run *run,
+		     uint64_t now_ns);
 
 /**
  * qp_rx_commit() - run->moves.done and .error say how it went. Empties @run.
@@ -166,8 +167,7 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 		     struct scatter *sc, uint64_t now_ns);
 
 /** scatter_expects() - Is @p what was guessed to be packet @i? */
-bool scatter_expects(const struct scatter *sc, unsigned i,
-		     const struct pkt *p);
+bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p);
 
 /** qp_scatter_done() - @ok: false: the pages could not be written. */
 void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns);

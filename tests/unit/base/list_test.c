@@ -20,7 +20,7 @@ static void check_list(struct list *head, const char *digits)
 {
 	size_t i = 0, n = strlen(digits);
 
-	list_for_each (pos, head) {
+	list_for_each(pos, head) {
 		assert_true(i < n);
 		assert_int_equal(list_entry(pos, struct item, link)->n,
 				 digits[i++] - '0');
@@ -82,12 +82,12 @@ static void list_for_each_safe__deletes_all(void **state)
 		items[i].n = i;
 		list_add_tail(&head, &items[i].link);
 	}
-	list_for_each_safe (pos, tmp, &head) {
+	list_for_each_safe(pos, tmp, &head) {
 		if (list_entry(pos, struct item, link)->n % 2)
 			list_del(pos);
 	}
 	check_list(&head, "024");
-	list_for_each_safe (pos, tmp, &head)
+	list_for_each_safe(pos, tmp, &head)
 		list_del(pos);
 	check_list(&head, "");
 }

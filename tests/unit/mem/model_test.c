@@ -498,7 +498,7 @@ static void model_wake(struct model *x, int t, bool failed, uint64_t bad_page,
 {
 	uint64_t last = 0;
 
-	list_for_each_safe (pos, tmp, woken) {
+	list_for_each_safe(pos, tmp, woken) {
 		struct waiter *real = list_entry(pos, struct waiter, link);
 		struct m_waiter *w = real->owner;
 

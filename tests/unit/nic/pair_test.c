@@ -39,11 +39,10 @@ static void open_side(struct side *s)
 				   .max_send_sge = 4,
 				   .max_recv_sge = 4,
 				   .max_inline = 64};
-	struct mr_attr mr = {.length = BUF,
-			     .access = ACCESS_LOCAL_WRITE |
-				       ACCESS_REMOTE_WRITE |
-				       ACCESS_REMOTE_READ |
-				       ACCESS_REMOTE_ATOMIC};
+	struct mr_attr mr = {
+		.length = BUF,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+			  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
 
 	assert_int_equal(nic_open(&s->nic, &cfg), 0);
 	assert_int_equal(nic_pd_alloc(s->nic, &s->pd), 0);
@@ -84,18 +83,17 @@ static void connect_side(struct side *s, const struct side *peer)
 					       QPA_ACCESS_FLAGS),
 			 0);
 	a.state = QPS_RTR;
-	assert_int_equal(
-		nic_qp_modify(s->qp, &a,
-			      QPA_STATE | QPA_AV | QPA_PATH_MTU |
-				      QPA_DEST_QPN | QPA_RQ_PSN |
-				      QPA_MAX_DEST_RD_ATOMIC |
-				      QPA_MIN_RNR_TIMER),
-		0);
+	assert_int_equal(nic_qp_modify(s->qp, &a,
+				       QPA_STATE | QPA_AV | QPA_PATH_MTU |
+					       QPA_DEST_QPN | QPA_RQ_PSN |
+					       QPA_MAX_DEST_RD_ATOMIC |
+					       QPA_MIN_RNR_TIMER),
+			 0);
 	a.state = QPS_RTS;
 	assert_int_equal(nic_qp_modify(s->qp, &a,
-				       QPA_STATE | QPA_TIMEOUT |
-					       QPA_RETRY_CNT | QPA_RNR_RETRY |
-					       QPA_SQ_PSN | QPA_MAX_RD_ATOMIC),
+				       QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT |
+					       QPA_RNR_RETRY | QPA_SQ_PSN |
+					       QPA_MAX_RD_ATOMIC),
 			 0);
 }
 
@@ -162,8 +160,8 @@ static void print_counters(void)
 			if (side[k].nic->cnt.v[i])
 				print_error("side %d %s: %llu\n", k,
 					    counter_info[i].name,
-					    (unsigned long long)
-						    side[k].nic->cnt.v[i]);
+					    (unsigned long long)side[k]
+						    .nic->cnt.v[i]);
 }
 
 static struct cqe wait_cqe(struct side *s)
@@ -311,7 +309,9 @@ static int teardown_standard(void **state)
 
 #define BOTH(f)                                                                \
 	cmocka_unit_test_setup_teardown(f, setup, teardown),                   \
-		{"standard: " #f, f, setup_standard, teardown_standard, NULL}
+	{                                                                      \
+		"standard: " #f, f, setup_standard, teardown_standard, NULL    \
+	}
 
 int main(void)
 {
