@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define STUCK_NS (20000 * (uint64_t)SIM_MS)
+#define STUCK_NS (5000 * (uint64_t)SIM_MS)
 
 /* --- drawing ------------------------------------------------------------------ */
 
