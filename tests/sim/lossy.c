@@ -28,6 +28,6 @@ const struct scenario scenario_lossy = {
 	.name = "lossy",
 	.run = run,
 	.musts = 7,
-	.must = {CNT_retransmits, CNT_dups_rx, CNT_gaps_rx,
-		 CNT_replays, CNT_read_restarts, CNT_drop_icrc},
+	.must = {CNT_retransmits, CNT_dups_rx, CNT_gaps_rx, CNT_replays,
+		 CNT_read_restarts, CNT_drop_icrc},
 };
