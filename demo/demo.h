@@ -116,6 +116,11 @@ void dev_connect(const struct dev *d, struct ibv_qp *qp,
 /** dev_poll() - Return: up to @n good completions in @wc; others: exit. */
 int dev_poll(struct dev *d, int n, struct ibv_wc *wc);
 
+/** dev_wait() - Sleep until @until at the latest, or something may have
+ * completed; then dev_poll().
+ */
+void dev_wait(const struct dev *d, uint64_t until);
+
 /** post() - A WRITE or READ of @bytes at @local. */
 void post(struct ibv_qp *qp, enum ibv_wr_opcode op, uint64_t id,
 	  const struct ibv_sge *local, uint64_t va, uint32_t rkey);

@@ -3,15 +3,26 @@
 #include "demo.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
 	SEND_DEPTH = 512,
 	RD_DEPTH = 16,
-	ACK_TIMEOUT = 14, /* 67 ms, what perftest and many programs use */
+	/* 0.5 s. A thread that could run may wait that long for a CPU when all
+	 * of them are busy; no demo should fail of that. */
+	ACK_TIMEOUT = 17,
 	RETRIES = 7,
 };
+
+static void arm(const struct dev *d)
+{
+	int err = ibv_req_notify_cq(d->cq, 0);
+
+	if (err)
+		die(err, "ibv_req_notify_cq");
+}
 
 void dev_open(struct dev *d, int cqes)
 {
@@ -39,6 +50,7 @@ void dev_open(struct dev *d, int cqes)
 	d->cq = ibv_create_cq(d->ctx, cqes, NULL, d->channel, 0);
 	if (!d->cq)
 		die(errno, "ibv_create_cq");
+	arm(d);
 }
 
 void dev_close(struct dev *d)
@@ -132,6 +144,25 @@ int dev_poll(struct dev *d, int n, struct ibv_wc *wc)
 			die(0, "a request failed: %s",
 			    ibv_wc_status_str(wc[i].status));
 	return got;
+}
+
+void dev_wait(const struct dev *d, uint64_t until)
+{
+	struct pollfd fd = {.fd = d->channel->fd, .events = POLLIN};
+	const uint64_t now = now_ns();
+	const struct timespec left = {
+		.tv_sec = (time_t)((until - now) / (1000 * MS)),
+		.tv_nsec = (long)((until - now) % (1000 * MS)),
+	};
+	struct ibv_cq *cq;
+	void *cookie;
+
+	if (now >= until || ppoll(&fd, 1, &left, NULL) != 1)
+		return;
+	if (ibv_get_cq_event(d->channel, &cq, &cookie))
+		die(errno, "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	arm(d);
 }
 
 void post(struct ibv_qp *qp, enum ibv_wr_opcode op, uint64_t id,

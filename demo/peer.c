@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,35 +153,11 @@ static void reap(void)
 		finish(&requests[wc[i].wr_id]);
 }
 
-static void arm(void)
-{
-	int err = ibv_req_notify_cq(dev.cq, 0);
-
-	if (err)
-		die(err, "ibv_req_notify_cq");
-}
-
-/* Sleeps in poll() on the completion channel. */
 static void wait_until(uint64_t when)
 {
-	struct pollfd fd = {.fd = dev.channel->fd, .events = POLLIN};
-	struct ibv_cq *cq;
-	uint64_t now;
-	void *cookie;
-
 	reap();
-	while ((now = now_ns()) < when) {
-		const struct timespec left = {
-			.tv_sec = (time_t)((when - now) / (1000 * MS)),
-			.tv_nsec = (long)((when - now) % (1000 * MS)),
-		};
-
-		if (ppoll(&fd, 1, &left, NULL) == 1) {
-			if (ibv_get_cq_event(dev.channel, &cq, &cookie))
-				die(errno, "ibv_get_cq_event");
-			ibv_ack_cq_events(cq, 1);
-			arm();
-		}
+	while (now_ns() < when) {
+		dev_wait(&dev, when);
 		reap();
 	}
 }
@@ -320,7 +295,6 @@ int main(int argc, char **argv)
 	must_send(fd, &mine, sizeof(mine));
 	must_recv(fd, &victim, sizeof(victim));
 	dev_connect(&dev, qp, &mine, &victim);
-	arm();
 	place_all();
 	phases(fd, number(argv[2]), number(argv[3]));
 	finish_with(argv[4]);

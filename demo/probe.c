@@ -6,6 +6,7 @@
  *
  * The series has a line "ns-when-posted ns-until-completed" for each READ. A
  * READ is posted when it is its time, whether or not earlier ones completed.
+ * It polls, and sleeps when that takes long, so as not to starve the others.
  * Ends on SIGTERM, when the READs in flight have completed.
  */
 #include "demo.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEPTH = 256 };
+enum { DEPTH = 256, SPIN_US = 200 };
 
 static volatile sig_atomic_t stop;
 static uint64_t posted[DEPTH];
@@ -52,13 +53,16 @@ static uint64_t reap(void)
 static void probe(void)
 {
 	const struct ibv_sge sge = {(uintptr_t)mr->addr, PROBE_BYTES, mr->lkey};
-	uint64_t sent = 0, done = 0, next = now_ns();
+	uint64_t sent = 0, done = 0, next = now_ns(), last = next;
 
 	while (!stop || done < sent) {
 		if (done == sent)
 			sleep_until(next);
+		else if (now_ns() - last > (uint64_t)SPIN_US * 1000)
+			dev_wait(&dev,
+				 next > now_ns() ? next : now_ns() + MS / 10);
 		if (!stop && now_ns() >= next && sent - done < DEPTH) {
-			posted[sent % DEPTH] = now_ns();
+			last = posted[sent % DEPTH] = now_ns();
 			post(qp, IBV_WR_RDMA_READ, sent++ % DEPTH, &sge,
 			     victim.page.va, victim.page.rkey);
 			next += MS;
