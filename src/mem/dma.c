@@ -125,16 +125,30 @@ static struct ticket *walk_join(const struct walk *w, uint64_t vpn)
 	return ticket_find(ts, vpn, write);
 }
 
+/* One ticket for what the access needs, and more of growing size for what is
+ * ahead of it, up to the first ready page: the access does not wait for pages
+ * that only those behind it need.
+ */
 static struct ticket *walk_open(const struct walk *w, uint64_t vpn)
 {
 	uint64_t bytes = MIN(sat_add(w->d->len, w->d->ahead), w->behind);
 	uint64_t end = page_of(w->addr + (bytes - 1)) + 1, p;
+	uint64_t num = w->vpn + w->pages - vpn;
+	struct ticket *first;
 
 	end = ticket_room(&w->m->tickets, vpn, end);
 	for (p = vpn + 1; p < end; p++)
 		if (spt_ready(&w->m->spt, &w->view, p, w->d->write))
 			break;
-	return ticket_open(w->m, vpn, p - vpn, w->d->write);
+	end = p;
+	num = MIN(num, end - vpn);
+	first = ticket_open(w->m, vpn, num, w->d->write, true);
+	for (p = vpn + num; first && p < end; p += num) {
+		num = MIN(MIN(2 * num, (uint64_t)AHEAD_PAGES), end - p);
+		if (!ticket_open(w->m, p, num, w->d->write, false))
+			break;
+	}
+	return first;
 }
 
 /* Did a ticket that this waiter waited for fail at a page we need? Says so

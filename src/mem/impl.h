@@ -171,15 +171,18 @@ enum {
 	TICKET_PAGES = 256,
 	TICKET_BLOCK_SHIFT = 8, /* a ticket's pages lie in at most two blocks */
 	TICKETS_MAX = 1 << 16,
+	AHEAD_PAGES = 16, /* in a ticket that nobody waits for yet */
+	AHEAD_OUT = 4, /* of those with the pagers */
 };
 
 /*
  * TICKET_FREE: on the free list.
- * TICKET_NEW: nobody was asked yet; freed when its last waiter goes. An unmap
+ * TICKET_NEW: nobody was asked yet; freed when its last waiter goes, but not
+ *	when it never had one. An unmap
  *	leaves it alone, as the question is still to be asked.
  * TICKET_SENT: a pager has it; left only by ticket_done() and
- *	ticket_unsent(). @stale: what it answers is out of date; out of the
- *	hash, so nobody joins it any more.
+ *	ticket_unsent(). With @valid 0, what it answers is out of date; out of
+ *	the hash, so nobody joins it any more.
  */
 enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
 
@@ -188,23 +191,30 @@ enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
  * @hash:	next in the chain of the first and of the last block, see
  *		ticket.c
  * @link:	on the list of its state
+ * @valid:	the answer counts for so many pages from the start
+ * @protect:	and for reading only
+ * @ahead:	sent without a waiter
  */
 struct ticket {
 	uint64_t vpn;
-	uint32_t pages;
+	uint32_t pages, valid;
 	uint16_t gen;
 	uint8_t state;
-	bool write, stale;
+	bool write, whole, protect, ahead;
 	uint32_t hash[2];
 	struct list link, waiters;
 };
 
+/**
+ * struct tickets - @fresh: TICKET_NEW with waiters, @ahead: without;
+ * @ahead_sent: of these, how many pagers have.
+ */
 struct tickets {
 	struct ticket *v;
 	uint32_t *bucket;
 	uint32_t bucket_mask;
-	uint32_t num, out, hashed;
-	struct list free, fresh, sent;
+	uint32_t num, out, hashed, ahead_sent;
+	struct list free, fresh, ahead, sent;
 };
 
 int ticket_init(struct mem *m);
@@ -213,10 +223,11 @@ struct ticket *ticket_find(struct tickets *t, uint64_t vpn, bool write);
 struct ticket *ticket_of(struct tickets *t, struct ticket_id id);
 uint64_t ticket_room(struct tickets *t, uint64_t vpn, uint64_t end);
 struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
-			   bool write);
+			   bool write, bool whole);
 void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w);
 void ticket_leave(struct mem *m, struct waiter *w);
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages);
+void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages);
 
 /* --- pool.c -------------------------------------------------------------- */
 

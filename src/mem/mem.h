@@ -152,8 +152,8 @@ struct holds {
  * @need:	ACCESS_* rights required; 0: local read
  * @write:	the moves will write application memory
  * @remote:	@key is an R_Key (remote rights apply), else an L_Key
- * @ahead:	bytes behind the access that the same message will need; a
- *		ticket covers them too (touch-ahead)
+ * @ahead:	bytes behind the access that the same message will need; on a
+ *		miss tickets are opened for them too (touch-ahead)
  */
 struct dma {
 	uint32_t pd;
@@ -176,8 +176,8 @@ enum verdict dma_check(struct mem *m, const struct dma *d);
  * one move (kind from @write) with NIC side @nic and a hold.
  * @fresh_ns:	entries learned before this do not count (os_fresh_after())
  * @w:		waiter to use on a miss, or NULL: only say V_WAIT
- * Missing pages: one ticket for as much of the rest as is missing in one run is
- * opened or joined. On V_WAIT nothing was appended.
+ * Missing pages: a ticket for as much of the rest as is missing in one run is
+ * opened or joined; more are opened for what is missing ahead. On V_WAIT nothing was appended.
  * With len == 0: V_OK and nothing appended.
  * Pages that are missing but known to be cheap count as ready, up to the
  * budget that mem_inline_budget() set.
@@ -229,7 +229,10 @@ void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
  */
 int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages);
 
-/** spt_protect() - Pages become readable only (mprotect). As spt_unmap(). */
+/**
+ * spt_protect() - Pages become readable only (mprotect); tickets out for them
+ * make them readable, no more. Return: as spt_unmap().
+ */
 int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages);
 
 /** spt_protect_all() - fork(): every page readable only. */
@@ -243,11 +246,15 @@ bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages);
 
 /* --- tickets -------------------------------------------------------------- */
 
-/** struct ticket_req - A ticket on its way to the pagers. */
+/**
+ * struct ticket_req - A ticket on its way to the pagers.
+ * @whole:	of no use before all pages are there; else an answer about the
+ *		first is wanted when they turn out to be slow
+ */
 struct ticket_req {
 	struct ticket_id id;
 	uint64_t vpn, pages;
-	bool write;
+	bool write, whole;
 };
 
 /** ticket_next() - Take the next new ticket to hand to os/. false: none. */

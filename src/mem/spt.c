@@ -489,13 +489,14 @@ int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages)
 	if (spt_held(m, vpn, pages))
 		return -EBUSY;
 	spt_forget(m, vpn, pages);
-	ticket_outdate(m, vpn, pages);
+	if (pages > 0)
+		ticket_outdate(m, vpn, pages);
 	return 0;
 }
 
 /**
  * spt_protect() - The host says: pages become readable only. Tickets out for
- * them become stale.
+ * them make them readable, no more.
  * @m:		the NIC's memory
  * @vpn, @pages: which
  *
@@ -509,7 +510,8 @@ int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	m->spt.gen++;
 	spt_walk(&m->spt, vpn, pages, entry_protect);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
-	ticket_outdate(m, vpn, pages);
+	if (pages > 0)
+		ticket_protect(m, vpn, pages);
 	return 0;
 }
 
@@ -529,7 +531,7 @@ void spt_protect_all(struct mem *m)
 	else
 		spt_walk(s, 0, VPN_END, entry_protect);
 	m->cheap.num = 0;
-	ticket_outdate(m, 0, VPN_END);
+	ticket_protect(m, 0, VPN_END);
 }
 
 /**

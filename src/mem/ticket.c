@@ -7,9 +7,11 @@
  * pages. A run lies in one or two blocks and is in the chain of each: a chain
  * link is ticket index * 2 + (0: first block, 1: last block) + 1, 0 ends it.
  *
- * When a range is unmapped or protected, the tickets that pagers have for it
- * become stale: what they answer may have been true before or after. They
- * leave the hash, and ticket_done() only wakes their waiters.
+ * When pages are unmapped while a pager has their ticket, its answer may have
+ * been true before or after: it counts only for the pages in front of them. A
+ * ticket of which nothing counts leaves the hash, and ticket_done() only wakes
+ * its waiters. When pages are protected, they may be read only: so a program
+ * that forks more often than a fault takes still makes progress.
  */
 #include "mem/impl.h"
 
@@ -73,7 +75,7 @@ static void ticket_unhash(struct tickets *ts, struct ticket *t)
 
 static bool ticket_covers(const struct ticket *t, uint64_t vpn)
 {
-	return range_ok(vpn - t->vpn, 1, t->pages);
+	return range_ok(vpn - t->vpn, 1, t->valid);
 }
 
 /**
@@ -149,15 +151,17 @@ uint64_t ticket_room(struct tickets *ts, uint64_t vpn, uint64_t end)
 }
 
 /**
- * ticket_open() - A new ticket, for ticket_next() to give out.
+ * ticket_open() - A new ticket, for ticket_next() to give out: soon if somebody
+ * waits for it.
  * @m:		the NIC's memory
  * @vpn, @pages: its run, 1 to TICKET_PAGES pages
  * @write:	the pages are to be made writable
+ * @whole:	of no use before all of them are there
  *
- * Return: the ticket, which needs a waiter; NULL: too many are out.
+ * Return: the ticket, or NULL: too many are out.
  */
 struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
-			   bool write)
+			   bool write, bool whole)
 {
 	struct tickets *ts = &m->tickets;
 	struct ticket *t;
@@ -167,11 +171,13 @@ struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
 		return NULL;
 	t = list_entry(ts->free.next, struct ticket, link);
 	list_del(&t->link);
-	list_add_tail(&ts->fresh, &t->link);
+	list_add_tail(&ts->ahead, &t->link);
 	t->vpn = vpn;
 	t->pages = (uint32_t)pages;
+	t->valid = (uint32_t)pages;
 	t->write = write;
-	t->stale = false;
+	t->whole = whole;
+	t->protect = false;
 	t->state = TICKET_NEW;
 	if (++t->gen == 0)
 		t->gen = 1;
@@ -186,30 +192,54 @@ static void ticket_close(struct mem *m, struct ticket *t)
 	struct tickets *ts = &m->tickets;
 
 	CHECK(list_empty(&t->waiters));
-	if (!t->stale)
+	if (t->valid > 0)
 		ticket_unhash(ts, t);
+	ts->ahead_sent -= t->ahead;
+	t->ahead = false;
 	t->state = TICKET_FREE;
 	list_del(&t->link);
 	list_add_tail(&ts->free, &t->link);
 	ts->out--;
 }
 
+/* Pages of a ticket in front of a range; all if they do not overlap. */
+static uint64_t ticket_front(const struct ticket *t, uint64_t vpn,
+			     uint64_t pages)
+{
+	if (ticket_covers(t, vpn))
+		return vpn - t->vpn;
+	return range_ok(t->vpn - vpn, 1, pages) ? 0 : t->valid;
+}
+
 /**
- * ticket_outdate() - A range lost rights: answers for it are out of date.
+ * ticket_outdate() - Pages went away: answers for them are out of date.
  * @m:		the NIC's memory
- * @vpn, @pages: the range
+ * @vpn, @pages: the range, not empty
  */
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
 {
 	list_for_each(pos, &m->tickets.sent) {
 		struct ticket *t = list_entry(pos, struct ticket, link);
+		uint64_t front = ticket_front(t, vpn, pages);
 
-		if (t->stale || pages == 0)
-			continue;
-		if (ticket_covers(t, vpn) || range_ok(t->vpn - vpn, 1, pages)) {
+		if (front == 0 && t->valid > 0)
 			ticket_unhash(&m->tickets, t);
-			t->stale = true;
-		}
+		t->valid = (uint32_t)front;
+	}
+}
+
+/**
+ * ticket_protect() - Pages became readable only: so will answers say.
+ * @m:		the NIC's memory
+ * @vpn, @pages: the range, not empty
+ */
+void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	list_for_each(pos, &m->tickets.sent) {
+		struct ticket *t = list_entry(pos, struct ticket, link);
+
+		if (ticket_front(t, vpn, pages) < t->valid)
+			t->protect = true;
 	}
 }
 
@@ -248,6 +278,10 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
 {
 	CHECK(w->ticket.v == 0);
 	w->ticket = ticket_id(&m->tickets, t);
+	if (t->state == TICKET_NEW && list_empty(&t->waiters)) {
+		list_del(&t->link);
+		list_add_tail(&m->tickets.fresh, &t->link);
+	}
 	list_add_tail(&t->waiters, &w->link);
 }
 
@@ -272,7 +306,8 @@ void ticket_leave(struct mem *m, struct waiter *w)
 /* --- the pagers' side ---------------------------------------------------- */
 
 /**
- * ticket_next() - Take the next new ticket to hand to os/.
+ * ticket_next() - Take the next new ticket to hand to os/. Those that nobody
+ * waits for come last, and few at a time, so that they delay no others.
  * @m:		the NIC's memory
  * @req:	set on success
  *
@@ -283,9 +318,15 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 	struct tickets *ts = &m->tickets;
 	struct ticket *t;
 
-	if (list_empty(&ts->fresh))
+	if (!list_empty(&ts->fresh)) {
+		t = list_entry(ts->fresh.next, struct ticket, link);
+	} else if (!list_empty(&ts->ahead) && ts->ahead_sent < AHEAD_OUT) {
+		t = list_entry(ts->ahead.next, struct ticket, link);
+		t->ahead = true;
+		ts->ahead_sent++;
+	} else {
 		return false;
-	t = list_entry(ts->fresh.next, struct ticket, link);
+	}
 	list_del(&t->link);
 	list_add_tail(&ts->sent, &t->link);
 	t->state = TICKET_SENT;
@@ -294,6 +335,7 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 		.vpn = t->vpn,
 		.pages = t->pages,
 		.write = t->write,
+		.whole = t->whole,
 	};
 	return true;
 }
@@ -309,9 +351,12 @@ void ticket_unsent(struct mem *m, struct ticket_id id)
 	struct ticket *t = ticket_of(&m->tickets, id);
 
 	CHECK(t->state == TICKET_SENT);
-	if (t->stale)
+	if (t->valid == 0)
 		ticket_hash(&m->tickets, t);
-	t->stale = false;
+	t->valid = t->pages;
+	t->protect = false;
+	m->tickets.ahead_sent -= t->ahead;
+	t->ahead = false;
 	t->state = TICKET_NEW;
 	list_del(&t->link);
 	list_insert_after(&m->tickets.fresh, &t->link);
@@ -338,8 +383,8 @@ static void ticket_wake(struct ticket *t, bool bad, uint64_t bad_page,
 }
 
 /**
- * ticket_done() - The pager's answer. Entries are installed, unless the ticket
- * became stale, and the waiters wake in the order they came.
+ * ticket_done() - The pager's answer. Entries are installed as far as it still
+ * counts, and the waiters wake in the order they came.
  * @m:		the NIC's memory
  * @id:		from ticket_next(); gone afterwards
  * @pages_ready: from the start
@@ -361,22 +406,20 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 	CHECK(t->state == TICKET_SENT && pages_ready <= t->pages);
 	spt_tick(&m->spt, now_ns);
 	count_add(m->cnt, CNT_service_ns, service_ns);
-	failed = failed && pages_ready < t->pages;
-	if (failed)
+	if (failed && pages_ready < t->pages)
 		count(m->cnt, CNT_fault_prot);
-	if (!t->stale) {
-		/* The last page first: if the table is so small that the run
-		 * displaces itself, what was asked for stays, not what is
-		 * ahead of it.
-		 */
-		for (uint64_t i = pages_ready; i-- > 0;)
-			spt_install(m, t->vpn + i, writable);
+	failed = failed && pages_ready < t->valid;
+	/* The last page first: if the table is so small that the run displaces
+	 * itself, what was asked for stays, not what is ahead of it.
+	 */
+	for (uint64_t i = MIN(pages_ready, t->valid); i-- > 0;)
+		spt_install(m, t->vpn + i, writable && !t->protect);
+	if (t->valid == t->pages && !t->protect)
 		cheap_learn(&m->cheap,
 			    page_of(cheap_start) +
 				    (cheap_start % PAGE_BYTES != 0),
 			    page_of(cheap_end), now_ns);
-	}
-	ticket_wake(t, failed && !t->stale, t->vpn + pages_ready, woken);
+	ticket_wake(t, failed, t->vpn + pages_ready, woken);
 	ticket_close(m, t);
 }
 
@@ -406,6 +449,7 @@ int ticket_init(struct mem *m)
 		buckets *= 2;
 	list_init(&ts->free);
 	list_init(&ts->fresh);
+	list_init(&ts->ahead);
 	list_init(&ts->sent);
 	ts->v = calloc(m->cfg.tickets, sizeof(*ts->v));
 	ts->bucket = calloc(buckets, sizeof(*ts->bucket));

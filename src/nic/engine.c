@@ -239,7 +239,8 @@ static void ask_pages(struct nic *nic)
 		struct os_page_req req = {.id = t.id.v,
 					  .addr = t.vpn << PAGE_SHIFT,
 					  .bytes = t.pages << PAGE_SHIFT,
-					  .write = t.write};
+					  .write = t.write,
+					  .whole = t.whole};
 
 		if (os_page_ask(nic->os, &req)) {
 			ticket_unsent(nic->mem, t.id);

@@ -64,12 +64,14 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * that moves can name its parts.
  * @buf:	received bytes (RX), or staged payload of standard packets (SEND)
  * @at:		RX: offset of the next segment in @buf
+ * @token:	RX: what nic.token is while nobody has overtaken us
  * @npkts:	RX: parsed packets that the run refers to
  * @error:	SEND: what os_send() said
  */
 struct step {
 	enum step_kind kind;
 	int index;
+	uint64_t token;
 	struct os_rx rx;
 	uint32_t at;
 	unsigned npkts;

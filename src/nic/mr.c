@@ -144,6 +144,7 @@ static int advise_one(struct nic *nic, uint32_t pd, enum nic_advice advice,
 			.need = write ? ACCESS_LOCAL_WRITE : 0,
 			.write = write};
 	struct os_page_req req = {.write = write,
+				  .whole = true,
 				  .probe = advice == NIC_PREFETCH_NO_FAULT};
 	struct mr_attr attr;
 	uint64_t addr;

@@ -114,6 +114,8 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 	if (!token_take(nic, mine))
 		return false;
 	s = step_get(nic);
+	if (s)
+		s->token = mine;
 	if (s && engine_receive(nic, s)) {
 		got = true;
 		handoff_lock(&nic->engine);

@@ -96,7 +96,12 @@ bool scatter_receive(struct nic *nic, struct step *s)
 
 	if (!peek(nic, s, &p) || !plan(nic, s, &p))
 		return false;
-	n = build(s);
+	/* Whoever overtook us took the burst: the next one is another. Where
+	 * that happens later, s->lost tells.
+	 */
+	n = __atomic_load_n(&nic->token, __ATOMIC_RELAXED) == s->token
+		    ? build(s)
+		    : 0;
 	len = s->rx.len;
 	seg = s->rx.seg;
 	res = n ? os_recv(nic->os, s->iov, n, &s->rx, OS_TAKE) : 0;

@@ -178,8 +178,12 @@ struct populate {
 	bool writable;
 };
 
-/** populate_range() - Make pages present without writing to them. May block. */
-struct populate populate_range(uint64_t addr, uint64_t bytes, bool write);
+/**
+ * populate_range() - Make pages present without writing to them. May block.
+ * @end_ns: begin no more pages, after the first, from then on
+ */
+struct populate populate_range(uint64_t addr, uint64_t bytes, bool write,
+			       uint64_t end_ns);
 
 /** populate_probe() - What is present from the start; brings in nothing. */
 struct populate populate_probe(uint64_t addr, uint64_t bytes);

@@ -179,18 +179,26 @@ uint64_t os_majflt(void);
  */
 enum os_backing { BACKING_UNKNOWN, BACKING_CHEAP, BACKING_SLOW, BACKING_NUM };
 
-/** struct os_page_req - Make [addr, addr + bytes) present, writable if so. */
+enum { OS_PAGES_SLOW_NS = 200000 };
+
+/**
+ * struct os_page_req - Make [addr, addr + bytes) present, writable if so.
+ * @addr, @bytes: whole pages
+ * @probe:	only say what is there, bring in nothing
+ * @whole:	answer when all is there; else after one page or more, when they
+ *		took OS_PAGES_SLOW_NS
+ */
 struct os_page_req {
 	uint64_t id;
-	uint64_t addr, bytes; /* whole pages */
-	bool write;
-	bool probe; /* only say what is there, bring in nothing */
+	uint64_t addr, bytes;
+	bool write, probe, whole;
 };
 
 /**
  * struct os_page_done - Answer to a request.
  * @bytes:	from the start of the request that are ready now; what is behind
- *		failed with @error (-EFAULT: protection or no mapping or SIGBUS)
+ *		failed with @error (-EFAULT: protection or no mapping or SIGBUS),
+ *		or was not tried (0)
  * @writable:	ready for writing too
  * @service_ns: what the faults took
  */

@@ -225,7 +225,9 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	if (req->probe)
 		got = populate_probe(req->addr, req->bytes);
 	else
-		got = populate_range(req->addr, req->bytes, req->write);
+		got = populate_range(req->addr, req->bytes, req->write,
+				     req->whole ? UINT64_MAX
+						: began + OS_PAGES_SLOW_NS);
 	now = clock_ns();
 	(void)sys_getrusage(RUSAGE_THREAD, &after);
 	done.bytes = got.bytes;

@@ -108,7 +108,8 @@ static uint64_t populate_chunk(uint64_t addr, uint64_t bytes, bool write)
 	return at;
 }
 
-struct populate populate_range(uint64_t addr, uint64_t bytes, bool write)
+struct populate populate_range(uint64_t addr, uint64_t bytes, bool write,
+			       uint64_t end_ns)
 {
 	struct populate out = {.bytes = 0};
 	uint64_t lead, want, at = 0;
@@ -120,9 +121,11 @@ struct populate populate_range(uint64_t addr, uint64_t bytes, bool write)
 		return out;
 	}
 	want = (lead + bytes + host_page - 1) & -host_page;
-	while (at < want) {
-		uint64_t len = MIN(want - at, (uint64_t)POPULATE_CHUNK), got;
+	/* As much again as is there, so the end is missed by little. */
+	while (at < want && (at == 0 || clock_ns() < end_ns)) {
+		uint64_t len = at == 0 ? host_page : at, got;
 
+		len = MIN(MIN(len, (uint64_t)POPULATE_CHUNK), want - at);
 		got = populate_chunk(addr - lead + at, len, write);
 		at += got;
 		if (got < len) {

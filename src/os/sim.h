@@ -68,7 +68,7 @@ struct sim_stats {
 	uint64_t moves, torn, efaults, minor, major, exact_misses, cows;
 	uint64_t evictions, evict_busy, unmaps, unmap_busy, protects, forks;
 	uint64_t page_asks, page_fails, page_partial, page_probes;
-	uint64_t pauses, lock_waits;
+	uint64_t pauses, preempts, lock_waits;
 };
 struct sim_stats *sim_stats(struct sim *sim);
 
@@ -116,6 +116,11 @@ void sim_spawn(struct os *os, void (*fn)(void *arg), void *arg,
 /** sim_sleep() - Outside of a virtual thread it does nothing. */
 void sim_sleep(struct sim *sim, uint64_t ns);
 bool sim_in_thread(const struct sim *sim);
+/**
+ * sim_preempt() - A thread does not run for up to @max_ns as it enters or leaves a
+ * receiving call: with the probability @chance, and when there is something.
+ */
+void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns);
 /** sim_threads() - How many have not ended. */
 unsigned sim_threads(const struct sim *sim);
 

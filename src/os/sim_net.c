@@ -597,9 +597,8 @@ static int rx_scatter(struct os *os, struct sim_unit *u, struct iovec *iov,
 	return 1;
 }
 
-/** os_recv() - rx->len is the whole length, also if @iov holds less. */
-int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
-	    enum os_recv_mode mode)
+static int rx_take(struct os *os, struct iovec *iov, unsigned n,
+		   struct os_rx *rx, enum os_recv_mode mode)
 {
 	const int index = rx_find(os, rx->port);
 	struct sim_port *port;
@@ -623,6 +622,34 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	port->charged -= u->charge;
 	ret = rx_scatter(os, u, iov, n);
 	free(u);
+	return ret;
+}
+
+void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns)
+{
+	sim->preempt = chance;
+	sim->preempt_max_ns = max_ns;
+}
+
+static void rx_preempt(struct sim *sim)
+{
+	if (sim->preempt == 0 || !sim_chance(sim, sim->preempt))
+		return;
+	sim->stats.preempts++;
+	sim_sleep(sim, sim_between(sim, 0, sim->preempt_max_ns));
+}
+
+/** os_recv() - rx->len is the whole length, also if @iov holds less. */
+int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
+	    enum os_recv_mode mode)
+{
+	int ret;
+
+	if (rx_find(os, rx->port) >= 0)
+		rx_preempt(os->sim);
+	ret = rx_take(os, iov, n, rx, mode);
+	if (ret != 0)
+		rx_preempt(os->sim);
 	return ret;
 }
 

@@ -16,10 +16,12 @@ static bool page_allowed(const struct sim_map *map, bool write)
 	return map && (map->prot & (write ? SIM_WRITE : SIM_READ));
 }
 
-/* What bringing in the range takes, up to the first page that fails. */
+/* What bringing in the range takes, up to the first page that fails, or, if it
+ * takes long, to where the answer comes early: @req.bytes then ends there.
+ */
 static uint64_t ask_cost(struct os *os, struct sim_ask *ask)
 {
-	const struct os_page_req *req = &ask->req;
+	struct os_page_req *req = &ask->req;
 	uint64_t cost = sim_between(os->sim, SIM_HANDOFF_MIN_NS,
 				    SIM_HANDOFF_MAX_NS);
 
@@ -35,6 +37,8 @@ static uint64_t ask_cost(struct os *os, struct sim_ask *ask)
 			continue;
 		ask->done.major |= sim_page_major(map, page);
 		cost += sim_page_cost(os, map, page);
+		if (cost > OS_PAGES_SLOW_NS && !req->whole)
+			req->bytes = off + PAGE_BYTES;
 	}
 	return cost;
 }

@@ -18,6 +18,8 @@ void qp_drainable(struct qp *qp);
 /** qp_flush() - In ERR and when nothing moves: complete everything. */
 void qp_flush(struct qp *qp, uint64_t now_ns);
 void run_begin(struct rx_run *run, struct qp *qp, bool responses);
+/** qp_rx_moved() - Moves of the receiving half ended: what waited goes on. */
+void qp_rx_moved(struct qp *qp, uint64_t now_ns);
 
 /* The numbers of nic_event_type that xport raises. */
 enum {

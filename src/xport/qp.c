@@ -454,6 +454,16 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 	qp->rx_moving = true;
 }
 
+/* The receiving half no longer moves: what had to wait for that goes on. */
+void qp_rx_moved(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->req.win.num || qp->resp.win.num)
+		qp_drainable(qp);
+	ack_again(qp);
+	qp_flush(qp, now_ns);
+	qp_kick(qp);
+}
+
 void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 {
 	struct qp *qp = run->qp;
@@ -467,11 +477,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 		resp_commit(run, now_ns);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
 	rx_run_init(run);
-	if (qp->req.win.num || qp->resp.win.num)
-		qp_drainable(qp);
-	ack_again(qp);
-	qp_flush(qp, now_ns);
-	qp_kick(qp);
+	qp_rx_moved(qp, now_ns);
 }
 
 bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)

@@ -29,9 +29,12 @@ static uint64_t ack_timeout_ns(const struct qp *qp)
 	return t == UINT64_MAX ? t : MAX(t, (uint64_t)TIMEOUT_MIN_NS);
 }
 
+/* Is it the peer's turn, and should it be soon? */
 static bool outstanding(const struct qp *qp)
 {
-	return qp->req.una != qp->req.max && qp->req.snd != qp->req.una;
+	const struct req *r = &qp->req;
+
+	return !r->held && r->una != r->max && r->snd != r->una;
 }
 
 static void disarm(struct req *r)
@@ -76,28 +79,69 @@ void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
 	qp_rearm(qp);
 }
 
-void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
+/* READ chunks and atomics before @to that are still to be answered stay asked
+ * for; all others count no more. */
+static void recount_reads(struct qp *qp, psn_t to)
+{
+	struct req *r = &qp->req;
+	uint32_t out = 0, charge = 0;
+
+	for (uint32_t i = qp->cfg.sq->cons; i != r->started; i++) {
+		const struct wqe *w = wq_at(qp->cfg.sq, i);
+		uint32_t step = w->op == WR_READ ? r->rd_chunk : 1;
+
+		if (!wqe_is_read(w))
+			continue;
+		for (uint32_t k = 0; k < w->num_psn; k += step) {
+			psn_t end = psn_add(w->first_psn,
+					    MIN(k + step, w->num_psn));
+
+			if (psn_diff(end, to) > 0)
+				break;
+			if (psn_diff(end, r->una) <= 0)
+				continue;
+			out++;
+			if (w->op == WR_READ)
+				charge += comp_chunk_charge(qp, w, k);
+		}
+	}
+	r->rd_out = out;
+	flow_read(qp, charge);
+}
+
+/* Go on sending at @to, una or acc. */
+static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
+		    uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
 
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
-	flight_note(&qp->log, now_ns, FLIGHT_RETX, r->una, (uint16_t)why,
-		    (uint64_t)psn_diff(r->snd, r->una));
+	flight_note(&qp->log, now_ns, FLIGHT_RETX, to, (uint16_t)why,
+		    (uint64_t)psn_diff(r->snd, to));
 	log_debug("qp 0x%x: back %d packets, reason %s", qp->cfg.qpn,
-		  psn_diff(r->snd, r->una), flight_info[why].name);
-	r->snd = r->acc = r->una;
-	r->cur = req_wqe_at(qp, r->una, &index) ? index : r->started;
-	r->rd_out = 0;
+		  psn_diff(r->snd, to), flight_info[why].name);
+	r->snd = r->acc = to;
+	r->cur = req_wqe_at(qp, to, &index) ? index : r->started;
 	r->lost = 0;
 	r->recovering = r->ask_again = false;
-	r->cwnd = MAX(2, r->cwnd / 2);
 	r->epoch++;
 	flow_forget(qp);
+	recount_reads(qp, to);
 	disarm(r);
+	if (outstanding(qp))
+		retry_arm(qp, now_ns);
 	qp_rearm(qp);
 	qp_kick(qp);
+}
+
+void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	r->cwnd = MAX(2, r->cwnd / 2);
+	back_to(qp, r->una, why, now_ns);
 }
 
 void retry_ask_again(struct qp *qp)
@@ -147,8 +191,8 @@ void retry_hold(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	retry_rewind(qp, FLIGHT_FAULT, now_ns);
 	r->held = true;
+	back_to(qp, r->acc, FLIGHT_FAULT, now_ns);
 	r->hold_until = now_ns + HOLD_MAX_NS;
 	qp_rearm(qp);
 }
@@ -161,7 +205,7 @@ void retry_resume(struct qp *qp, uint64_t now_ns)
 		return;
 	r->held = false;
 	r->hold_until = 0;
-	retry_rewind(qp, FLIGHT_RESOLVED, now_ns);
+	back_to(qp, r->acc, FLIGHT_RESOLVED, now_ns);
 }
 
 /* --- what is lost, towards a nopin peer ----------------------------------- */

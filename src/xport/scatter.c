@@ -151,5 +151,5 @@ void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns)
 		for (unsigned i = 0; i < sc->pieces->num; i++)
 			dma_fault(qp->x->mem, sc->pieces->m[i].addr,
 				  sc->pieces->m[i].len);
-	qp_flush(qp, now_ns);
+	qp_rx_moved(qp, now_ns);
 }

@@ -32,11 +32,15 @@ static void evict_thread(void *arg)
 	}
 }
 
-/* Everything that is there, at once: as after a long pause. */
+/* Everything that is there, at once: as after a long pause. Where this happens
+ * more often than a few pages can be brought in, nobody could make progress.
+ */
 static void flush_thread(void *arg)
 {
 	struct node *node = arg;
 	struct world *w = node->w;
+	const uint64_t mean = MAX(100 * w->cfg.evict_ns,
+				  20 * w->cfg.mem.major_max_ns);
 
 	while (!w->stop) {
 		for (unsigned i = 0; i < node->areas; i++) {
@@ -47,7 +51,7 @@ static void flush_thread(void *arg)
 				sim_evict(node->os, a->addr + off,
 					  w->cfg.force);
 		}
-		wait_about(w, 100 * w->cfg.evict_ns);
+		wait_about(w, mean);
 	}
 }
 

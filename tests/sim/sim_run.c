@@ -18,8 +18,9 @@
 enum { HANG_SECONDS = 20, JOBS_MAX = 64, SHOW_MAX = 20 };
 
 static const struct scenario *const scenarios[] = {
-	&scenario_pair, &scenario_lossy,  &scenario_fault,    &scenario_evict,
-	&scenario_rnr,	&scenario_replay, &scenario_teardown, &scenario_mixed,
+	&scenario_pair,	    &scenario_lossy, &scenario_fault,
+	&scenario_evict,    &scenario_rnr,   &scenario_replay,
+	&scenario_teardown, &scenario_mixed, &scenario_preempt,
 };
 
 /** struct options - @seconds: stop after that time, 0: never */

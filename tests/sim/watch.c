@@ -47,6 +47,27 @@ static bool op_accepts(struct flow *f, struct op *op, uint64_t off,
 	return true;
 }
 
+/* Who is overtaken between looking at a burst and taking it may receive another
+ * one in its place (design D8): but only over what is not yet there of the
+ * WRITE in progress, and not over its end.
+ */
+static bool wrong_guess(struct flow *f, uint64_t off, uint64_t len)
+{
+	uint64_t missing;
+
+	if (f->w->cfg.preempt == 0)
+		return false;
+	for (uint64_t s = f->completed; s < f->posted; s++) {
+		const struct op *op = op_at(f, s);
+
+		if (op && op_writes(op) && off >= op->remote &&
+		    range_ok(off - op->remote, len, op->len - 1) &&
+		    off - op->remote >= op->high)
+			return flow_placed(f, s, &missing);
+	}
+	return false;
+}
+
 static void watch_target(struct flow *f, uint64_t off, uint64_t len)
 {
 	const struct op *early = NULL;
@@ -65,6 +86,8 @@ static void watch_target(struct flow *f, uint64_t off, uint64_t len)
 			return;
 		early = op;
 	}
+	if (!early && wrong_guess(f, off, len))
+		return;
 	if (!early)
 		world_fail(
 			f->w,

@@ -47,6 +47,7 @@ enum op_kind {
  * @mix:	weights of the kinds of work
  * @big:	chance of messages of many packets
  * @evict_ns, @fork_ns, @pause_ns, @cut_ns: mean time between, 0: never
+ * @preempt:	probability that a thread loses the CPU as it receives
  * @force:	evict pages that were just touched, too
  * @backing:	of the memory that the NICs work on
  */
@@ -60,6 +61,7 @@ struct world_config {
 	bool exact, force, no_gso, no_gro, v6;
 	enum sim_backing backing;
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
+	uint32_t preempt;
 	uint32_t mtu, path_mtu;
 	size_t rcvbuf;
 	unsigned pagers, slots, entries;

@@ -322,24 +322,50 @@ static void dma_resolve__without_waiter_only_looks(void **state)
 	fix_close(&f);
 }
 
-/* What a ticket asks for: the missing run, and what is ahead of it. */
+/* 1 page, 2, 4, 8, and 16 in each of the other tickets there are */
+#define FIX_AHEAD (15 + 16 * (FIX_TICKETS - 4))
+
+/* Answer all tickets that come, with nothing: they must be one run, the first
+ * being about @need pages. Return: how long it is.
+ */
+static uint64_t fix_chain(struct fix *f, uint64_t first, uint64_t need)
+{
+	uint64_t at = first;
+
+	while (tickets_out(f->m) > 0) {
+		struct ticket_req req = fix_next(f);
+
+		assert_int_equal(req.vpn, at);
+		assert_int_equal(req.whole, at == first && first < VPN_END - 2);
+		if (at == first)
+			assert_int_equal(req.pages, need);
+		else
+			assert_in_range(req.pages, 1, AHEAD_PAGES);
+		at += req.pages;
+		fix_done(f, req, 0, false);
+	}
+	return at - first;
+}
+
+/* What tickets ask for: the missing run, and what is ahead of it. */
 static void dma_resolve__the_run_of_a_ticket(void **state)
 {
 	static const struct {
 		uint64_t off, len, ahead; /* in a region of 400 pages and 1 B */
-		uint64_t first, pages; /* the ticket, page 0 being its first */
+		uint64_t first, need; /* the first ticket */
+		uint64_t pages; /* it and those ahead */
 	} cases[] = {
-		{0, 1, 0, 0, 1},
-		{0, 4096, 0, 0, 1},
-		{0, 4096, 1, 0, 2},
-		{4095, 2, 0, 0, 2},
-		{4096 * 2, 4096, 4096 * 3, 2, 4},
-		{4096 * 2, 1, 4096 * 3, 2, 4},
-		{4096 * 2, 4096 * 50, 0, 2, 8}, /* up to the ready one */
-		{4096 * 11, 1, UINT64_MAX, 11, 256},
-		{4096 * 300, 1, UINT64_MAX, 300, 101},
-		{4096 * 399, 4097, 0, 399, 2},
-		{4096 * 10, 4096 * 4, 0, 11, 3}, /* page 10 is ready */
+		{0, 1, 0, 0, 1, 1},
+		{0, 4096, 0, 0, 1, 1},
+		{0, 4096, 1, 0, 1, 2},
+		{4095, 2, 0, 0, 2, 2},
+		{4096 * 2, 4096, 4096 * 3, 2, 1, 4},
+		{4096 * 2, 1, 4096 * 3, 2, 1, 4},
+		{4096 * 2, 4096 * 50, 0, 2, 8, 8}, /* up to the ready one */
+		{4096 * 11, 1, UINT64_MAX, 11, 1, FIX_AHEAD},
+		{4096 * 350, 1, UINT64_MAX, 350, 1, 51},
+		{4096 * 399, 4097, 0, 399, 2, 2},
+		{4096 * 10, 4096 * 4, 0, 11, 3, 3}, /* page 10 is ready */
 	};
 	struct fix f;
 	uint32_t key;
@@ -350,17 +376,13 @@ static void dma_resolve__the_run_of_a_ticket(void **state)
 	spt_map(f.m, 1010, 1, true, f.now);
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct dma d = fix_dma(&f, cases[i].off, cases[i].len, true);
-		struct ticket_req req;
 
 		d.key = key;
 		d.ahead = cases[i].ahead;
 		assert_int_equal(fix_run(&f, &d, &f.w), V_WAIT);
-		req = fix_next(&f);
-		if (req.pages != cases[i].pages)
-			print_error("case %u\n", i);
-		assert_int_equal(req.vpn, 1000 + cases[i].first);
-		assert_int_equal(req.pages, cases[i].pages);
-		fix_done(&f, req, 0, false);
+		assert_int_equal(
+			fix_chain(&f, 1000 + cases[i].first, cases[i].need),
+			cases[i].pages);
 	}
 	assert_int_equal(mr_free(f.m, key), 0);
 	fix_close(&f);
@@ -378,9 +400,10 @@ static void dma_resolve__ahead_ends_with_the_address_space(void **state)
 	d.ahead = UINT64_MAX;
 	assert_int_equal(fix_run(&f, &d, &f.w), V_WAIT);
 	req = fix_next(&f);
-	assert_int_equal(req.pages, 3);
-	fix_done(&f, req, 3, false);
+	assert_int_equal(req.pages, 1);
+	fix_done(&f, req, 1, false);
 	assert_int_equal(fix_run(&f, &d, &f.w), V_OK);
+	assert_int_equal(fix_chain(&f, VPN_END - 2, 2), 2);
 	fix_close(&f);
 }
 
@@ -452,6 +475,7 @@ static void dma_resolve__progress_after_waking(void **state)
 /* The run is longer than the table: what was asked for must survive. */
 static void dma_resolve__progress_in_a_tiny_table(void **state)
 {
+	struct ticket_req req;
 	struct dma d;
 	struct fix f;
 
@@ -463,8 +487,10 @@ static void dma_resolve__progress_in_a_tiny_table(void **state)
 			d = fix_dma(&f, p * 4096, 8 * 4096, true);
 			d.ahead = UINT64_MAX;
 			assert_int_equal(fix_run(&f, &d, &f.w), V_WAIT);
-			fix_done(&f, fix_next(&f), TICKET_PAGES, false);
+			fix_done(&f, fix_next(&f), 8, false);
 			assert_int_equal(fix_run(&f, &d, &f.w), V_OK);
+			while (ticket_next(f.m, &req))
+				fix_done(&f, req, req.pages, false);
 			dma_release(f.m, &f.holds, 0, true, f.now);
 			f.mv.num = 0;
 			assert_int_equal(spt_unmap(f.m, 0, VPN_END), 0);

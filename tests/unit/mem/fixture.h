@@ -127,7 +127,7 @@ static inline enum verdict fix_access(struct fix *f, uint64_t vpn,
 
 static inline struct ticket_req fix_next(struct fix *f)
 {
-	struct ticket_req req = {{0}, 0, 0, false};
+	struct ticket_req req = {.vpn = 0};
 
 	assert_true(ticket_next(f->m, &req));
 	return req;

@@ -13,7 +13,7 @@ enum {
 	REGIONS = 24,
 	ACCESSES = 10,
 	WAITERS = 12,
-	TICKETS = 6,
+	TICKETS = 10,
 	OPS = 12000,
 	SEEDS = 20,
 };
@@ -34,9 +34,12 @@ struct m_region {
 };
 
 struct m_ticket {
-	bool used, sent, stale, write;
+	bool used, sent, write;
+	bool whole, ahead; /* ahead: sent without a waiter */
+	bool protect; /* the answer is about reading only */
 	uint64_t first, num; /* pages */
-	uint64_t queued; /* order of ticket_next() */
+	uint64_t valid; /* the answer is about these */
+	uint64_t queued; /* order of ticket_next(), by first waiter if any */
 	struct ticket_id id;
 };
 
@@ -138,8 +141,7 @@ static inline void model_install(struct model *x, uint64_t vpn, bool writable)
 
 static inline bool ticket_has(const struct m_ticket *t, uint64_t vpn)
 {
-	return t->used && !t->stale && vpn >= t->first &&
-	       vpn < t->first + t->num;
+	return t->used && vpn >= t->first && vpn < t->first + t->valid;
 }
 
 static inline bool model_busy(struct model *x, uint64_t vpn)
@@ -158,28 +160,57 @@ static inline struct m_region *model_region(struct model *x, uint32_t key)
 	return NULL;
 }
 
+static inline bool model_waited(struct model *x, int t)
+{
+	for (int i = 0; i < WAITERS; i++)
+		if (x->waiter[i].ticket == t)
+			return true;
+	return false;
+}
+
 static inline void model_leave(struct model *x, struct m_waiter *w)
 {
 	int t = w->ticket;
 
 	w->ticket = -1;
-	if (t < 0 || x->ticket[t].sent)
+	if (t < 0 || x->ticket[t].sent || model_waited(x, t))
 		return;
-	for (int i = 0; i < WAITERS; i++)
-		if (x->waiter[i].ticket == t)
-			return;
 	x->ticket[t].used = false;
 }
 
-static inline void model_stale(struct model *x, uint64_t first, uint64_t num)
+/* The pages of [first, first + num) lost a right, or (@gone) are not there. */
+static inline void model_stale(struct model *x, uint64_t first, uint64_t num,
+			       bool gone)
 {
 	for (int i = 0; i < TICKETS; i++) {
 		struct m_ticket *t = &x->ticket[i];
 
-		if (t->used && t->sent && num > 0 && t->first < first + num &&
-		    first < t->first + t->num)
-			t->stale = true;
+		if (!t->used || !t->sent || num == 0 ||
+		    t->first >= first + num || first >= t->first + t->valid)
+			continue;
+		if (gone)
+			t->valid = first < t->first ? 0 : first - t->first;
+		else
+			t->protect = true;
 	}
+}
+
+/* The ticket that op_next() will get, or NULL. */
+static inline struct m_ticket *model_next(struct model *x)
+{
+	struct m_ticket *want[2] = {NULL, NULL};
+	unsigned ahead = 0;
+
+	for (int i = 0; i < TICKETS; i++) {
+		struct m_ticket *t = &x->ticket[i];
+		bool waited = model_waited(x, i);
+
+		ahead += t->used && t->sent && t->ahead;
+		if (t->used && !t->sent &&
+		    (!want[waited] || t->queued < want[waited]->queued))
+			want[waited] = t;
+	}
+	return want[1] ? want[1] : ahead < AHEAD_OUT ? want[0] : NULL;
 }
 
 #endif

@@ -81,18 +81,34 @@ static bool ticket_fits(struct model *x, const struct m_ticket *t,
 		model_ready(x, want->missing, true, fresh));
 }
 
+static int open_ticket(struct model *x, const struct dma *d, uint64_t first,
+		       uint64_t num, struct ticket_id id)
+{
+	for (int i = 0; i < TICKETS; i++)
+		if (!x->ticket[i].used) {
+			x->ticket[i] = (struct m_ticket){
+				.used = true,
+				.write = d->write,
+				.first = first,
+				.num = num,
+				.valid = num,
+				.queued = ++x->seq,
+				.id = id,
+			};
+			x->want.v[CNT_tickets]++;
+			return i;
+		}
+	return -1;
+}
+
 static void check_opened(struct model *x, const struct dma *d, uint64_t fresh,
 			 const struct want *want, struct m_waiter *w)
 {
 	unsigned __int128 span = (unsigned __int128)d->len + d->ahead;
 	uint64_t left = want->r->attr.length - (d->iova - want->r->attr.iova);
-	struct m_ticket *t = NULL;
-	uint64_t last, end;
+	struct list *pos = &x->m->tickets.ahead;
+	uint64_t last, end, num, pieces = 0;
 
-	for (int i = TICKETS - 1; i >= 0; i--)
-		if (!x->ticket[i].used)
-			t = &x->ticket[i];
-	REQUIRE(x, t);
 	span = span > left ? left : span;
 	if (span + want->addr > (unsigned __int128)1 << 56)
 		span = ((unsigned __int128)1 << 56) - want->addr;
@@ -107,16 +123,31 @@ static void check_opened(struct model *x, const struct dma *d, uint64_t fresh,
 		    model_ready(x, end, d->write, fresh))
 			break;
 	}
-	*t = (struct m_ticket){
-		.used = true,
-		.write = d->write,
-		.first = want->missing,
-		.num = end - want->missing,
-		.queued = ++x->seq,
-		.id = w->w.ticket,
-	};
-	w->ticket = (int)(t - x->ticket);
-	x->want.v[CNT_tickets]++;
+	/* what the access needs, then what is ahead in growing pieces */
+	num = MIN(want->first + want->num, end) - want->missing;
+	w->ticket = open_ticket(x, d, want->missing, num, w->w.ticket);
+	REQUIRE(x, w->ticket >= 0);
+	x->ticket[w->ticket].whole = true;
+	for (uint64_t p = want->missing + num; p < end; p += num) {
+		num = MIN(MIN(2 * num, (uint64_t)AHEAD_PAGES), end - p);
+		if (open_ticket(x, d, p, num, (struct ticket_id){0}) < 0)
+			break;
+		pieces++;
+	}
+	/* what they are called is mem/'s own */
+	while (pieces-- > 0)
+		pos = pos->prev;
+	for (int i = 0; pos != &x->m->tickets.ahead; pos = pos->next) {
+		const struct ticket *t = list_entry(pos, struct ticket, link);
+
+		for (i = 0; i < TICKETS; i++)
+			if (x->ticket[i].used && x->ticket[i].id.v == 0 &&
+			    x->ticket[i].first == t->vpn)
+				break;
+		REQUIRE(x, i < TICKETS);
+		x->ticket[i].id.v = t->gen * (uint32_t)TICKETS_MAX +
+				    (uint32_t)(t - x->m->tickets.v);
+	}
 }
 
 static void check_waits(struct model *x, const struct dma *d, uint64_t fresh,
@@ -141,14 +172,18 @@ static void check_waits(struct model *x, const struct dma *d, uint64_t fresh,
 		return;
 	}
 	REQUIRE(x, got == V_WAIT && w->w.ticket.v != 0);
+	w->ticket = -1;
 	if (fits > 0) {
-		for (int i = 0; i < TICKETS; i++)
-			if (x->ticket[i].used &&
-			    x->ticket[i].id.v == w->w.ticket.v)
-				w->ticket = i;
-		REQUIRE(x, w->ticket >= 0);
-		REQUIRE(x,
-			ticket_fits(x, &x->ticket[w->ticket], d, fresh, want));
+		struct m_ticket *t = x->ticket;
+
+		while (t < x->ticket + TICKETS &&
+		       !(t->used && t->id.v == w->w.ticket.v))
+			t++;
+		REQUIRE(x, t < x->ticket + TICKETS);
+		REQUIRE(x, ticket_fits(x, t, d, fresh, want));
+		if (!t->sent && !model_waited(x, (int)(t - x->ticket)))
+			t->queued = ++x->seq;
+		w->ticket = (int)(t - x->ticket);
 		x->want.v[CNT_tickets_merged]++;
 	} else {
 		check_opened(x, d, fresh, want, w);
@@ -435,7 +470,7 @@ static void op_unmap(struct model *x, int limit)
 			x->page[i].cheap = false;
 			x->page[i].state = MIN(x->page[i].state, limit);
 		}
-	model_stale(x, first, MIN(num, VPN_END));
+	model_stale(x, first, MIN(num, VPN_END), limit == 0);
 }
 
 static void op_fault(struct model *x)
@@ -464,33 +499,32 @@ static void op_protect_all(struct model *x)
 	}
 	if (!x->exact && x->tick - x->now_tick < 8)
 		x->tick++;
-	model_stale(x, 0, VPN_END);
+	model_stale(x, 0, VPN_END, false);
 }
 
 /* --- the pagers ---------------------------------------------------------- */
 
 static void op_next(struct model *x)
 {
-	struct m_ticket *want = NULL;
+	struct m_ticket *want = model_next(x);
 	struct ticket_req req;
 
-	for (int i = 0; i < TICKETS; i++) {
-		struct m_ticket *t = &x->ticket[i];
-
-		if (t->used && !t->sent && (!want || t->queued < want->queued))
-			want = t;
-	}
 	REQUIRE(x, ticket_next(x->m, &req) == (want != NULL));
 	if (!want)
 		return;
 	REQUIRE(x, req.id.v == want->id.v && req.vpn == want->first);
 	REQUIRE(x, req.pages == want->num && req.write == want->write);
+	REQUIRE(x, req.whole == want->whole);
 	want->sent = true;
+	want->ahead = !model_waited(x, (int)(want - x->ticket));
 	if (!chance(x, 20))
 		return;
 	ticket_unsent(x->m, req.id);
-	want->sent = want->stale = false;
+	want->sent = want->protect = false;
+	want->valid = want->num;
 	want->queued = --x->front;
+	want->used = !want->ahead;
+	want->ahead = false;
 }
 
 static void model_wake(struct model *x, int t, bool failed, uint64_t bad_page,
@@ -535,18 +569,17 @@ static void op_done(struct model *x)
 	model_time(x);
 	ticket_done(x->m, t->id, ready, failed, writable, (x->base + c0) * 4096,
 		    (x->base + c1) * 4096, 5, x->now, &woken);
-	failed = failed && ready < t->num;
-	x->want.v[CNT_fault_prot] += failed;
+	x->want.v[CNT_fault_prot] += failed && ready < t->num;
 	x->want.v[CNT_service_ns] += 5;
-	if (!t->stale) {
-		for (uint64_t p = 0; p < ready; p++)
-			model_install(x, t->first + p, writable);
+	for (uint64_t p = 0; p < MIN(ready, t->valid); p++)
+		model_install(x, t->first + p, writable && !t->protect);
+	if (t->valid == t->num && !t->protect) {
 		for (; c0 < c1; c0++) {
 			x->page[c0].cheap = true;
 			x->page[c0].cheap_ns = x->now;
 		}
 	}
-	model_wake(x, i, failed && !t->stale, t->first + ready, &woken);
+	model_wake(x, i, failed && ready < t->valid, t->first + ready, &woken);
 	t->used = false;
 }
 

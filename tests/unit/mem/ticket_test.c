@@ -333,23 +333,26 @@ static void change(struct fix *f, enum change how, uint64_t vpn, uint64_t pages)
 		spt_protect_all(f->m);
 }
 
-static void ticket_done__stale_installs_nothing(void **state)
+/* An answer counts for the pages in front of those that were unmapped
+ * meanwhile; where they were protected, for reading only.
+ */
+static void ticket_done__after_a_change(void **state)
 {
 	static const struct {
 		uint64_t vpn, pages;
-		bool stale;
+		unsigned front; /* of 4 */
 	} cases[] = {
-		{96, 4, false},
-		{97, 4, true},
-		{100, 1, true},
-		{101, 1, true},
-		{103, 9, true},
-		{104, 9, false},
-		{0, 200, true},
-		{102, 0, false},
-		{0, UINT64_MAX, true},
-		{101, 0, false},
-		{5000, UINT64_MAX, false},
+		{96, 4, 4},
+		{97, 4, 0},
+		{100, 1, 0},
+		{101, 1, 1},
+		{103, 9, 3},
+		{104, 9, 4},
+		{0, 200, 0},
+		{102, 0, 4},
+		{0, UINT64_MAX, 0},
+		{101, 0, 4},
+		{5000, UINT64_MAX, 4},
 	};
 	struct waiter a, b;
 	struct fix f;
@@ -363,21 +366,33 @@ static void ticket_done__stale_installs_nothing(void **state)
 			miss(&f, &a, 100, 4, true);
 			r = fix_next(&f);
 			change(&f, how, cases[i].vpn, cases[i].pages);
-			/* nobody joins it any more */
-			miss(&f, &b, 100, 1, true);
-			assert_int_equal(a.ticket.v != b.ticket.v,
-					 cases[i].stale);
-			waiter_cancel(f.m, &b);
+			bool hit = cases[i].front < 4;
+
+			/* nobody joins it for a page that is gone */
+			for (unsigned p = 0; p < 4; p++) {
+				miss(&f, &b, 100 + p, 1, true);
+				assert_int_equal(a.ticket.v == b.ticket.v,
+						 how == PROTECT ||
+							 p < cases[i].front);
+				waiter_cancel(f.m, &b);
+			}
 			fix_done(&f, r, 4, false);
 			assert_ptr_equal(f.woken.next, &a.link);
-			assert_int_equal(fix_ready(&f, 100, true),
-					 !cases[i].stale);
+			for (unsigned p = 0; p < 4; p++) {
+				bool there = how == PROTECT ||
+					     p < cases[i].front;
+
+				assert_int_equal(fix_ready(&f, 100 + p, false),
+						 there);
+				assert_int_equal(fix_ready(&f, 100 + p, true),
+						 how == PROTECT ? !hit : there);
+			}
 			assert_int_equal(spt_unmap(f.m, 0, 200), 0);
 		}
 	fix_close(&f);
 }
 
-static void ticket_done__stale_by_fork(void **state)
+static void ticket_done__after_a_fork(void **state)
 {
 	struct ticket_req r;
 	struct waiter a;
@@ -392,9 +407,45 @@ static void ticket_done__stale_by_fork(void **state)
 		change(&f, PROTECT_ALL, 0, 0);
 		fix_done(&f, r, 1, false);
 		assert_ptr_equal(f.woken.next, &a.link);
-		assert_false(fix_ready(&f, 100, false));
+		assert_true(fix_ready(&f, 100, false));
+		assert_false(fix_ready(&f, 100, true));
 		fix_close(&f);
 	}
+}
+
+/* What nobody waits for comes last, four at a time; who joins makes it urgent. */
+static void ticket_next__ahead_comes_last(void **state)
+{
+	struct ticket_req r[8];
+	struct waiter a, b, c;
+	struct dma d;
+	struct fix f;
+
+	(void)state;
+	open_exact(&f);
+	waiter_init(&a, &a);
+	d = fix_dma(&f, 100 * PAGE_BYTES, 1, true);
+	d.ahead = 62 * PAGE_BYTES; /* 2 + 4 + 8 + 16 + 16 + 16 */
+	assert_int_equal(fix_run(&f, &d, &a), V_WAIT);
+	miss(&f, &b, 500, 1, true);
+	miss(&f, &c, 140, 1, true); /* in the piece at 131 */
+	for (unsigned i = 0; i < 6; i++)
+		r[i] = fix_next(&f);
+	assert_int_equal(r[0].vpn, 100);
+	assert_int_equal(r[1].vpn, 500);
+	assert_int_equal(r[2].vpn, 131);
+	assert_int_equal(r[3].vpn, 101);
+	assert_int_equal(r[4].vpn, 103);
+	assert_int_equal(r[5].vpn, 107);
+	r[6] = fix_next(&f);
+	assert_int_equal(r[6].vpn, 115);
+	assert_false(ticket_next(f.m, &r[7]));
+	fix_done(&f, r[4], 4, false);
+	r[4] = fix_next(&f);
+	assert_int_equal(r[4].vpn, 147);
+	for (unsigned i = 0; i < 7; i++)
+		fix_done(&f, r[i], r[i].pages, false);
+	fix_close(&f);
 }
 
 /* A failure that may be the unmap's own is no verdict. */
@@ -546,8 +597,9 @@ int main(void)
 		cmocka_unit_test(ticket_unsent__is_not_stale),
 		cmocka_unit_test(ticket_done__wakes_in_order_and_installs),
 		cmocka_unit_test(ticket_done__readable_only),
-		cmocka_unit_test(ticket_done__stale_installs_nothing),
-		cmocka_unit_test(ticket_done__stale_by_fork),
+		cmocka_unit_test(ticket_next__ahead_comes_last),
+		cmocka_unit_test(ticket_done__after_a_change),
+		cmocka_unit_test(ticket_done__after_a_fork),
 		cmocka_unit_test(ticket_done__stale_failure_is_no_verdict),
 		cmocka_unit_test(ticket_done__failed),
 		cmocka_unit_test(ticket_done__failed_behind_its_last_page),

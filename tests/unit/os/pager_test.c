@@ -15,7 +15,8 @@ static struct os_page_done ask(struct os *os, const void *p, size_t bytes,
 	struct os_page_req req = {.id = (uintptr_t)p ^ 5,
 				  .addr = (uintptr_t)p,
 				  .bytes = bytes,
-				  .write = write};
+				  .write = write,
+				  .whole = true};
 	struct os_page_done done;
 
 	assert_int_equal(os_page_ask(os, &req), 0);
@@ -215,6 +216,32 @@ static void os_page_ask__user_mode_only_uffd(void **state)
 	       0);
 	assert_int_equal(p[0], 0x33);
 	assert_int_equal(p[8 * PAGE_BYTES - 1], 0x33);
+	uffd_end(t);
+	pages_free(p, 8);
+	os_close(os);
+}
+
+/* What is there takes no time, and as much again is tried. */
+static void os_page_ask__early_answer(void **state)
+{
+	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
+	struct os_page_req req = {.addr = (uintptr_t)p,
+				  .bytes = 8 * PAGE_BYTES};
+	struct os *os = host_plain();
+	struct os_page_done done;
+	pthread_t t;
+
+	(void)state;
+	if (!uffd_open(0, p, 8))
+		skip();
+	t = uffd_serve(OS_PAGES_SLOW_NS / 1000 + 1);
+	for (uint64_t pages = 1; pages <= 8; pages *= 2) {
+		assert_int_equal(os_page_ask(os, &req), 0);
+		while (os_page_reap(os, &done, 1) == 0)
+			os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1);
+		assert_int_equal(done.error, 0);
+		assert_int_equal(done.bytes, pages * PAGE_BYTES);
+	}
 	uffd_end(t);
 	pages_free(p, 8);
 	os_close(os);
@@ -445,6 +472,7 @@ int main(void)
 		cmocka_unit_test(os_page_ask__huge_range),
 		cmocka_unit_test(os_page_ask__probe),
 		cmocka_unit_test(os_page_ask__user_mode_only_uffd),
+		cmocka_unit_test(os_page_ask__early_answer),
 		cmocka_unit_test(os_page_ask__slow_page_delays_no_other),
 		cmocka_unit_test(os_page_ask__bounded),
 		cmocka_unit_test(os_page_ask__all_answers_come),

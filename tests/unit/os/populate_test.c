@@ -21,7 +21,8 @@ static int old_kernel(void **state)
 static void expect(const void *p, size_t bytes, bool write, size_t ready,
 		   int error)
 {
-	struct populate got = populate_range((uintptr_t)p, bytes, write);
+	struct populate got = populate_range((uintptr_t)p, bytes, write,
+					     UINT64_MAX);
 
 	assert_int_equal(got.bytes, ready);
 	assert_int_equal(got.error, error);
