@@ -512,7 +512,7 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 			break;
 		}
 		if (rp->acc)
-			win_drop(qp->x, &qp->req.win, rp->acc);
+			win_placed(qp->x, &qp->req.win, rp->acc, now_ns);
 		if (req_wqe_at(qp, psn, &index))
 			response_done(qp, wq_at(qp->cfg.sq, index), psn,
 				      now_ns);

@@ -40,6 +40,9 @@ void win_advance(struct window *w, uint32_t mtu);
 /** win_at() - The packet with @psn if it is waiting, else NULL. */
 struct accepted *win_at(const struct window *w, psn_t psn);
 void win_drop(struct xport *x, struct window *w, struct accepted *a);
+/** win_placed() - Its payload is in application memory: count, then drop. */
+void win_placed(struct xport *x, struct window *w, struct accepted *a,
+		uint64_t now_ns);
 /** win_sack() - Bit i: next + 1 + i is waiting. */
 uint64_t win_sack(const struct window *w);
 /** win_truncate() - Forget all packets from @psn on; next = psn. */
