@@ -144,6 +144,14 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		ack_cancel(qp);
 }
 
+/* The answer to a question is as old as its plan: behind payload, whose page
+ * may block the send, it could arrive after the next question and be taken for
+ * the answer to that. */
+static bool must_go_alone(const struct qp *qp)
+{
+	return qp->resp.xack & XACK_PROBED;
+}
+
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	bool any = false;
@@ -152,8 +160,8 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		struct qp *q = list_entry(l, struct qp, ack_link);
 		struct pkt p;
 
-		if (!make(q, &p) || p.ext != b->ext ||
-		    (b->nsegs && b->roce != peer_unsure(q)))
+		if ((qp && must_go_alone(q)) || !make(q, &p) ||
+		    p.ext != b->ext || (b->nsegs && b->roce != peer_unsure(q)))
 			continue;
 		if (!burst_seg(b, &p, NULL))
 			break;
