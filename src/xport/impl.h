@@ -115,7 +115,7 @@ void retry_arm(struct qp *qp, uint64_t now_ns);
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
 void retry_timeout(struct qp *qp, uint64_t now_ns);
 void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns);
-void retry_sack(struct qp *qp, const struct pkt *p);
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
 void retry_hold(struct qp *qp, uint64_t now_ns);
 void retry_resume(struct qp *qp, uint64_t now_ns);
 bool retry_is_lost(const struct qp *qp, psn_t psn);
