@@ -34,7 +34,7 @@ struct nic_config {
 	uint64_t pool_bytes;
 	uint32_t entries;
 	bool always_ready; /* test builds: a table that is always wrong */
-	bool account; /* count major faults around each move: two getrusage() */
+	bool account; /* count faults of moves and sleeps of steps: getrusage() */
 	bool manual, exact;
 	bool standard; /* tests: be a NIC that knows no extensions */
 };

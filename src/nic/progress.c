@@ -78,6 +78,62 @@ static void token_give(struct nic *nic, uint64_t mine)
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
+/* A plan or commit that sleeps keeps everybody from the engine: a fault on the
+ * NIC's own memory, say, while another thread forks. Being preempted is not
+ * counted: that is the host's business.
+ */
+struct stint {
+	uint64_t from, sleeps;
+};
+
+static struct stint stint_begin(struct nic *nic)
+{
+	if (!nic->cfg.account)
+		return (struct stint){0, 0};
+	return (struct stint){os_now(nic->os), os_sleeps()};
+}
+
+/* Return: how long, or 0 if it did not sleep. */
+static uint64_t stint_slept(struct nic *nic, struct stint st)
+{
+	if (!nic->cfg.account || os_sleeps() == st.sleeps)
+		return 0;
+	return os_now(nic->os) - st.from;
+}
+
+static void stint_end(struct nic *nic, struct stint st)
+{
+	uint64_t *most = &nic->cnt.v[CNT_step_sleep_max];
+
+	*most = MAX(*most, stint_slept(nic, st));
+}
+
+static bool plan_rx(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	struct stint st = stint_begin(nic);
+	bool moves = engine_rx_plan(nic, s, now_ns);
+
+	stint_end(nic, st);
+	return moves;
+}
+
+static bool plan_work(struct nic *nic, struct step *s, bool flush_acks)
+{
+	struct stint st = stint_begin(nic);
+	bool moves = engine_plan(nic, s, flush_acks, os_now(nic->os));
+
+	stint_end(nic, st);
+	return moves;
+}
+
+static void commit(struct nic *nic, struct step *s)
+{
+	struct stint st = stint_begin(nic);
+
+	engine_commit(nic, s, os_now(nic->os));
+	stint_end(nic, st);
+}
+
 /* Strategy block, kept to be compared with: the engine sleeps in the fault, as
  * rdma_rxe does. */
 static void move_blocking(struct nic *nic, struct step *s)
@@ -95,14 +151,20 @@ static void move_blocking(struct nic *nic, struct step *s)
 
 static void move_and_commit(struct nic *nic, struct step *s)
 {
+	uint64_t *most = &nic->cnt.v[CNT_move_sleep_max], slept;
+	struct stint st;
+
 	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK) {
 		move_blocking(nic, s);
 		return;
 	}
 	handoff_unlock(&nic->engine);
+	st = stint_begin(nic);
 	engine_move(nic, s);
+	slept = stint_slept(nic, st);
 	handoff_lock(&nic->engine);
-	engine_commit(nic, s, os_now(nic->os));
+	*most = MAX(*most, slept);
+	commit(nic, s);
 }
 
 bool progress_receive(struct nic *nic, uint64_t now_ns)
@@ -118,7 +180,7 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 		got = true;
 		handoff_lock(&nic->engine);
 		now_ns = os_now(nic->os);
-		while (engine_rx_plan(nic, s, now_ns)) {
+		while (plan_rx(nic, s, now_ns)) {
 			token_moves(nic, mine, true);
 			move_and_commit(nic, s);
 			token_moves(nic, mine, false);
@@ -137,7 +199,7 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks)
 {
 	for (int i = 0; i < WORK_ROUNDS; i++) {
-		if (!engine_plan(nic, s, flush_acks, os_now(nic->os)))
+		if (!plan_work(nic, s, flush_acks))
 			return false;
 		move_and_commit(nic, s);
 	}

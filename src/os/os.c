@@ -234,6 +234,15 @@ uint64_t os_majflt(void)
 	return (uint64_t)ru.ru_majflt;
 }
 
+uint64_t os_sleeps(void)
+{
+	struct rusage ru;
+
+	if (sys_getrusage(RUSAGE_THREAD, &ru) < 0)
+		return 0;
+	return (uint64_t)ru.ru_nvcsw;
+}
+
 int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)
 {
 	(void)os;

@@ -170,6 +170,9 @@ void os_moves(struct os *os, struct moves *mv);
 /** os_majflt() - Major faults of the calling thread so far. */
 uint64_t os_majflt(void);
 
+/** os_sleeps() - How often the calling thread went to sleep so far. */
+uint64_t os_sleeps(void);
+
 /**
  * What a page is backed by decides how its fault may be answered; the pager
  * finds out and tells with each answer.
