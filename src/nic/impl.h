@@ -171,6 +171,7 @@ struct nic {
 	int roce_claim; /* descriptor of the name */
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
+	bool forking; /* and os_forking() */
 	struct list qps, peers;
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;

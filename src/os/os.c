@@ -268,3 +268,9 @@ uint64_t os_forks(const struct os *os)
 {
 	return fork_count() - os->forks_at_open;
 }
+
+bool os_forking(const struct os *os)
+{
+	(void)os;
+	return fork_in_progress();
+}

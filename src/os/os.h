@@ -306,4 +306,7 @@ bool os_child(const struct os *os);
 /** os_forks() - How often this process forked since os_open(). */
 uint64_t os_forks(const struct os *os);
 
+/** os_forking() - Is it in fork()? Faults wait until it is not. */
+bool os_forking(const struct os *os);
+
 #endif

@@ -352,6 +352,12 @@ uint64_t os_sleeps(void)
 	return 0;
 }
 
+bool os_forking(const struct os *os)
+{
+	(void)os;
+	return false;
+}
+
 uint64_t os_forks(const struct os *os)
 {
 	return os->forks;
