@@ -12,7 +12,8 @@
  *   isolated   p99 is under 1 ms, no retry counter moves, no major fault
  *   wrong      the same, but the NIC calls every page ready: major faults
  *   block      what a NIC does that sleeps in the fault: 8 ms and more
- *   median     as isolated, but p50, for busy machines
+ *   quick      as isolated, but for busy machines: a page takes 100 ms, and most
+ *              of the time the WRITE that is out takes less than half of that
  */
 #include "host.h"
 
@@ -20,16 +21,16 @@
 #include <sched.h>
 #include <string.h>
 
-#define PAGE_NS	  (10 * MS)
+#define PAGE_NS	  (arg.expect == EXPECT_QUICK ? 100 * MS : 10 * MS)
 #define LIMIT_NS  (1 * MS)
 #define ASLEEP_NS (8 * MS)
 
 enum { SAMPLES_MAX = 1 << 20, AT_ONCE = 4, KINDS = 3 };
 
-enum expect { EXPECT_ISOLATED, EXPECT_WRONG, EXPECT_BLOCK, EXPECT_MEDIAN };
+enum expect { EXPECT_ISOLATED, EXPECT_WRONG, EXPECT_BLOCK, EXPECT_QUICK };
 
 static const char *const expect_names[] = {"isolated", "wrong", "block",
-					   "median"};
+					   "quick"};
 static const char *const kind_names[KINDS] = {"WRITEs to slow pages",
 					      "READs of slow pages",
 					      "WRITEs from slow pages"};
@@ -60,19 +61,33 @@ static size_t measure(struct host *h, struct link *l, uint64_t until)
 	return n;
 }
 
+/* How long is the WRITE that is out at any time, half of the time? @n: sorted */
+static uint64_t half_of_time(size_t n)
+{
+	uint64_t sum = 0, half = 0;
+	size_t i = 0;
+
+	for (size_t k = 0; k < n; k++)
+		sum += samples[k];
+	while (half < sum / 2)
+		half += samples[i++];
+	return samples[i ? i - 1 : 0];
+}
+
 static void judge(size_t n, int kind)
 {
 	const uint64_t p50 = host_quantile(samples, n, 0.5),
-		       p99 = host_quantile(samples, n, 0.99);
+		       p99 = host_quantile(samples, n, 0.99),
+		       half = half_of_time(n);
 
 	printf("%s: another connection's p50 %.3f ms, p99 %.3f ms, max %.3f "
-	       "ms, %zu samples\n",
+	       "ms, half of the time %.3f ms, %zu samples\n",
 	       kind_names[kind], (double)p50 / MS, (double)p99 / MS,
-	       (double)samples[n - 1] / MS, n);
+	       (double)samples[n - 1] / MS, (double)half / MS, n);
 	if (arg.expect == EXPECT_BLOCK)
 		REQUIRE_LE(ASLEEP_NS, p99);
-	else if (arg.expect == EXPECT_MEDIAN)
-		REQUIRE_LE(p50, LIMIT_NS);
+	else if (arg.expect == EXPECT_QUICK)
+		REQUIRE_LE(half, PAGE_NS / 2);
 	else
 		REQUIRE_LE(p99, LIMIT_NS);
 }
