@@ -240,10 +240,21 @@ void progress_work(struct nic *nic, bool flush_acks)
 	}
 }
 
-static void background_work(struct nic *nic, bool flush_acks)
+static void turn_begins(struct nic *nic, const struct step *step)
 {
+	if (step)
+		standby_watch(nic, true);
+}
+
+static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
+{
+	turn_begins(nic, step);
+	if (!step) {
+		progress_work(nic, flush_acks);
+		return;
+	}
 	handoff_leave(&nic->engine);
-	work_in(nic, &nic->steps[BACKGROUND_STEP], flush_acks);
+	work_in(nic, step, flush_acks);
 }
 
 static bool work_waits(struct nic *nic, uint64_t now_ns)
@@ -300,8 +311,8 @@ void progress_deadline(struct nic *nic, uint64_t at_ns)
 	os_kick(nic->os);
 }
 
-/* One turn of the background thread. Return: when to wake at the latest. */
-static uint64_t turn(struct nic *nic, enum os_wait_for *what)
+uint64_t progress_turn(struct nic *nic, struct step *step,
+		       enum os_wait_for *what)
 {
 	uint64_t now = os_now(nic->os), polled, deadline;
 	int empty = 0;
@@ -311,29 +322,41 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 	    __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic, now))
-			background_work(nic, false);
+			turn_work(nic, step, false);
 		return now + POLLED_RECENTLY_NS;
 	}
 	while (empty < 2) {
 		now = os_now(nic->os);
+		turn_begins(nic, step);
 		if (token_held(nic, now)) {
 			*what = OS_WAIT_TIMER;
 			if (work_waits(nic, now))
-				background_work(nic, false);
+				turn_work(nic, step, false);
 			return now + POLLED_RECENTLY_NS;
 		}
 		if (progress_receive(nic, now)) {
 			empty = 0;
-			background_work(nic, false);
+			turn_work(nic, step, false);
 		} else {
 			empty++;
 		}
 	}
 	peers_errors(nic);
-	background_work(nic, true);
+	turn_work(nic, step, true);
 	*what = OS_WAIT_PACKETS;
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	return handoff_left(&nic->engine) ? now : deadline;
+}
+
+void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
+{
+	/* Either we see a deadline that was set meanwhile, or whoever sets it
+	 * sees until when we sleep, and kicks. */
+	__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
+	if (what == OS_WAIT_PACKETS &&
+	    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
+		return;
+	os_wait(nic->os, what, until, -1);
 }
 
 static void background(void *arg)
@@ -342,15 +365,11 @@ static void background(void *arg)
 
 	while (!__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
 		enum os_wait_for what;
-		uint64_t until = turn(nic, &what);
+		uint64_t until;
 
-		/* Either we see a deadline that was set meanwhile, or whoever
-		 * sets it sees until when we sleep, and kicks. */
-		__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
-		if (what == OS_WAIT_PACKETS &&
-		    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
-			continue;
-		os_wait(nic->os, what, until, -1);
+		until = progress_turn(nic, &nic->steps[BACKGROUND_STEP], &what);
+		standby_watch(nic, false);
+		progress_sleep(nic, until, what);
 		trace_serve(nic);
 	}
 }
@@ -380,17 +399,26 @@ void progress_block(struct nic *nic, int fd)
 
 int progress_start(struct nic *nic)
 {
+	int err;
+
 	if (nic->cfg.manual)
 		return 0;
-	return os_thread_start(nic->os, &nic->bg, "nopin-bg", background, nic);
+	err = standby_start(nic);
+	if (err)
+		return err;
+	err = os_thread_start(nic->os, &nic->bg, "nopin-bg", background, nic);
+	if (err)
+		progress_stop(nic);
+	return err;
 }
 
 void progress_stop(struct nic *nic)
 {
-	if (!nic->bg)
-		return;
 	__atomic_store_n(&nic->stop, true, __ATOMIC_RELEASE);
-	os_kick(nic->os);
-	os_thread_join(nic->bg);
-	nic->bg = NULL;
+	if (nic->bg) {
+		os_kick(nic->os);
+		os_thread_join(nic->bg);
+		nic->bg = NULL;
+	}
+	standby_stop(nic);
 }
