@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lifetime.c: what happens to memory while a page of it hangs.
  *
- *   lifetime dereg SECONDS kernel|user
+ *   lifetime dereg MS kernel|user
  *	A page takes that long: a peer WRITEs it, READs it, and its owner SENDs
  *	from it. ibv_dereg_mr() returns at once; the range is unmapped and a
  *	canary mapped there; the page comes: the canary is not touched, and the
@@ -78,7 +78,7 @@ static void dereg_way(struct host *h, int fd, int way)
 	struct link l;
 
 	REQUIRE(s);
-	slow_open(s, arg.kind, range, PAGE, arg.n * SECOND);
+	slow_open(s, arg.kind, range, PAGE, arg.n * MS);
 	link_open(&l, h, fd, mr);
 	if (way == 2)
 		link_post(&l, IBV_WR_RDMA_WRITE, mr, range, PAGE, 0);
@@ -96,7 +96,7 @@ static void dereg_way(struct host *h, int fd, int way)
 	else
 		REQUIRE(host_hear(fd) == (uint64_t)way);
 	/* The page comes, to whoever still waits for it. */
-	while (host_now() < from + arg.n * SECOND + 50 * MS)
+	while (host_now() < from + arg.n * MS + 50 * MS)
 		host_sleep(MS);
 	for (int i = 0; i < PAGE; i++)
 		REQUIRE(canary[i] == CANARY);
