@@ -14,12 +14,16 @@
 void engine_refresh(struct nic *nic, uint64_t now_ns)
 {
 	uint64_t forks = os_forks(nic->os);
+	bool forking = os_forking(nic->os);
 
 	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
-	mem_inline_budget(nic->mem, RUN_PKTS);
-	if (forks != nic->forks) {
-		/* every page is copy-on-write now */
+	/* Pages become copy-on-write one by one while fork() goes on, and a
+	 * fault waits for its end, however cheap the page is else. */
+	mem_inline_budget(nic->mem, forking ? 0 : RUN_PKTS);
+	if (forks != nic->forks || forking != nic->forking) {
+		/* every page is copy-on-write now, or becomes so */
 		nic->forks = forks;
+		nic->forking = forking;
 		spt_protect_all(nic->mem);
 	}
 }

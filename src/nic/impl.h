@@ -34,7 +34,7 @@ struct nic_config {
 	uint64_t pool_bytes;
 	uint32_t entries;
 	bool always_ready; /* test builds: a table that is always wrong */
-	bool account; /* count major faults around each move: two getrusage() */
+	bool account; /* count faults of moves and sleeps of steps: getrusage() */
 	bool manual, exact;
 	bool standard; /* tests: be a NIC that knows no extensions */
 };
@@ -173,6 +173,7 @@ struct nic {
 	int roce_claim; /* descriptor of the name */
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
+	bool forking; /* and os_forking() */
 	struct list qps, peers;
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;
@@ -201,6 +202,11 @@ struct nic {
 	uint32_t peek; /* a large transfer is in progress (relaxed) */
 	bool stop;
 	struct os_thread *bg;
+	/* standby.c */
+	struct os_thread *standby;
+	int standby_fd; /* event that wakes it */
+	bool standby_asleep; /* until it is woken */
+	uint64_t bg_busy; /* since when the background thread works; 0: idle */
 };
 
 /* nic.c */
@@ -272,6 +278,19 @@ void progress_deadline(struct nic *nic, uint64_t at_ns);
 void progress_block(struct nic *nic, int fd);
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);
+/** progress_turn() - One turn of the background thread, or (@step NULL) of who
+ * stands in for it. Return: when to wake at the latest, and for what.
+ */
+uint64_t progress_turn(struct nic *nic, struct step *step,
+		       enum os_wait_for *what);
+/** progress_sleep() - Between two turns. */
+void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what);
+
+/* standby.c */
+int standby_start(struct nic *nic);
+void standby_stop(struct nic *nic);
+/** standby_watch() - The background thread begins to work (true), or ended. */
+void standby_watch(struct nic *nic, bool works);
 
 /* scatter.c */
 /**

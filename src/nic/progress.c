@@ -78,6 +78,62 @@ static void token_give(struct nic *nic, uint64_t mine)
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
+/* A plan or commit that sleeps keeps everybody from the engine: a fault on the
+ * NIC's own memory, say, while another thread forks. Being preempted is not
+ * counted: that is the host's business.
+ */
+struct stint {
+	uint64_t from, sleeps;
+};
+
+static struct stint stint_begin(struct nic *nic)
+{
+	if (!nic->cfg.account)
+		return (struct stint){0, 0};
+	return (struct stint){os_now(nic->os), os_sleeps()};
+}
+
+/* Return: how long, or 0 if it did not sleep. */
+static uint64_t stint_slept(struct nic *nic, struct stint st)
+{
+	if (!nic->cfg.account || os_sleeps() == st.sleeps)
+		return 0;
+	return os_now(nic->os) - st.from;
+}
+
+static void stint_end(struct nic *nic, struct stint st)
+{
+	uint64_t *most = &nic->cnt.v[CNT_step_sleep_max];
+
+	*most = MAX(*most, stint_slept(nic, st));
+}
+
+static bool plan_rx(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	struct stint st = stint_begin(nic);
+	bool moves = engine_rx_plan(nic, s, now_ns);
+
+	stint_end(nic, st);
+	return moves;
+}
+
+static bool plan_work(struct nic *nic, struct step *s, bool flush_acks)
+{
+	struct stint st = stint_begin(nic);
+	bool moves = engine_plan(nic, s, flush_acks, os_now(nic->os));
+
+	stint_end(nic, st);
+	return moves;
+}
+
+static void commit(struct nic *nic, struct step *s)
+{
+	struct stint st = stint_begin(nic);
+
+	engine_commit(nic, s, os_now(nic->os));
+	stint_end(nic, st);
+}
+
 /* Strategy block, kept to be compared with: the engine sleeps in the fault, as
  * rdma_rxe does. */
 static void move_blocking(struct nic *nic, struct step *s)
@@ -95,14 +151,20 @@ static void move_blocking(struct nic *nic, struct step *s)
 
 static void move_and_commit(struct nic *nic, struct step *s)
 {
+	uint64_t *most = &nic->cnt.v[CNT_move_sleep_max], slept;
+	struct stint st;
+
 	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK) {
 		move_blocking(nic, s);
 		return;
 	}
 	handoff_unlock(&nic->engine);
+	st = stint_begin(nic);
 	engine_move(nic, s);
+	slept = stint_slept(nic, st);
 	handoff_lock(&nic->engine);
-	engine_commit(nic, s, os_now(nic->os));
+	*most = MAX(*most, slept);
+	commit(nic, s);
 }
 
 bool progress_receive(struct nic *nic, uint64_t now_ns)
@@ -120,7 +182,7 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 		got = true;
 		handoff_lock(&nic->engine);
 		now_ns = os_now(nic->os);
-		while (engine_rx_plan(nic, s, now_ns)) {
+		while (plan_rx(nic, s, now_ns)) {
 			token_moves(nic, mine, true);
 			move_and_commit(nic, s);
 			token_moves(nic, mine, false);
@@ -139,7 +201,7 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks)
 {
 	for (int i = 0; i < WORK_ROUNDS; i++) {
-		if (!engine_plan(nic, s, flush_acks, os_now(nic->os)))
+		if (!plan_work(nic, s, flush_acks))
 			return false;
 		move_and_commit(nic, s);
 	}
@@ -180,10 +242,21 @@ void progress_work(struct nic *nic, bool flush_acks)
 	}
 }
 
-static void background_work(struct nic *nic, bool flush_acks)
+static void turn_begins(struct nic *nic, const struct step *step)
 {
+	if (step)
+		standby_watch(nic, true);
+}
+
+static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
+{
+	turn_begins(nic, step);
+	if (!step) {
+		progress_work(nic, flush_acks);
+		return;
+	}
 	handoff_leave(&nic->engine);
-	work_in(nic, &nic->steps[BACKGROUND_STEP], flush_acks);
+	work_in(nic, step, flush_acks);
 }
 
 static bool work_waits(struct nic *nic, uint64_t now_ns)
@@ -240,8 +313,8 @@ void progress_deadline(struct nic *nic, uint64_t at_ns)
 	os_kick(nic->os);
 }
 
-/* One turn of the background thread. Return: when to wake at the latest. */
-static uint64_t turn(struct nic *nic, enum os_wait_for *what)
+uint64_t progress_turn(struct nic *nic, struct step *step,
+		       enum os_wait_for *what)
 {
 	uint64_t now = os_now(nic->os), polled, deadline;
 	int empty = 0;
@@ -251,29 +324,41 @@ static uint64_t turn(struct nic *nic, enum os_wait_for *what)
 	    __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic, now))
-			background_work(nic, false);
+			turn_work(nic, step, false);
 		return now + POLLED_RECENTLY_NS;
 	}
 	while (empty < 2) {
 		now = os_now(nic->os);
+		turn_begins(nic, step);
 		if (token_held(nic, now)) {
 			*what = OS_WAIT_TIMER;
 			if (work_waits(nic, now))
-				background_work(nic, false);
+				turn_work(nic, step, false);
 			return now + POLLED_RECENTLY_NS;
 		}
 		if (progress_receive(nic, now)) {
 			empty = 0;
-			background_work(nic, false);
+			turn_work(nic, step, false);
 		} else {
 			empty++;
 		}
 	}
 	peers_errors(nic);
-	background_work(nic, true);
+	turn_work(nic, step, true);
 	*what = OS_WAIT_PACKETS;
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	return handoff_left(&nic->engine) ? now : deadline;
+}
+
+void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
+{
+	/* Either we see a deadline that was set meanwhile, or whoever sets it
+	 * sees until when we sleep, and kicks. */
+	__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
+	if (what == OS_WAIT_PACKETS &&
+	    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
+		return;
+	os_wait(nic->os, what, until, -1);
 }
 
 static void background(void *arg)
@@ -282,15 +367,11 @@ static void background(void *arg)
 
 	while (!__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
 		enum os_wait_for what;
-		uint64_t until = turn(nic, &what);
+		uint64_t until;
 
-		/* Either we see a deadline that was set meanwhile, or whoever
-		 * sets it sees until when we sleep, and kicks. */
-		__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
-		if (what == OS_WAIT_PACKETS &&
-		    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
-			continue;
-		os_wait(nic->os, what, until, -1);
+		until = progress_turn(nic, &nic->steps[BACKGROUND_STEP], &what);
+		standby_watch(nic, false);
+		progress_sleep(nic, until, what);
 		trace_serve(nic);
 	}
 }
@@ -320,17 +401,26 @@ void progress_block(struct nic *nic, int fd)
 
 int progress_start(struct nic *nic)
 {
+	int err;
+
 	if (nic->cfg.manual)
 		return 0;
-	return os_thread_start(nic->os, &nic->bg, "nopin-bg", background, nic);
+	err = standby_start(nic);
+	if (err)
+		return err;
+	err = os_thread_start(nic->os, &nic->bg, "nopin-bg", background, nic);
+	if (err)
+		progress_stop(nic);
+	return err;
 }
 
 void progress_stop(struct nic *nic)
 {
-	if (!nic->bg)
-		return;
 	__atomic_store_n(&nic->stop, true, __ATOMIC_RELEASE);
-	os_kick(nic->os);
-	os_thread_join(nic->bg);
-	nic->bg = NULL;
+	if (nic->bg) {
+		os_kick(nic->os);
+		os_thread_join(nic->bg);
+		nic->bg = NULL;
+	}
+	standby_stop(nic);
 }

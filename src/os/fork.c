@@ -24,6 +24,7 @@ static struct fork_fd fork_fds[FORK_FDS_MAX];
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static uint64_t forks;
+static bool forking; /* the handlers' */
 static int fork_ret;
 
 static int fork_stat(int fd, struct stat *st)
@@ -35,12 +36,14 @@ static int fork_stat(int fd, struct stat *st)
 static void fork_before(void)
 {
 	pthread_mutex_lock(&fork_lock);
+	__atomic_store_n(&forking, true, __ATOMIC_RELEASE);
 }
 
 static void fork_parent(void)
 {
-	pthread_mutex_unlock(&fork_lock);
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&forking, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&fork_lock);
 }
 
 static void fork_child(void)
@@ -55,6 +58,7 @@ static void fork_child(void)
 			sys_close(f->fd - 1);
 		f->fd = 0;
 	}
+	forking = false;
 	pthread_mutex_unlock(&fork_lock);
 }
 
@@ -72,6 +76,11 @@ int fork_init(void)
 uint64_t fork_count(void)
 {
 	return __atomic_load_n(&forks, __ATOMIC_ACQUIRE);
+}
+
+bool fork_in_progress(void)
+{
+	return __atomic_load_n(&forking, __ATOMIC_ACQUIRE);
 }
 
 void fork_close_in_child(int fd)

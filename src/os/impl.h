@@ -114,6 +114,7 @@ int fd_memory(const char *name, uint64_t bytes);
 /** fork_init() - Install the process's fork handlers, once. */
 int fork_init(void);
 uint64_t fork_count(void);
+bool fork_in_progress(void);
 
 /**
  * fork_close_in_child() - A forked child must not keep @fd (a socket) alive.

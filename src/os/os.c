@@ -234,6 +234,15 @@ uint64_t os_majflt(void)
 	return (uint64_t)ru.ru_majflt;
 }
 
+uint64_t os_sleeps(void)
+{
+	struct rusage ru;
+
+	if (sys_getrusage(RUSAGE_THREAD, &ru) < 0)
+		return 0;
+	return (uint64_t)ru.ru_nvcsw;
+}
+
 int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)
 {
 	(void)os;
@@ -258,4 +267,10 @@ bool os_child(const struct os *os)
 uint64_t os_forks(const struct os *os)
 {
 	return fork_count() - os->forks_at_open;
+}
+
+bool os_forking(const struct os *os)
+{
+	(void)os;
+	return fork_in_progress();
 }

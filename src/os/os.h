@@ -170,6 +170,9 @@ void os_moves(struct os *os, struct moves *mv);
 /** os_majflt() - Major faults of the calling thread so far. */
 uint64_t os_majflt(void);
 
+/** os_sleeps() - How often the calling thread went to sleep so far. */
+uint64_t os_sleeps(void);
+
 /**
  * What a page is backed by decides how its fault may be answered; the pager
  * finds out and tells with each answer.
@@ -252,6 +255,9 @@ enum os_wait_for { OS_WAIT_TIMER = 0, OS_WAIT_PACKETS = 1 };
 void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd);
 
+/** os_doze() - Sleep until @event_fd is set, which it clears, or @deadline_ns. */
+void os_doze(struct os *os, int event_fd, uint64_t deadline_ns);
+
 /** os_kick() - Wake the background thread out of os_wait(). */
 void os_kick(struct os *os);
 
@@ -310,5 +316,8 @@ bool os_child(const struct os *os);
 
 /** os_forks() - How often this process forked since os_open(). */
 uint64_t os_forks(const struct os *os);
+
+/** os_forking() - Is it in fork()? Faults wait until it is not. */
+bool os_forking(const struct os *os);
 
 #endif

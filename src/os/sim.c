@@ -347,6 +347,17 @@ uint64_t os_majflt(void)
 	return sim_world ? sim_world->majflt : 0;
 }
 
+uint64_t os_sleeps(void)
+{
+	return 0;
+}
+
+bool os_forking(const struct os *os)
+{
+	(void)os;
+	return false;
+}
+
 uint64_t os_forks(const struct os *os)
 {
 	return os->forks;

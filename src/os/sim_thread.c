@@ -232,6 +232,19 @@ static bool packets_queued(const struct os *os)
 	return false;
 }
 
+static void thread_wait(struct sim_thread *t, bool packets,
+			uint64_t deadline_ns, int fd)
+{
+	struct sim *sim = t->os->sim;
+
+	t->waiting = true;
+	t->packets = packets;
+	t->fd = fd;
+	if (deadline_ns != TIME_NEVER)
+		sim_at(sim, deadline_ns, thread_resume, t, t->gen);
+	thread_yield(sim);
+}
+
 /** os_wait() - Outside of a virtual thread it returns at once. */
 void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd)
@@ -244,13 +257,17 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	os->kicked = false;
 	if (!t || ready || deadline_ns <= os->sim->now_ns)
 		return;
-	t->waiting = true;
-	t->packets = what == OS_WAIT_PACKETS;
-	t->fd = extra_fd;
-	if (deadline_ns != TIME_NEVER)
-		sim_at(os->sim, deadline_ns, thread_resume, t, t->gen);
-	thread_yield(os->sim);
+	thread_wait(t, what == OS_WAIT_PACKETS, deadline_ns, extra_fd);
 	os->kicked = false;
+}
+
+void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
+{
+	struct sim_thread *t = os->sim->running;
+
+	if (t && !sim_event_is_set(event_fd) && deadline_ns > os->sim->now_ns)
+		thread_wait(t, false, deadline_ns, event_fd);
+	os_event_clear(event_fd);
 }
 
 void os_kick(struct os *os)

@@ -111,6 +111,22 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		wait_closed(deadline_ns);
 }
 
+void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
+{
+	struct pollfd fd = {.fd = event_fd, .events = POLLIN};
+	uint64_t now = clock_ns();
+	struct timespec ts;
+
+	(void)os;
+	if (deadline_ns <= now ||
+	    sys_ppoll(&fd, 1, until(deadline_ns, now, &ts)) <= 0)
+		return;
+	if (fd.revents & POLLNVAL)
+		wait_closed(deadline_ns);
+	else
+		os_event_clear(event_fd);
+}
+
 void os_kick(struct os *os)
 {
 	os_event_set(os->kick_fd);

@@ -129,8 +129,10 @@ enum xack_flag {
 	XACK_RESUME = 1 << 2, /* send again from `psn`, now */
 	XACK_PROBE = 1 << 3, /* say at once where you are */
 	XACK_PROBED = 1 << 4, /* this is the answer */
+	XACK_PROBE_ODD = 1 << 5, /* which of two questions it is */
+	XACK_PROBED_ODD = 1 << 6, /* which of two questions it answers */
 	XACK_KNOWN = XACK_SACK | XACK_HOLD | XACK_RESUME | XACK_PROBE |
-		     XACK_PROBED,
+		     XACK_PROBED | XACK_PROBE_ODD | XACK_PROBED_ODD,
 };
 
 /**

@@ -72,6 +72,12 @@ static psn_t ack_limit(const struct qp *qp)
 	return limit;
 }
 
+/* The question that goes out now: the one that is not answered, or the other. */
+static bool question_odd(const struct req *r)
+{
+	return r->asked ? r->odd : !r->odd;
+}
+
 static void extend(struct qp *qp, struct pkt *p)
 {
 	struct resp *r = &qp->resp;
@@ -83,6 +89,8 @@ static void extend(struct qp *qp, struct pkt *p)
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer->granted);
 	p->xack_flags = r->xack;
+	if ((r->xack & XACK_PROBE) && question_odd(&qp->req))
+		p->xack_flags |= XACK_PROBE_ODD;
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
 	if (p->sack)
 		p->xack_flags |= XACK_SACK;
@@ -123,6 +131,15 @@ static bool make(struct qp *qp, struct pkt *p)
 	return true;
 }
 
+static void question_asked(struct req *r)
+{
+	if (r->asked)
+		return;
+	r->odd = question_odd(r);
+	r->asked = true;
+	r->probe_max = r->snd;
+}
+
 static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -136,12 +153,20 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	if (kind == AETH_NAK)
 		count(qp->x->cnt, CNT_naks_tx);
 	if (p->opcode == OP_X_ACK && (r->xack & XACK_PROBE))
-		qp->req.probe_max = qp->req.snd;
+		question_asked(&qp->req);
 	if (p->opcode == OP_X_ACK)
 		r->xack = 0;
 	count(qp->x->cnt, CNT_acks_tx);
 	if (!r->nak)
 		ack_cancel(qp);
+}
+
+/* The answer to a question is as old as its plan: behind payload, whose page
+ * may block the send, it could arrive after the next question and be taken for
+ * the answer to that. */
+static bool must_go_alone(const struct qp *qp)
+{
+	return qp->resp.xack & XACK_PROBED;
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
@@ -152,8 +177,8 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		struct qp *q = list_entry(l, struct qp, ack_link);
 		struct pkt p;
 
-		if (!make(q, &p) || p.ext != b->ext ||
-		    (b->nsegs && b->roce != peer_unsure(q)))
+		if ((qp && must_go_alone(q)) || !make(q, &p) ||
+		    p.ext != b->ext || (b->nsegs && b->roce != peer_unsure(q)))
 			continue;
 		if (!burst_seg(b, &p, NULL))
 			break;

@@ -180,6 +180,14 @@ static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
 	take_gap(qp, now_ns);
 }
 
+/* Does @p answer what we ask? Not an earlier question, which says nothing of
+ * what was sent since. */
+static bool probed(const struct qp *qp, const struct pkt *p)
+{
+	return (p->xack_flags & XACK_PROBED) && qp->req.asked &&
+	       !(p->xack_flags & XACK_PROBED_ODD) == !qp->req.odd;
+}
+
 static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	uint8_t value = p->syndrome & AETH_VALUE_MASK;
@@ -188,7 +196,7 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	case AETH_ACK:
 		comp_placed(qp, psn_add(p->psn, 1), now_ns);
 		if (qp->state != QPS_ERR && psn_diff(p->psn, qp->req.una) >= 0)
-			response_lost(qp, p->xack_flags & XACK_PROBED, now_ns);
+			response_lost(qp, probed(qp, p), now_ns);
 		break;
 	case AETH_RNR:
 		comp_placed(qp, p->psn, now_ns);
@@ -212,12 +220,14 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
 		r->acc = acc;
 	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
-	if ((p->xack_flags & XACK_PROBED) && psn_diff(acc, r->una) >= 0 &&
+	if (probed(qp, p) && psn_diff(acc, r->una) >= 0 &&
 	    psn_diff(acc, r->acc) < 0)
 		r->acc = acc;
 	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
-		retry_sack(qp, p);
+		retry_sack(qp, p, probed(qp, p));
+	if (probed(qp, p))
+		r->asked = false;
 	if (p->xack_flags & XACK_HOLD)
 		retry_hold(qp, now_ns);
 	if (p->xack_flags & XACK_RESUME)
@@ -512,7 +522,7 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 			break;
 		}
 		if (rp->acc)
-			win_drop(qp->x, &qp->req.win, rp->acc);
+			win_placed(qp->x, &qp->req.win, rp->acc, now_ns);
 		if (req_wqe_at(qp, psn, &index))
 			response_done(qp, wq_at(qp->cfg.sq, index), psn,
 				      now_ns);

@@ -42,6 +42,9 @@ void win_advance(struct window *w, uint32_t mtu);
 /** win_at() - The packet with @psn if it is waiting, else NULL. */
 struct accepted *win_at(const struct window *w, psn_t psn);
 void win_drop(struct xport *x, struct window *w, struct accepted *a);
+/** win_placed() - Its payload is in application memory: count, then drop. */
+void win_placed(struct xport *x, struct window *w, struct accepted *a,
+		uint64_t now_ns);
 /** win_sack() - Bit i: next + 1 + i is waiting. */
 uint64_t win_sack(const struct window *w);
 /** win_truncate() - Forget all packets from @psn on; next = psn. */
@@ -114,7 +117,7 @@ void retry_arm(struct qp *qp, uint64_t now_ns);
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
 void retry_timeout(struct qp *qp, uint64_t now_ns);
 void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns);
-void retry_sack(struct qp *qp, const struct pkt *p);
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
 void retry_hold(struct qp *qp, uint64_t now_ns);
 void retry_resume(struct qp *qp, uint64_t now_ns);
 bool retry_is_lost(const struct qp *qp, psn_t psn);

@@ -116,7 +116,8 @@ struct flight_run {
  * @lost:	bit i: PSN lost_base + i is to be sent again (nopin peers)
  * @recover:	@max when the last loss was found: the holes below @sack_high
  *		are being sent again until news of what is behind it comes
- * @probe_max:	@snd when we last asked XACK_PROBE
+ * @asked, @odd: XACK_PROBE is not answered yet; the question we asked last
+ * @probe_max:	@snd when we asked that for the first time
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
  * @flight:	ring of bursts that are charged to peer.in_flight
@@ -145,6 +146,7 @@ struct req {
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
 	bool held, failed, rsp_gap, ask_again;
+	bool asked, odd;
 	uint8_t failed_status;
 	uint32_t failed_wqe;
 	struct waiter wait; /* source page of a request */
@@ -166,7 +168,7 @@ struct req {
  *		overtake it
  * @ack_owed:	something is to be said to the requester
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
- * @xack:	XACK_HOLD, XACK_RESUME, to be said once
+ * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
  * @ext:	format of the last request
  * @res:	ring; [res_at, res_next) are not answered whole
  */

@@ -298,7 +298,7 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 			flight_note(&qp->log, now_ns, FLIGHT_PLACED,
 				    rp->pkt->psn, (uint16_t)rp->acc->slot,
 				    now_ns - rp->acc->at_ns);
-			win_drop(qp->x, &qp->resp.win, rp->acc);
+			win_placed(qp->x, &qp->resp.win, rp->acc, now_ns);
 		}
 	}
 	if (!qp->resp.win.num) {

@@ -8,7 +8,9 @@
  * gap. So only what is missing is sent again, and instead of repeating a
  * packet to provoke an answer we ask (XACK_PROBE) after 1 ms and then ever more
  * rarely; the answer (XACK_PROBED) also tells that what was sent before the
- * question and is not in the map was lost. Retries are only spent when a peer
+ * question and is not in the map was lost. Answers may be late (a thread of
+ * the peer did not run), so two questions take turns, and one is repeated until
+ * it is answered. Retries are only spent when a peer
  * says nothing for the whole ACK timeout.
  */
 #include "xport/impl.h"
@@ -280,7 +282,7 @@ static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack)
 	qp_kick(qp);
 }
 
-void retry_sack(struct qp *qp, const struct pkt *p)
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 {
 	struct req *r = &qp->req;
 	psn_t high = r->acc, from = r->acc;
@@ -290,7 +292,7 @@ void retry_sack(struct qp *qp, const struct pkt *p)
 	if (p->xack_flags & XACK_SACK && p->sack)
 		high = psn_add(r->acc,
 			       64 - (uint32_t)__builtin_clzll(p->sack) + 1);
-	if (p->xack_flags & XACK_PROBED) {
+	if (probed) {
 		/* also what was sent again before we asked */
 		r->recovering = false;
 		if (psn_diff(r->probe_max, high) > 0)

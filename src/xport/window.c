@@ -14,6 +14,26 @@ void win_drop(struct xport *x, struct window *w, struct accepted *a)
 	slot_put(x->mem, a->slot);
 }
 
+/* The histogram of how long slots were in use (I6). */
+static enum counter residence(uint64_t ns)
+{
+	static const uint64_t limit[] = {100000, 1000000, 5000000};
+	unsigned i = 0;
+
+	while (i < ARRAY_SIZE(limit) && ns > limit[i])
+		i++;
+	return (enum counter)(CNT_slots_100us + i);
+}
+
+static_assert(CNT_slots_longer == CNT_slots_100us + 3, "residence()");
+
+void win_placed(struct xport *x, struct window *w, struct accepted *a,
+		uint64_t now_ns)
+{
+	count(x->cnt, residence(now_ns - a->at_ns));
+	win_drop(x, w, a);
+}
+
 void win_reset(struct xport *x, struct window *w, psn_t psn)
 {
 	list_for_each_safe(l, tmp, &w->waiting)

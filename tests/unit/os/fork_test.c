@@ -56,6 +56,34 @@ static bool yes(void)
 	return true;
 }
 
+static bool forking_before, forking_after;
+
+static void before_fork(void)
+{
+	forking_before = os && os_forking(os);
+}
+
+static void after_fork(void)
+{
+	forking_after = os && os_forking(os);
+}
+
+static bool not_forking(void)
+{
+	return !os_forking(os);
+}
+
+/* Our handlers were installed first: they run inside those of os/. */
+static void os_forking__while_it_does(void **state)
+{
+	(void)state;
+	assert_false(os_forking(os));
+	assert_int_equal(child(not_forking), 0);
+	assert_true(forking_before);
+	assert_true(forking_after);
+	assert_false(os_forking(os));
+}
+
 static void os_forks__counts(void **state)
 {
 	uint64_t before = os_forks(os);
@@ -124,11 +152,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(os_child__in_child_and_grandchild),
 		cmocka_unit_test(os_child__raw_clone),
+		cmocka_unit_test(os_forking__while_it_does),
 		cmocka_unit_test(os_forks__counts),
 		cmocka_unit_test(fork_close_in_child__only_what_is_ours),
 		cmocka_unit_test(os_memory__not_in_child),
 	};
-	int ret = cmocka_run_group_tests(tests, setup, NULL);
+	int ret;
+
+	pthread_atfork(before_fork, after_fork, NULL);
+	ret = cmocka_run_group_tests(tests, setup, NULL);
 
 	os_close(os);
 	return ret;

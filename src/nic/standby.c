@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* standby.c: who stands in for the background thread while that is blocked in
+ * a move, because a page was not there against all expectation, or in a fault
+ * of its own, as while the program forks (design D7: one thread and one QP,
+ * not the NIC).
+ *
+ * Theory of operation. The background thread says when it begins to work and
+ * when it ends. While it works now and then, a second thread looks every
+ * TICK_NS; if it has been at the same thing for STUCK_NS the second thread takes
+ * turns until it is back. When nothing happened for QUIET_TICKS it sleeps until
+ * the background thread works again and wakes it, so an idle NIC costs nothing.
+ */
+#include "nic/impl.h"
+
+enum {
+	TICK_NS = 300 * 1000,
+	STUCK_NS = 500 * 1000, /* more than WORK_ROUNDS steps take */
+	QUIET_TICKS = 50,
+};
+
+void standby_watch(struct nic *nic, bool works)
+{
+	uint64_t since = works ? os_now(nic->os) : 0;
+
+	/* Pairs with the order in doze(): either it sees that we work, or we see
+	 * that it sleeps. */
+	__atomic_store_n(&nic->bg_busy, since, __ATOMIC_SEQ_CST);
+	if (works && __atomic_load_n(&nic->standby_asleep, __ATOMIC_SEQ_CST)) {
+		__atomic_store_n(&nic->standby_asleep, false, __ATOMIC_RELAXED);
+		os_event_set(nic->standby_fd);
+	}
+}
+
+static uint64_t busy_since(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->bg_busy, __ATOMIC_SEQ_CST);
+}
+
+static bool stopping(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE);
+}
+
+static void stand_in(struct nic *nic, uint64_t since)
+{
+	while (busy_since(nic) == since && !stopping(nic)) {
+		enum os_wait_for what;
+		uint64_t until = progress_turn(nic, NULL, &what);
+
+		/* It may come back without a kick for us. */
+		progress_sleep(nic, MIN(until, os_now(nic->os) + TICK_NS),
+			       what);
+	}
+}
+
+static void doze(struct nic *nic, bool quiet)
+{
+	uint64_t until = os_now(nic->os) + TICK_NS;
+
+	if (quiet) {
+		__atomic_store_n(&nic->standby_asleep, true, __ATOMIC_SEQ_CST);
+		if (!busy_since(nic) && !stopping(nic))
+			until = TIME_NEVER;
+	}
+	os_doze(nic->os, nic->standby_fd, until);
+	__atomic_store_n(&nic->standby_asleep, false, __ATOMIC_RELAXED);
+}
+
+static void standby(void *arg)
+{
+	unsigned quiet = 0;
+	struct nic *nic = arg;
+
+	while (!stopping(nic)) {
+		uint64_t since = busy_since(nic);
+
+		if (since && os_now(nic->os) > since + STUCK_NS)
+			stand_in(nic, since);
+		quiet = since ? 0 : quiet + 1;
+		doze(nic, quiet > QUIET_TICKS);
+	}
+}
+
+int standby_start(struct nic *nic)
+{
+	int err;
+
+	nic->standby_fd = os_event_open();
+	if (nic->standby_fd < 0)
+		return nic->standby_fd;
+	err = os_thread_start(nic->os, &nic->standby, "nopin-standby", standby,
+			      nic);
+	if (err)
+		os_event_close(nic->standby_fd);
+	return err;
+}
+
+void standby_stop(struct nic *nic)
+{
+	if (!nic->standby)
+		return;
+	os_event_set(nic->standby_fd);
+	os_thread_join(nic->standby);
+	nic->standby = NULL;
+	os_event_close(nic->standby_fd);
+}

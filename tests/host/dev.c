@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* dev.c: a device, reliable connections, and what the NIC counted. */
+#include "host.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+enum {
+	ACK_TIMEOUT = 17, /* 0.5 s: no page of these tests may cause one */
+	RETRIES = 7,
+	RD_DEPTH = 16,
+	TEXT_MAX = 16384,
+};
+
+static char text[TEXT_MAX];
+static uint64_t locked_before;
+
+/* The line "@name: N ..." of @in, or 0. */
+static uint64_t number_of(const char *in, const char *name)
+{
+	const size_t n = strlen(name);
+
+	for (const char *p = strstr(in, name); p; p = strstr(p + 1, name))
+		if ((p == in || p[-1] == '\n' || p[-1] == ' ') && p[n] == ':')
+			return strtoull(p + n + 1, NULL, 10);
+	return 0;
+}
+
+static uint64_t locked_kib(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	static char status[TEXT_MAX];
+	size_t n;
+
+	REQUIRE(f);
+	n = fread(status, 1, sizeof(status) - 1, f);
+	fclose(f);
+	status[n] = 0;
+	REQUIRE(strstr(status, "VmLck:"));
+	return number_of(status, "VmLck");
+}
+
+void host_open(struct host *h)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_port_attr port;
+
+	locked_before = locked_kib();
+	REQUIRE(list && list[0]);
+	h->ctx = ibv_open_device(list[0]);
+	REQUIRE(h->ctx);
+	ibv_free_device_list(list);
+	REQUIRE(ibv_query_port(h->ctx, 1, &port) == 0);
+	REQUIRE(ibv_query_gid(h->ctx, 1, 0, &h->gid) == 0);
+	h->mtu = port.active_mtu;
+	h->pd = ibv_alloc_pd(h->ctx);
+	h->cq = ibv_create_cq(h->ctx, 4 * DEPTH, NULL, NULL, 0);
+	REQUIRE(h->pd && h->cq);
+}
+
+/* The NIC tells its counters on standard error when it closes. */
+void host_close(struct host *h)
+{
+	int out = dup(STDERR_FILENO), to = memfd_create("counters", 0);
+	ssize_t n;
+
+	REQUIRE_LE(locked_kib(), locked_before);
+	REQUIRE(ibv_destroy_cq(h->cq) == 0);
+	REQUIRE(ibv_dealloc_pd(h->pd) == 0);
+	REQUIRE(out >= 0 && to >= 0);
+	REQUIRE(dup2(to, STDERR_FILENO) >= 0);
+	REQUIRE(ibv_close_device(h->ctx) == 0);
+	REQUIRE(dup2(out, STDERR_FILENO) >= 0);
+	n = pread(to, text, sizeof(text) - 1, 0);
+	REQUIRE(n > 0);
+	text[n] = 0;
+	fprintf(stderr, "--- process %d\n%s", (int)getpid(), text);
+	close(out);
+	close(to);
+	REQUIRE(host_counter("tx_packets") > 0);
+}
+
+uint64_t host_counter(const char *name)
+{
+	return number_of(text, name);
+}
+
+void host_no_retries(void)
+{
+	static const char *const moved[] = {
+		"retransmits", "timeouts", "naks_tx",	    "naks_rx",
+		"rnr_tx",      "rnr_rx",   "read_restarts", "kernel_drops",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(moved); i++)
+		if (host_counter(moved[i])) {
+			fprintf(stderr, "%s: %llu\n", moved[i],
+				(unsigned long long)host_counter(moved[i]));
+			REQUIRE(!"no retry counter moves");
+		}
+}
+
+struct ibv_mr *host_reg(struct host *h, void *addr, size_t bytes)
+{
+	struct ibv_mr *mr = ibv_reg_mr(
+		h->pd, addr, bytes,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+
+	REQUIRE(mr);
+	return mr;
+}
+
+void host_dereg(struct ibv_mr *mr)
+{
+	REQUIRE(ibv_dereg_mr(mr) == 0);
+}
+
+/* --- connections -------------------------------------------------------------- */
+
+struct hello {
+	union ibv_gid gid;
+	uint64_t va;
+	uint32_t qpn, rkey, psn;
+};
+
+static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	REQUIRE(ibv_modify_qp(qp, attr, IBV_QP_STATE | mask) == 0);
+}
+
+static void connect_to(struct link *l, const struct hello *mine,
+		       const struct hello *peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_ATOMIC,
+		.path_mtu = l->h->mtu,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.sq_psn = mine->psn,
+		.max_dest_rd_atomic = RD_DEPTH,
+		.max_rd_atomic = RD_DEPTH,
+		.min_rnr_timer = 1,
+		.timeout = ACK_TIMEOUT,
+		.retry_cnt = RETRIES,
+		.rnr_retry = RETRIES,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = peer->gid, .hop_limit = 64}},
+	};
+
+	modify(l->qp, &attr,
+	       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	attr.qp_state = IBV_QPS_RTR;
+	modify(l->qp, &attr,
+	       IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	attr.qp_state = IBV_QPS_RTS;
+	modify(l->qp, &attr,
+	       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = h->cq,
+		.recv_cq = h->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = DEPTH,
+			.max_recv_wr = DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = INLINE},
+	};
+	struct hello mine = {.gid = h->gid}, peer;
+
+	*l = (struct link){.h = h, .qp = ibv_create_qp(h->pd, &init)};
+	REQUIRE(l->qp);
+	mine.qpn = l->qp->qp_num;
+	mine.psn = (uint32_t)host_now() & 0xffffff;
+	if (mr) {
+		mine.va = (uintptr_t)mr->addr;
+		mine.rkey = mr->rkey;
+	}
+	REQUIRE(send(fd, &mine, sizeof(mine), MSG_NOSIGNAL) == sizeof(mine));
+	REQUIRE(recv(fd, &peer, sizeof(peer), MSG_WAITALL) == sizeof(peer));
+	l->va = peer.va;
+	l->rkey = peer.rkey;
+	connect_to(l, &mine, &peer);
+	host_say(fd, 0);
+	REQUIRE(host_hear(fd) == 0);
+}
+
+void link_close(struct link *l)
+{
+	REQUIRE(ibv_destroy_qp(l->qp) == 0);
+}
+
+void link_post(struct link *l, enum ibv_wr_opcode op, const struct ibv_mr *mr,
+	       const void *addr, uint32_t len, uint64_t offset)
+{
+	struct ibv_sge sge = {(uintptr_t)addr, len, mr ? mr->lkey : 0};
+	struct ibv_send_wr *bad,
+		wr = {
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = op,
+			.send_flags = mr ? 0 : IBV_SEND_INLINE,
+			.wr.rdma = {.remote_addr = l->va + offset,
+				    .rkey = l->rkey},
+		};
+
+	REQUIRE(ibv_post_send(l->qp, &wr, &bad) == 0);
+}
+
+void link_recv(struct link *l, const struct ibv_mr *mr, void *addr,
+	       uint32_t len)
+{
+	struct ibv_sge sge = {(uintptr_t)addr, len, mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	REQUIRE(ibv_post_recv(l->qp, &wr, &bad) == 0);
+}
+
+unsigned host_poll(struct host *h, unsigned n)
+{
+	struct ibv_wc wc[DEPTH];
+	int got = ibv_poll_cq(h->cq, (int)(n < DEPTH ? n : DEPTH), wc);
+
+	REQUIRE(got >= 0);
+	for (int i = 0; i < got; i++)
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			fprintf(stderr, "a request failed: %s\n",
+				ibv_wc_status_str(wc[i].status));
+			REQUIRE(!"good completions only");
+		}
+	return (unsigned)got;
+}
+
+void host_wait(struct host *h, unsigned n)
+{
+	while (n) {
+		const unsigned got = host_poll(h, n);
+
+		n -= got;
+		if (!got)
+			sched_yield();
+	}
+}
+
+enum ibv_wc_status host_status(struct host *h)
+{
+	struct ibv_wc wc;
+	int got;
+
+	while (!(got = ibv_poll_cq(h->cq, 1, &wc)))
+		sched_yield();
+	REQUIRE(got == 1);
+	return wc.status;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* host.h: what the tests on the real host share: processes, reliable
+ * connections between them, pages that take a while, and the NIC's counters.
+ * They are ordinary verbs programs: nothing in them calls into nopin, and each
+ * process has a NIC of its own, so they fork before they open the device.
+ *
+ * Whatever goes wrong ends the process with 1 and says where; a process whose
+ * parent ended ends too.
+ */
+#ifndef NOPIN_TESTS_HOST_HOST_H
+#define NOPIN_TESTS_HOST_HOST_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MS	      UINT64_C(1000000) /* in ns */
+#define SECOND	      (1000 * MS)
+
+enum { PAGE = 4096, DEPTH = 64, INLINE = 64, EXIT_SKIP = 77 };
+
+#define REQUIRE(c)                                                             \
+	do {                                                                   \
+		if (!(c))                                                      \
+			host_fail(__FILE__, __LINE__, #c);                     \
+	} while (0)
+
+/* REQUIRE_LE(a, b): a <= b; prints both. */
+#define REQUIRE_LE(a, b)                                                       \
+	do {                                                                   \
+		const uint64_t left_ = (a), right_ = (b);                      \
+		if (left_ > right_)                                            \
+			host_fail_two(__FILE__, __LINE__, #a, left_,           \
+				      "more than " #b, right_);                \
+	} while (0)
+
+/* REQUIRE_EQ(a, b): a == b; prints both. */
+#define REQUIRE_EQ(a, b)                                                       \
+	do {                                                                   \
+		const uint64_t left_ = (a), right_ = (b);                      \
+		if (left_ != right_)                                           \
+			host_fail_two(__FILE__, __LINE__, #a, left_,           \
+				      "not " #b, right_);                      \
+	} while (0)
+
+__attribute__((noreturn)) void host_fail(const char *file, int line,
+					 const char *what);
+__attribute__((noreturn)) void host_fail_two(const char *file, int line,
+					     const char *a, uint64_t va,
+					     const char *b, uint64_t vb);
+/** host_skip() - Print why this cannot be tested here and exit with 77. */
+__attribute__((noreturn)) void host_skip(const char *why);
+
+/* --- host.c: processes ------------------------------------------------------- */
+
+uint64_t host_now(void);
+void host_sleep(uint64_t ns);
+
+/** host_start() - First of all: the environment, and what VmLck is without us. */
+void host_start(void);
+
+/**
+ * host_fork() - A child that runs @role and exits with 0. Before host_open().
+ * Return: a socket whose other end is @role's argument.
+ */
+int host_fork(void (*role)(int fd));
+
+/** host_join() - All children ended, and well. */
+void host_join(void);
+
+/** host_user() - Become an ordinary user, if we are root. */
+void host_user(void);
+
+/** host_say(), host_hear() - A message of 8 bytes. */
+void host_say(int fd, uint64_t what);
+uint64_t host_hear(int fd);
+
+/** host_quantile() - Sorts @v. @q: 0..1 */
+uint64_t host_quantile(uint64_t *v, size_t n, double q);
+
+/** host_random() - The next number of a fixed row. */
+uint64_t host_random(void);
+
+/** host_map() - Fresh anonymous pages, 4 KiB each; @at: where, or NULL. */
+void *host_map(void *at, size_t bytes);
+
+/* --- dev.c: the device and connections --------------------------------------- */
+
+/** struct host - The device of a process, with one PD and one CQ. */
+struct host {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	enum ibv_mtu mtu;
+	union ibv_gid gid;
+};
+
+/**
+ * struct link - One end of a connection.
+ * @va, @rkey:	the region of the other side that it told us of
+ */
+struct link {
+	struct host *h;
+	struct ibv_qp *qp;
+	uint64_t va;
+	uint32_t rkey;
+};
+
+void host_open(struct host *h);
+
+/**
+ * host_close() - Everything of the device but its MRs and QPs, which must be
+ * gone; then the NIC's counters are known, and VmLck must be what it was.
+ */
+void host_close(struct host *h);
+
+/** host_counter() - After host_close(). */
+uint64_t host_counter(const char *name);
+
+/** host_no_retries() - After host_close(): nothing was said or sent twice. */
+void host_no_retries(void);
+
+struct ibv_mr *host_reg(struct host *h, void *addr, size_t bytes);
+void host_dereg(struct ibv_mr *mr);
+
+/** link_open() - A QP to the process at @fd, which does the same. @mr: to tell
+ * it of, or NULL.
+ */
+void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr);
+void link_close(struct link *l);
+
+/** link_post() - A signaled request; @len at @addr of @mr (NULL: inline). */
+void link_post(struct link *l, enum ibv_wr_opcode op, const struct ibv_mr *mr,
+	       const void *addr, uint32_t len, uint64_t offset);
+void link_recv(struct link *l, const struct ibv_mr *mr, void *addr,
+	       uint32_t len);
+
+/** host_poll() - Return: up to @n good completions. */
+unsigned host_poll(struct host *h, unsigned n);
+/** host_wait() - Until @n good completions came. Polls, and yields. */
+void host_wait(struct host *h, unsigned n);
+/** host_status() - Wait for one completion. Return: its status. */
+enum ibv_wc_status host_status(struct host *h);
+
+/* --- slow.c: pages that take a while ------------------------------------------ */
+
+/**
+ * struct slow - A range whose missing pages are brought in by threads of ours.
+ * @faults:	pages that somebody asked for (atomic)
+ * @fetch:	called first, if set; may do verbs
+ */
+struct slow {
+	int uffd;
+	uint8_t *base, *backing;
+	size_t bytes;
+	uint64_t delay_ns;
+	uint64_t faults;
+	void (*fetch)(struct slow *s, size_t offset);
+};
+
+/** enum slow_kind - USER: userfaultfd that only serves user mode; no root. */
+enum slow_kind { SLOW_KERNEL, SLOW_USER };
+
+/**
+ * slow_open() - From now on each missing page of [base, base + bytes) comes
+ * after @delay_ns. Stays until the process ends.
+ */
+void slow_open(struct slow *s, enum slow_kind kind, void *base, size_t bytes,
+	       uint64_t delay_ns);
+
+/** slow_evict() - The range goes and comes back with the same content. Nobody
+ * may write to it meanwhile.
+ */
+void slow_evict(struct slow *s, size_t offset, size_t bytes);
+
+/** slow_asked() - Wait until @n pages were asked for since slow_open(). */
+void slow_asked(struct slow *s, uint64_t n);
+
+#endif

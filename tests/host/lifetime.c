@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lifetime.c: what happens to memory while a page of it hangs.
+ *
+ *   lifetime dereg MS kernel|user
+ *	A page takes that long: a peer WRITEs it, READs it, and its owner SENDs
+ *	from it. ibv_dereg_mr() returns at once; the range is unmapped and a
+ *	canary mapped there; the page comes: the canary is not touched, and the
+ *	requests have failed.
+ *   lifetime handler PAGES kernel|user
+ *	The fault handler of a userfaultfd range fetches each page by an RDMA
+ *	READ on the same NIC. A peer WRITEs and READs such pages, and the program
+ *	itself looks at them.
+ *   lifetime fork MIB FORKS
+ *	A thread forks every 100 ms with so much resident: no step of the engine
+ *	sleeps for more than 1 ms, and what peers WRITE meanwhile arrives.
+ */
+#include "host.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define AT_ONCE_NS (10 * MS)
+#define STEP_NS	   (1 * MS)
+#define FORK_NS	   (100 * MS)
+#define CANARY	   0xca
+/* Below everything else, so that nothing is mapped there when it is gone. A
+ * range for each way: what the NIC knows of an address may be 10 ms old. */
+#define RANGE(way) ((void *)(uintptr_t)(0x200000000000 + (way)*PAGE))
+
+static struct {
+	uint64_t n;
+	enum slow_kind kind;
+} arg;
+
+/* --- dereg -------------------------------------------------------------------------- */
+
+enum { WAYS = 3 };
+
+/* The peer's part: 0: WRITE, 1: READ, 2: receive from the slow page. */
+static void dereg_peer(int fd)
+{
+	struct ibv_mr *mr;
+	struct host h;
+
+	host_open(&h);
+	mr = host_reg(&h, host_map(NULL, PAGE), PAGE);
+	memset(mr->addr, 1, PAGE);
+	for (int way = 0; way < WAYS; way++) {
+		struct link l;
+
+		link_open(&l, &h, fd, mr);
+		if (way == 2) {
+			REQUIRE(host_hear(fd) == 2);
+		} else {
+			link_post(&l,
+				  way ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+				  mr, mr->addr, PAGE, 0);
+			REQUIRE(host_status(&h) == IBV_WC_REM_ACCESS_ERR);
+			host_say(fd, (uint64_t)way);
+		}
+		link_close(&l);
+	}
+	host_dereg(mr);
+	host_close(&h);
+	REQUIRE_EQ(host_counter("timeouts"), 0);
+}
+
+static void dereg_way(struct host *h, int fd, int way)
+{
+	struct slow *s = calloc(1, sizeof(*s)); /* stays: its threads do */
+	uint8_t *canary, *range = host_map(RANGE(way), PAGE);
+	struct ibv_mr *mr = host_reg(h, range, PAGE);
+	uint64_t from, took;
+	struct link l;
+
+	REQUIRE(s);
+	slow_open(s, arg.kind, range, PAGE, arg.n * MS);
+	link_open(&l, h, fd, mr);
+	if (way == 2)
+		link_post(&l, IBV_WR_RDMA_WRITE, mr, range, PAGE, 0);
+	slow_asked(s, 1);
+	from = host_now();
+	host_dereg(mr);
+	took = host_now() - from;
+	REQUIRE(munmap(range, PAGE) == 0);
+	canary = host_map(RANGE(way), PAGE);
+	memset(canary, CANARY, PAGE);
+	printf("way %d: ibv_dereg_mr %.3f ms\n", way, (double)took / MS);
+	REQUIRE_LE(took, AT_ONCE_NS);
+	if (way == 2)
+		REQUIRE(host_status(h) == IBV_WC_LOC_PROT_ERR);
+	else
+		REQUIRE(host_hear(fd) == (uint64_t)way);
+	/* The page comes, to whoever still waits for it. */
+	while (host_now() < from + arg.n * MS + 50 * MS)
+		host_sleep(MS);
+	for (int i = 0; i < PAGE; i++)
+		REQUIRE(canary[i] == CANARY);
+	if (way == 2)
+		host_say(fd, 2);
+	link_close(&l);
+	REQUIRE(munmap(canary, PAGE) == 0);
+}
+
+static void dereg(void)
+{
+	int fd = host_fork(dereg_peer);
+	struct host h;
+
+	host_open(&h);
+	for (int way = 0; way < WAYS; way++)
+		dereg_way(&h, fd, way);
+	host_close(&h);
+}
+
+/* --- handler ------------------------------------------------------------------------- */
+
+static uint64_t word_of(uint64_t page)
+{
+	return page * 0x9e3779b97f4a7c15 + 1;
+}
+
+/* Serves the pages that the handler READs, and WRITEs and READs the range. */
+static void handler_peer(int fd)
+{
+	uint64_t *pages = host_map(NULL, arg.n * PAGE), *buf;
+	struct ibv_mr *mr, *own;
+	struct link store, l;
+	struct host h;
+
+	for (uint64_t i = 0; i < arg.n; i++)
+		pages[i * PAGE / 8] = word_of(i);
+	host_open(&h);
+	mr = host_reg(&h, pages, arg.n * PAGE);
+	own = host_reg(&h, host_map(NULL, PAGE), PAGE);
+	buf = own->addr;
+	link_open(&store, &h, fd, mr);
+	link_open(&l, &h, fd, NULL);
+	for (uint64_t i = 0; i < arg.n; i++) {
+		const uint64_t at = i * PAGE;
+
+		/* The page comes with its word; the WRITE is behind it. */
+		if (i % 3 == 0)
+			link_post(&l, IBV_WR_RDMA_WRITE, NULL, &at, sizeof(at),
+				  at + 8);
+		else if (i % 3 == 1)
+			link_post(&l, IBV_WR_RDMA_READ, own, buf, 8, at);
+		else
+			continue;
+		host_wait(&h, 1);
+		if (i % 3 == 1)
+			REQUIRE_EQ(buf[0], word_of(i));
+	}
+	host_say(fd, 0);
+	REQUIRE(host_hear(fd) == 1);
+	link_close(&store);
+	link_close(&l);
+	host_dereg(mr);
+	host_dereg(own);
+	host_close(&h);
+	REQUIRE_EQ(host_counter("timeouts"), 0);
+}
+
+static struct {
+	struct host h; /* its CQ is the handler's */
+	struct link l;
+	struct ibv_mr *mr;
+	pthread_mutex_t lock;
+	uint64_t fetched;
+} store = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The handler: several threads of slow.c. */
+static void fetch(struct slow *s, size_t offset)
+{
+	pthread_mutex_lock(&store.lock);
+	link_post(&store.l, IBV_WR_RDMA_READ, store.mr, store.mr->addr, PAGE,
+		  offset);
+	host_wait(&store.h, 1);
+	memcpy(s->backing + offset, store.mr->addr, PAGE);
+	store.fetched++;
+	pthread_mutex_unlock(&store.lock);
+}
+
+static void handler(void)
+{
+	const int fd = host_fork(handler_peer);
+	struct slow s = {.fetch = fetch};
+	struct ibv_mr *mr;
+	struct host h;
+	struct link l;
+
+	host_open(&h);
+	store.h = h;
+	store.h.cq = ibv_create_cq(h.ctx, DEPTH, NULL, NULL, 0);
+	REQUIRE(store.h.cq);
+	store.mr = host_reg(&h, host_map(NULL, PAGE), PAGE);
+	mr = host_reg(&h, host_map(NULL, arg.n * PAGE), arg.n * PAGE);
+	slow_open(&s, arg.kind, mr->addr, arg.n * PAGE, 0);
+	link_open(&store.l, &store.h, fd, NULL);
+	link_open(&l, &h, fd, mr);
+	/* Every third page is the program's own. */
+	for (uint64_t i = 2; i < arg.n; i += 3)
+		REQUIRE_EQ(((uint64_t *)mr->addr)[i * PAGE / 8], word_of(i));
+	REQUIRE(host_hear(fd) == 0);
+	for (uint64_t i = 0; i < arg.n; i++) {
+		REQUIRE_EQ(((uint64_t *)mr->addr)[i * PAGE / 8], word_of(i));
+		if (i % 3 == 0)
+			REQUIRE_EQ(((uint64_t *)mr->addr)[i * PAGE / 8 + 1],
+				   i * PAGE);
+	}
+	REQUIRE_EQ(store.fetched, arg.n);
+	host_say(fd, 1);
+	link_close(&store.l);
+	link_close(&l);
+	host_dereg(store.mr);
+	host_dereg(mr);
+	REQUIRE(ibv_destroy_cq(store.h.cq) == 0);
+	host_close(&h);
+}
+
+/* --- fork ------------------------------------------------------------------------------ */
+
+static uint64_t samples[1 << 20];
+
+static void fork_peer(int fd)
+{
+	const uint64_t pages = (arg.n << 20) / PAGE, until = host_hear(fd);
+	struct host h;
+	struct link l;
+	size_t n = 0;
+
+	host_open(&h);
+	link_open(&l, &h, fd, NULL);
+	for (; host_now() < until && n < ARRAY_SIZE(samples); n++) {
+		const uint64_t from = host_now(), page = host_random() % pages;
+
+		link_post(&l, IBV_WR_RDMA_WRITE, NULL, &page, sizeof(page),
+			  page * PAGE);
+		host_wait(&h, 1);
+		samples[n] = host_now() - from;
+	}
+	host_quantile(samples, n, 0.5);
+	printf("%zu WRITEs: p50 %.3f ms, p99 %.3f ms, max %.3f ms\n", n,
+	       (double)samples[n / 2] / MS,
+	       (double)samples[n - n / 100 - 1] / MS,
+	       (double)samples[n - 1] / MS);
+	host_say(fd, 0);
+	link_close(&l);
+	host_close(&h);
+	REQUIRE_EQ(host_counter("timeouts"), 0);
+}
+
+static void fork_once(void)
+{
+	pid_t pid = fork();
+
+	REQUIRE(pid >= 0);
+	if (!pid)
+		_exit(0);
+	REQUIRE(waitpid(pid, NULL, 0) == pid);
+}
+
+static void forks(uint64_t count)
+{
+	const int fd = host_fork(fork_peer);
+	const size_t bytes = arg.n << 20;
+	uint64_t *memory, longest = 0;
+	struct ibv_mr *mr;
+	struct host h;
+	struct link l;
+
+	memory = host_map(NULL, bytes);
+	for (size_t i = 0; i < bytes / PAGE; i++)
+		memory[i * PAGE / 8] = UINT64_MAX;
+	host_open(&h);
+	mr = host_reg(&h, memory, bytes);
+	host_say(fd, host_now() + count * FORK_NS);
+	link_open(&l, &h, fd, mr);
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t from = host_now();
+
+		fork_once();
+		if (host_now() - from > longest)
+			longest = host_now() - from;
+		while (host_now() < from + FORK_NS)
+			host_sleep(MS);
+	}
+	REQUIRE(host_hear(fd) == 0);
+	for (size_t i = 0; i < bytes / PAGE; i++)
+		REQUIRE(memory[i * PAGE / 8] == UINT64_MAX ||
+			memory[i * PAGE / 8] == i);
+	link_close(&l);
+	host_dereg(mr);
+	host_close(&h);
+	printf("forks took up to %.3f ms; plans and commits slept up to %.3f "
+	       "ms, moves %.3f ms\n",
+	       (double)longest / MS,
+	       (double)host_counter("step_sleep_max") / MS,
+	       (double)host_counter("move_sleep_max") / MS);
+	REQUIRE_LE(host_counter("step_sleep_max"), STEP_NS);
+	REQUIRE_LE(host_counter("move_sleep_max"), STEP_NS);
+}
+
+int main(int argc, char **argv)
+{
+	REQUIRE(argc == 4);
+	arg.n = strtoull(argv[2], NULL, 0);
+	arg.kind = strcmp(argv[3], "user") ? SLOW_KERNEL : SLOW_USER;
+	host_start();
+	if (arg.kind == SLOW_USER)
+		host_user();
+	if (!strcmp(argv[1], "dereg"))
+		dereg();
+	else if (!strcmp(argv[1], "handler"))
+		handler();
+	else
+		forks(strtoull(argv[3], NULL, 0));
+	host_join();
+	return 0;
+}
