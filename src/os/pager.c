@@ -11,6 +11,10 @@
  * os_page_ask(), which starts no thread itself (that takes the address-space
  * lock).
  *
+ * When all but one wait for pages the last one waits for none: it answers for
+ * pages that turn out to be present, and leaves the others for later. So slow
+ * pages do not delay those that were only not looked at for a while.
+ *
  * A pager that hangs in a page cannot be stopped. pagers_close() leaves it
  * behind with a reference on this struct; it frees it when the page comes.
  *
@@ -32,6 +36,12 @@ enum {
 static const uint64_t pager_watch_ns = 6000000;
 static const uint64_t pager_close_ns = 50000000;
 
+/** struct pager_ring - Requests in the order they came. */
+struct pager_ring {
+	unsigned head, tail;
+	struct os_page_req req[PAGER_RING];
+};
+
 /**
  * struct pagers - All under @lock, but what is said to be atomic.
  * @refs:	the NIC's and one per thread
@@ -39,19 +49,21 @@ static const uint64_t pager_close_ns = 50000000;
  * @wake:	futex: counts what a sleeper should wake for
  * @gone:	futex: counts references given back
  * @answers:	atomic: answers to be reaped
+ * @serving:	threads that may be waiting for a page
  * @out:	requests not yet reaped: waiting + in service + answered
+ * @asked:	requests nobody looked at
+ * @slow:	requests whose pages were absent when only one pager was left
  */
 struct pagers {
 	pthread_mutex_t lock;
-	unsigned max, threads, idle, refs;
+	unsigned max, threads, idle, refs, serving;
 	bool closing, watching;
 	uint32_t wake, gone;
 	int done_fd;
 	struct backing_cache *backing;
 	unsigned out;
-	unsigned req_head, req_tail;
 	unsigned done_head, answers;
-	struct os_page_req req[PAGER_RING];
+	struct pager_ring asked, slow;
 	struct os_page_done done[PAGER_RING];
 };
 
@@ -249,17 +261,55 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 		fresh_check(now);
 }
 
+static void ring_put(struct pager_ring *r, const struct os_page_req *req)
+{
+	r->req[r->tail++ % PAGER_RING] = *req;
+}
+
+static bool ring_take(struct pager_ring *r, struct os_page_req *req)
+{
+	if (r->head == r->tail)
+		return false;
+	*req = r->req[r->head++ % PAGER_RING];
+	return true;
+}
+
+/* Must whoever takes a request now not wait for a page? */
+static bool pager_is_last(const struct pagers *pg)
+{
+	return pg->max > 1 && pg->serving + 1 >= pg->max;
+}
+
+static bool pager_next(struct pagers *pg, struct os_page_req *req)
+{
+	return (!pager_is_last(pg) && ring_take(&pg->slow, req)) ||
+	       ring_take(&pg->asked, req);
+}
+
+/* Without the lock. Return: false if the request is for later. */
+static bool pager_try(struct pagers *pg, const struct os_page_req *req,
+		      bool last)
+{
+	if (last && !req->probe &&
+	    populate_probe(req->addr, req->bytes).bytes < req->bytes)
+		return false;
+	pager_serve(pg, req);
+	return true;
+}
+
 /* Called and returns with the lock; false: time to end. */
 static bool pager_turn(struct pagers *pg)
 {
 	struct os_page_req req;
 	unsigned start = 0;
+	bool last, served;
 
-	while (pg->req_head == pg->req_tail && !pg->closing)
+	while (!pg->closing && !pager_next(pg, &req))
 		pager_sleep(pg);
 	if (pg->closing)
 		return false;
-	req = pg->req[pg->req_head++ % PAGER_RING];
+	last = pager_is_last(pg);
+	pg->serving += !last;
 	pg->idle--;
 	if (pg->idle == 0 && pg->threads < pg->max) {
 		start = pg->threads;
@@ -268,8 +318,11 @@ static bool pager_turn(struct pagers *pg)
 	pthread_mutex_unlock(&pg->lock);
 	if (start > 0)
 		(void)pager_start(pg, start);
-	pager_serve(pg, &req);
+	served = pager_try(pg, &req, last);
 	pthread_mutex_lock(&pg->lock);
+	if (!served)
+		ring_put(&pg->slow, &req);
+	pg->serving -= !last;
 	pg->idle++;
 	return true;
 }
@@ -305,7 +358,7 @@ int os_page_ask(struct os *os, const struct os_page_req *req)
 		return -EAGAIN;
 	}
 	pg->out++;
-	pg->req[pg->req_tail++ % PAGER_RING] = *req;
+	ring_put(&pg->asked, req);
 	wake = pg->idle > 0;
 	__atomic_fetch_add(&pg->wake, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&pg->lock);

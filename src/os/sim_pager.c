@@ -117,14 +117,42 @@ static void ask_finish(void *arg, uint64_t val)
 	ask_start(os);
 }
 
+static bool ask_present(struct os *os, const struct os_page_req *req)
+{
+	for (uint64_t off = 0; off < req->bytes && !req->probe;
+	     off += PAGE_BYTES) {
+		const uint64_t addr = req->addr + off;
+
+		if (sim_map_find(os, addr) &&
+		    !sim_page_get(os, page_of(addr))->present)
+			return false;
+	}
+	return true;
+}
+
+/* The last pager takes no request that it would have to wait for. */
+static struct sim_ask *ask_next(struct os *os)
+{
+	const unsigned most = os->os_cfg.pagers;
+
+	if (os->serving >= most)
+		return NULL;
+	list_for_each(l, &os->asks) {
+		struct sim_ask *ask = list_entry(l, struct sim_ask, link);
+
+		if (most == 1 || os->serving + 1 < most ||
+		    ask_present(os, &ask->req))
+			return ask;
+	}
+	return NULL;
+}
+
 static void ask_start(struct os *os)
 {
 	struct sim *sim = os->sim;
+	struct sim_ask *ask;
 
-	while (os->serving < os->os_cfg.pagers && !list_empty(&os->asks)) {
-		struct sim_ask *ask = list_entry(os->asks.next, struct sim_ask,
-						 link);
-
+	while ((ask = ask_next(os))) {
 		list_del(&ask->link);
 		os->serving++;
 		ask->began_ns = sim->now_ns;

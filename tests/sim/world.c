@@ -32,7 +32,7 @@ static void draw_memory(struct sim *sim, struct world_config *c)
 	};
 	c->exact = sim_chance(sim, SIM_PPM / 2);
 	c->backing = (enum sim_backing)sim_between(sim, SIM_CHEAP, SIM_FILE);
-	c->pagers = (unsigned)sim_between(sim, 1, 8);
+	c->pagers = (unsigned)sim_between(sim, 2, 8);
 	c->slots = (unsigned)sim_between(sim, 16, 256);
 	c->entries = sim_chance(sim, SIM_PPM / 4) ? 512 : 1 << 16;
 }
