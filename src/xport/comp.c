@@ -53,11 +53,11 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	}
 	if (psn_diff(target, r->una) > 0)
 		r->una = target;
-	if (psn_diff(r->una, r->acc) > 0) {
-		/* a response also says that its request was accepted */
+	/* A response also says that its request was accepted, and a READ that
+	 * was asked for again may have been accepted long before. */
+	if (psn_diff(r->una, r->acc) > 0)
 		r->acc = r->una;
-		flow_accepted(qp, r->acc);
-	}
+	flow_accepted(qp, r->acc);
 	if (psn_diff(r->una, r->snd) > 0)
 		r->snd = r->una;
 	comp_reap(qp, now_ns);
