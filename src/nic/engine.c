@@ -253,10 +253,16 @@ static void ask_pages(struct nic *nic)
 	}
 }
 
+/* Timers ask whether an answer came in time: not before what waits in the
+ * sockets, or in the hands of a thread that lost its CPU, has been looked at.
+ */
 static void run_timers(struct nic *nic, uint64_t now_ns)
 {
 	struct timer *t;
 
+	if (!nic->cfg.manual)
+		now_ns = MIN(now_ns,
+			     __atomic_load_n(&nic->heard, __ATOMIC_RELAXED));
 	while ((t = timerq_pop(&nic->x.timers, now_ns)))
 		qp_timeout(container_of(t, struct qp, timer), now_ns);
 	peers_timers(nic, now_ns);

@@ -149,6 +149,10 @@ struct nic_qp {
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
  * @token:	0, or when the holder of the receive token took it
+ * @heard:	all that had come by then has been taken from the sockets and
+ *		committed; timers run no further (relaxed)
+ * @hear_from, @hear_bytes:	what becomes @heard when so much was taken that
+ *		nothing older can be left (token)
  * @last_poll:	when a program's thread last polled (relaxed)
  * @deadline:	next time anything is due (relaxed; for pollers)
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
@@ -177,6 +181,7 @@ struct nic {
 	struct list qps, peers;
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;
+	size_t rcvbuf;
 	uint32_t push_budget;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;
@@ -193,6 +198,7 @@ struct nic {
 	/* progress */
 	uint64_t token;
 	bool token_moving; /* its holder is between a plan and the commit */
+	uint64_t heard, hear_from, hear_bytes;
 	uint64_t last_poll;
 	uint64_t deadline;
 	uint32_t acks_owed;

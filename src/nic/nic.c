@@ -123,8 +123,9 @@ static int open_memory(struct nic *nic)
  * rest for ACKs and for what a change of shares overlaps. */
 static void share_budget(struct nic *nic)
 {
-	size_t rcvbuf = os_rcvbuf(nic->os);
+	const size_t rcvbuf = os_rcvbuf(nic->os);
 
+	nic->rcvbuf = rcvbuf;
 	nic->push_budget = (uint32_t)(rcvbuf / 100 * 45);
 	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 30);
 }

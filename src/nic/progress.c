@@ -17,7 +17,9 @@
 
 enum {
 	TOKEN_MOVING_NS = 50 * 1000,
-	TOKEN_STALE_NS = 10 * 1000 * 1000,
+	/* The scheduler took the holder off its CPU. What is received before
+	 * it comes back looks as if its burst were lost. */
+	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 };
@@ -167,6 +169,23 @@ static void move_and_commit(struct nic *nic, struct step *s)
 	commit(nic, s);
 }
 
+/* Token held since @from_ns; @taken: bytes received and committed, or 0 if the
+ * sockets were empty.
+ */
+static void heard(struct nic *nic, uint64_t from_ns, uint32_t taken)
+{
+	if (__atomic_load_n(&nic->token, __ATOMIC_RELAXED) != from_ns)
+		return; /* it was taken over */
+	nic->hear_bytes += taken;
+	if (!taken)
+		nic->hear_from = from_ns;
+	else if (nic->hear_bytes < nic->rcvbuf)
+		return;
+	__atomic_store_n(&nic->heard, nic->hear_from, __ATOMIC_RELAXED);
+	nic->hear_from = from_ns;
+	nic->hear_bytes = 0;
+}
+
 bool progress_receive(struct nic *nic, uint64_t now_ns)
 {
 	const uint64_t mine = now_ns;
@@ -191,8 +210,10 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 		handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
 	}
-	if (s)
+	if (s) {
+		heard(nic, mine, got ? s->rx.len : 0);
 		step_put(nic, s);
+	}
 	token_give(nic, mine);
 	return got;
 }
@@ -259,10 +280,14 @@ static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
 	work_in(nic, step, flush_acks);
 }
 
-static bool work_waits(struct nic *nic, uint64_t now_ns)
+/* A deadline is only one when timers may run so far: whoever looked in vain
+ * again and again would keep the lock from the thread that has the token.
+ */
+static bool work_waits(struct nic *nic)
 {
 	return handoff_left(&nic->engine) || os_pages_waiting(nic->os) ||
-	       now_ns >= __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
+	       __atomic_load_n(&nic->heard, __ATOMIC_RELAXED) >=
+		       __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 }
 
 void progress_flush(struct nic *nic)
@@ -293,7 +318,7 @@ void progress_poll(struct nic *nic)
 	}
 	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
 	peers_errors(nic);
-	if (work_waits(nic, now))
+	if (work_waits(nic))
 		progress_work(nic, false);
 	else if (empty >= 2 &&
 		 __atomic_load_n(&nic->acks_owed, __ATOMIC_RELAXED))
@@ -323,7 +348,7 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 	if (now - polled < POLLED_RECENTLY_NS ||
 	    __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
 		*what = OS_WAIT_TIMER;
-		if (work_waits(nic, now))
+		if (work_waits(nic))
 			turn_work(nic, step, false);
 		return now + POLLED_RECENTLY_NS;
 	}
@@ -332,7 +357,7 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 		turn_begins(nic, step);
 		if (token_held(nic, now)) {
 			*what = OS_WAIT_TIMER;
-			if (work_waits(nic, now))
+			if (work_waits(nic))
 				turn_work(nic, step, false);
 			return now + POLLED_RECENTLY_NS;
 		}
