@@ -84,6 +84,8 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	p->kind = kind;
 	if (kind == PEER_STANDARD) {
+		log_info("the NIC on port %u is taken for a standard one",
+			 p->ep.port);
 		p->ep.port = ROCE_PORT;
 		nic->standard_peers++;
 	}
