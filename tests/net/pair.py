@@ -3,7 +3,8 @@
 
 Nothing sleeps and hopes: the client is started when the server listens. Of
 both, VmLck is read all the time: no memory may be locked (NOPIN_REG=pin is
-not tested here).
+not tested here). Their data can be verified (tests/verify), and their NICs'
+counters be held to what is right where the network loses nothing.
 """
 import itertools
 import json
@@ -20,6 +21,10 @@ import time
 TCP_LISTEN = "0A"
 NOBODY = 65534
 NOPIN = "tools/nopin/nopin"
+VERIFIER = "tests/verify/verify.so"
+# What does not count up where nothing is lost and nothing is sent twice.
+CALM = re.compile(r"kernel_drops|retransmits|timeouts|naks_.x|dups_rx|gaps_rx|"
+                  r"replays|read_restarts|drop_.*|gso_off")
 
 
 class Place:
@@ -28,9 +33,13 @@ class Place:
     build      directory with nopin and lib/
     in_netns   in the two namespaces of topology.sh, else on loopback
     as_user    as an ordinary user, without the right to lock memory
+    verify     with all that they send and receive verified
+    is_calm    where no packet is lost: no NIC may count one
     """
 
-    def __init__(self, build, in_netns=False, as_user=False):
+    def __init__(self, build, in_netns=False, as_user=False, verify=False,
+                 is_calm=False):
+        self.verify, self.is_calm = verify, is_calm
         self.env, self.patience = sanitizer_environment(build)
         self.copy = None
         self.popen = {}
@@ -43,9 +52,10 @@ class Place:
             # that user may not see this directory
             self.copy = tempfile.TemporaryDirectory()
             os.chmod(self.copy.name, 0o755)
-            for name in (NOPIN, "lib"):
+            for name in (NOPIN, "lib", VERIFIER):
                 copy_tree(build, name, self.copy.name)
             build = self.copy.name
+        self.verifier = os.path.join(build, VERIFIER)
         # what is put in front of a program
         nopin = [os.path.join(build, NOPIN), "run", "--"]
         self.server = (enter("NS_A") if in_netns else []) + nopin
@@ -88,6 +98,56 @@ def sanitizer_environment(build):
                     "ASAN_OPTIONS": "detect_leaks=0",
                     "TSAN_OPTIONS": "halt_on_error=1"}, 5
     return {}, 1
+
+
+class Verifier:
+    """What the verifiers in a pair of programs share, and what they found.
+
+    takes_turns   the programs answer each other WRITE by WRITE
+    """
+
+    def __init__(self, place, takes_turns=False):
+        # It is written to all the time; disks need not know.
+        where = "/dev/shm" if free_bytes("/dev/shm") > 1 << 30 else None
+        self.shared = tempfile.TemporaryDirectory(dir=where)
+        os.chmod(self.shared.name, 0o777)
+        preload = [place.env["LD_PRELOAD"]] if "LD_PRELOAD" in place.env else []
+        self.env = {"VERIFY_DIR": self.shared.name,
+                    "LD_PRELOAD": ":".join([*preload, place.verifier])}
+        if takes_turns:
+            self.env["VERIFY_TURNS"] = "1"
+
+    def env_of(self, role):
+        return {**self.env, "VERIFY_ROLE": role}
+
+    def verdict(self):
+        """Returns (problem or None, the reports)."""
+        said, checked = "", 0
+        for role in ("server", "client"):
+            try:
+                with open(f"{self.shared.name}/{role}.report",
+                          encoding="ascii") as report:
+                    text = report.read()
+            except FileNotFoundError:
+                return f"the verifier says nothing of the {role}", said
+            said += f"  verifier, {role}:\n" + "".join(
+                f"  | {line}\n" for line in text.splitlines())
+            checked += sum(int(n) for n in re.findall(r"checked (\d+)", text))
+        wrong = re.search(r"WRONG: (.*)", said)
+        if wrong:
+            return f"wrong data: {wrong[1]}", said
+        return None if checked else "the verifier checked nothing", said
+
+    def close(self):
+        self.shared.cleanup()
+
+
+def free_bytes(directory):
+    try:
+        there = os.statvfs(directory)
+    except FileNotFoundError:
+        return 0
+    return there.f_bavail * there.f_frsize
 
 
 def free_port(candidates=itertools.count(10000 + os.getpid() % 20000)):
@@ -162,13 +222,18 @@ class Program:
         self.out.seek(0)
         return self.out.read().decode("utf-8", "replace")
 
+    def counters(self):
+        """What its NIC counted, if it was run with NOPIN_LOG=info."""
+        return {name: int(value) for name, value in re.findall(
+            r"nopin: info: (\w+): (\d+) ", self.output())}
+
     def story(self, title):
         """What to print of it when something went wrong."""
         status = self.proc.returncode
         return (f"  {title}: {' '.join(self.argv)}\n"
                 f"  exit status {status}, VmLck at most {self.locked_kb} kB\n"
                 + "".join(f"  | {line}\n"
-                          for line in self.output().splitlines()[-60:]))
+                          for line in self.output().splitlines()[-160:]))
 
 
 def wait_for(programs, done, seconds):
@@ -206,12 +271,34 @@ def run_one(place, argv, env, seconds):
 def run_pair(place, program, args, env, seconds):
     """Runs a program as server and as client.
 
-    Returns (problem or None, server, client); client is None when the server
-    ended before it listened.
+    Returns (problem or None, server, client, story); client is None when the
+    server ended before it listened.
     """
+    if not place.verify:
+        problem, server, client = watch_pair(
+            place, [program, *args], {}, {}, env, seconds)
+        return problem, server, client, tell(server, client)
+    verifier = Verifier(place, takes_turns=program == "ib_write_lat")
+    try:
+        problem, server, client = watch_pair(
+            place, [program, *args], verifier.env_of("server"),
+            verifier.env_of("client"), env, seconds)
+        wrong, said = verifier.verdict()
+        return problem or wrong, server, client, tell(server, client) + said
+    finally:
+        verifier.close()
+
+
+def tell(server, client):
+    return server.story("server") + (client.story("client") if client else "")
+
+
+def watch_pair(place, argv, server_env, client_env, env, seconds):
+    """As run_pair(), with an environment for each."""
     port = free_port()
-    server = Program(
-        place, [*place.server, program, "-p", str(port), *args], env)
+    env = {"NOPIN_LOG": os.environ.get("NOPIN_LOG", "info"), **env}
+    argv = [argv[0], "-p", str(port), *argv[1:]]
+    server = Program(place, [*place.server, *argv], {**env, **server_env})
     client = None
     try:
         ready = wait_for([server],
@@ -220,9 +307,8 @@ def run_pair(place, program, args, env, seconds):
         if not ready or not server.watch():
             server.stop()
             return "the server does not listen", server, None
-        client = Program(
-            place, [*place.client, program, "-p", str(port), *args,
-                    place.address], env)
+        client = Program(place, [*place.client, *argv, place.address],
+                         {**env, **client_env})
         ended = wait_for([server, client], lambda r: not any(r),
                          seconds * place.patience)
     finally:
@@ -230,6 +316,18 @@ def run_pair(place, program, args, env, seconds):
         if client:
             client.stop()
     problem = None if ended else f"did not end within {seconds} s"
-    problem = (problem or problem_of(client, "client")
-               or problem_of(server, "server"))
+    for title, one in (("client", client), ("server", server)):
+        problem = problem or problem_of(one, title)
+        if place.is_calm:
+            problem = problem or unrest_of(one, title)
     return problem, server, client
+
+
+def unrest_of(program, title):
+    """What its NIC counted that it must not where nothing is lost."""
+    counted = program.counters()
+    if "rx_packets" not in counted:
+        return f"{title} printed no counters"
+    unrest = [f"{name} {n}" for name, n in counted.items()
+              if CALM.fullmatch(name)]
+    return f"{title} counted {', '.join(unrest)}" if unrest else None

@@ -8,6 +8,8 @@ refusals (what perftest-table.txt lists) and all.
   --netns        servers in namespace A, clients in B of topology.sh, which
                  this program runs under
   --user         as an ordinary user (where we are root) who may lock no memory
+  --verify       with all data verified, as tests/verify does it
+  --calm         no NIC may count a packet that was lost or sent again
   --pairs N      N pairs at once
   --patience N   wait N times as long
   --only TEXT    of the set, only cases with this in their name
@@ -29,7 +31,7 @@ PERFTEST = ["ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
 # perftest prints when it does what the option says.
 OPTIONS = {
     "-n 1000": ("", " 1000 "),
-    "-a": ("-n 200", " 8388608 "),
+    "-a": ("-n 40", " 8388608 "),
     "-q 16": ("-n 500", "Number of qps   : 16"),
     "-b": ("-n 1000", "Bidirectional"),
     "-e": ("-n 1000", "Mtu"),
@@ -85,11 +87,9 @@ class Case:
             said = one.output()
             story = one.story("program")
         else:
-            problem, server, client = pair.run_pair(
+            problem, server, client, story = pair.run_pair(
                 place, self.program, self.args, env, SECONDS)
             said = (client or server).output()
-            story = server.story("server") + (
-                client.story("client") if client else "")
             if self.refused:
                 return self.judge_refusal(server, client), story
         missing = [text for text in expected if text not in said]
@@ -158,6 +158,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--netns", action="store_true")
     parser.add_argument("--user", action="store_true")
+    parser.add_argument("--verify", action="store_true")
+    parser.add_argument("--calm", action="store_true")
     parser.add_argument("--pairs", type=int, default=1)
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--only")
@@ -193,7 +195,8 @@ def main():
     if args.list:
         print("\n".join(case.name for case in cases))
         return 0
-    with pair.Place(args.build, args.netns, args.user) as place:
+    with pair.Place(args.build, args.netns, args.user, args.verify,
+                    args.calm) as place:
         place.patience *= args.patience
         good = sum(run_case(case, place, args.pairs) for case in cases)
     print(f"{good} passed, {len(cases) - good} failed")
