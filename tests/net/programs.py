@@ -3,6 +3,7 @@
 """programs.py [OPTION...] BUILD SET...: unmodified verbs programs on nopin.
 
 Sets: devices, pingpong, one of the perftest programs, quick (a few of each),
+lossy (each kind of operation, to be run where packets are lost), many (64 QPs),
 refusals (what perftest-table.txt lists) and all.
 
   --netns        servers in namespace A, clients in B of topology.sh, which
@@ -10,6 +11,7 @@ refusals (what perftest-table.txt lists) and all.
   --user         as an ordinary user (where we are root) who may lock no memory
   --verify       with all data verified, as tests/verify does it
   --calm         no NIC may count a packet that was lost or sent again
+  --stock        as where net.core.rmem_max is what Linux ships with
   --pairs N      N pairs at once
   --patience N   wait N times as long
   --only TEXT    of the set, only cases with this in their name
@@ -41,6 +43,7 @@ OPTIONS = {
     "-m 4096": ("-n 1000", "Mtu             : 4096[B]"),
     "-D 5": ("", "Mtu"),
 }
+MANY = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw"]
 # Atomics have one size; perftest refuses to be told it.
 NO_SIZE = ["ib_atomic_bw", "ib_atomic_lat"]
 PINGPONG = ["", "-o", "-O", "-o -P", "-e", "-s 1000000", "-n 1", "-c",
@@ -50,6 +53,11 @@ QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
          "ibv_rc_pingpong -s 1000000", "ib_write_bw -n 1000",
          "ib_write_lat -n 1000", "ib_read_bw --odp", "ib_send_bw -e",
          "ib_send_lat -I 64", "ib_atomic_lat -n 1000", "ib_write_bw -m 4096"]
+LOSSY = ["ibv_rc_pingpong", "ibv_rc_pingpong -e", "ib_write_bw -n 1000",
+         "ib_write_bw -q 16", "ib_write_lat -n 1000", "ib_read_bw -n 1000",
+         "ib_read_bw -b", "ib_read_lat -n 1000", "ib_send_bw -q 16",
+         "ib_send_lat -n 1000", "ib_atomic_bw -n 1000",
+         "ib_atomic_lat -n 1000"]
 SECONDS = 60
 
 
@@ -74,6 +82,7 @@ class Case:
     def run(self, place):
         """Returns (problem or None, what the programs said)."""
         env = {}
+        verify = place.verify and "-c" not in self.args  # it looks itself
         expected = self.expected
         if "4096" in self.args and place.is_loopback:
             # The interface offered first may have an IP MTU of 1500.
@@ -88,7 +97,7 @@ class Case:
             story = one.story("program")
         else:
             problem, server, client, story = pair.run_pair(
-                place, self.program, self.args, env, SECONDS)
+                place, self.program, self.args, env, SECONDS, verify)
             said = (client or server).output()
             if self.refused:
                 return self.judge_refusal(server, client), story
@@ -136,6 +145,12 @@ def perftest_cases():
                            expected=["#bytes", expected])
 
 
+def many_cases():
+    for program in MANY:
+        yield Case(f"{program} -q 64", ["many"], "-q 64 -n 200", True,
+                   expected=["#bytes", "Number of qps   : 64"])
+
+
 def all_cases():
     yield Case("ibv_devices", ["devices"], "", False, expected=["nopin0"])
     yield Case("ibv_devinfo -v", ["devices"], "-v", False,
@@ -146,11 +161,13 @@ def all_cases():
         yield Case(name, ["pingpong"], f"-g 0 {options}", True,
                    expected=["bytes in", "iters in"])
     yield from perftest_cases()
+    yield from many_cases()
 
 
 def is_chosen(case, sets, only):
     chosen = ("all" in sets or any(s in sets for s in case.sets)
-              or ("quick" in sets and case.name in QUICK))
+              or ("quick" in sets and case.name in QUICK)
+              or ("lossy" in sets and case.name in LOSSY))
     return chosen and (only is None or only in case.name)
 
 
@@ -160,13 +177,15 @@ def parse_arguments():
     parser.add_argument("--user", action="store_true")
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--calm", action="store_true")
+    parser.add_argument("--stock", action="store_true")
     parser.add_argument("--pairs", type=int, default=1)
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--only")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("build")
     parser.add_argument("sets", nargs="+", choices=[
-        "devices", "pingpong", "refusals", "quick", "all", *PERFTEST])
+        "devices", "pingpong", "refusals", "quick", "lossy", "many", "all",
+        *PERFTEST])
     return parser.parse_args()
 
 
@@ -188,15 +207,15 @@ def run_case(case, place, pairs):
 def main():
     args = parse_arguments()
     cases = list(all_cases())
-    unknown = set(QUICK) - {case.name for case in cases}
+    unknown = {*QUICK, *LOSSY} - {case.name for case in cases}
     if unknown:
-        sys.exit(f"programs.py: QUICK names no case: {unknown}")
+        sys.exit(f"programs.py: there is no such case: {unknown}")
     cases = [c for c in cases if is_chosen(c, args.sets, args.only)]
     if args.list:
         print("\n".join(case.name for case in cases))
         return 0
     with pair.Place(args.build, args.netns, args.user, args.verify,
-                    args.calm) as place:
+                    args.calm, args.stock) as place:
         place.patience *= args.patience
         good = sum(run_case(case, place, args.pairs) for case in cases)
     print(f"{good} passed, {len(cases) - good} failed")

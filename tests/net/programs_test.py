@@ -32,6 +32,15 @@ if server:
     time.sleep(0.1)
 else:
     socket.create_connection(where).close()
+if defect != "counts nothing":
+    print("nopin: info: rx_packets: 5 packets")
+if defect == "sends again":
+    print("nopin: info: retransmits: 3 packets")
+found = {"wrong": "WRONG: a byte", "blind": ""}.get(defect, "checked 7, ")
+if defect != "silent" and "VERIFY_DIR" in os.environ:
+    report = f"{os.environ['VERIFY_DIR']}/{os.environ['VERIFY_ROLE']}.report"
+    with open(report, "w") as out:
+        out.write(found)
 if defect != "mute":
     print("#bytes 1000", "Mtu             : 256[B]")
 if defect == "crashes" and not server:
@@ -40,6 +49,8 @@ sys.exit(3 if defect == ("server" if server else "client") else 0)
 '''
 # what is run, the defect, what must be said of it (None: all is well)
 RUNS = ["ib_write_bw", "ib_write_bw -n 1000"]
+CALM = ["--calm", "ib_write_bw", "ib_write_bw -n 1000"]
+VERIFY = ["--verify", "ib_write_bw", "ib_write_bw -n 1000"]
 ODP = ["refusals", "ib_atomic_bw --odp"]
 NO_ODP = "ODP does not support ATOMICS for now"
 CASES = [
@@ -51,6 +62,14 @@ CASES = [
     (RUNS, "mute", "did not print"),
     (RUNS, "locks", "server locked 64 kB"),
     (RUNS, "refuses:" + NO_ODP, "does not listen"),
+    (RUNS, "sends again", None),
+    (CALM, "none", None),
+    (CALM, "sends again", "counted retransmits 3"),
+    (CALM, "counts nothing", "printed no counters"),
+    (VERIFY, "none", None),
+    (VERIFY, "wrong", "wrong data: a byte"),
+    (VERIFY, "blind", "checked nothing"),
+    (VERIFY, "silent", "says nothing of the server"),
     (["ib_write_bw", "ib_write_bw -m 256"], "none", None),
     (["ib_write_bw", "ib_write_bw -m 4096"], "none", "did not print"),
     (ODP, "refuses:" + NO_ODP, None),
@@ -60,9 +79,10 @@ CASES = [
 
 
 def run_case(build, what, defect, expected):
-    sets, only = what
+    *flags, sets, only = what
     done = subprocess.run(
-        [f"{HERE}/programs.py", "--only", only, build, sets], check=False,
+        [f"{HERE}/programs.py", *flags, "--only", only, build, sets],
+        check=False,
         capture_output=True, text=True, env={**os.environ, "DEFECT": defect})
     count = "0 passed, 1 failed" if expected else "1 passed, 0 failed"
     if (done.stdout.strip().endswith(count)

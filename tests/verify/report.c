@@ -63,6 +63,8 @@ static void __attribute__((destructor)) report_write(void)
 
 	if (!share_on() || !track_next(NULL))
 		return;
+	/* some programs end without destroying anything */
+	share_done();
 	snprintf(path, sizeof(path), "%s/%s.report", getenv("VERIFY_DIR"),
 		 share_role());
 	out = fopen(path, "we");

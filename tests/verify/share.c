@@ -305,7 +305,14 @@ const struct sent *share_next_sent(struct track *t)
 
 /* --- the end ---------------------------------------------------------------- */
 
-/** share_meet() - Waits until nothing of the peer is under way any more. */
+/** share_done() - Nothing of ours is under way any more. */
+void share_done(void)
+{
+	if (self)
+		__atomic_store_n(&self->is_done, 1, __ATOMIC_RELEASE);
+}
+
+/** share_meet() - Waits until the peer says so too. */
 void share_meet(void)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
@@ -313,7 +320,7 @@ void share_meet(void)
 
 	if (!self)
 		return;
-	__atomic_store_n(&self->is_done, 1, __ATOMIC_RELEASE);
+	share_done();
 	has_arena();
 	while (!other || !__atomic_load_n(&other->is_done, __ATOMIC_ACQUIRE)) {
 		if (time(NULL) > deadline) {

@@ -104,6 +104,7 @@ void share_sent(struct track *t, const void *data, uint32_t length,
 		bool pattern);
 const struct sent *share_next_sent(struct track *t);
 void share_compare(void);
+void share_done(void);
 void share_meet(void);
 void share_close(struct ibv_pd *pd);
 
