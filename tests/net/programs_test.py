@@ -34,8 +34,13 @@ else:
     socket.create_connection(where).close()
 if defect != "counts nothing":
     print("nopin: info: rx_packets: 5 packets")
-if defect == "sends again":
+if defect.startswith("sends again"):
     print("nopin: info: retransmits: 3 packets")
+if defect == "sends again, as asked" and server:
+    print("nopin: info: fault_resume: 1 packets")
+if defect == "is deaf" and server:
+    print("nopin: info: kernel_drops: 1 packets")
+    print("nopin: info: fault_resume: 1 packets")
 found = {"wrong": "WRONG: a byte", "blind": ""}.get(defect, "checked 7, ")
 if defect != "silent" and "VERIFY_DIR" in os.environ:
     report = f"{os.environ['VERIFY_DIR']}/{os.environ['VERIFY_ROLE']}.report"
@@ -65,6 +70,8 @@ CASES = [
     (RUNS, "sends again", None),
     (CALM, "none", None),
     (CALM, "sends again", "counted retransmits 3"),
+    (CALM, "sends again, as asked", None),
+    (CALM, "is deaf", "server counted kernel_drops 1"),
     (CALM, "counts nothing", "printed no counters"),
     (VERIFY, "none", None),
     (VERIFY, "wrong", "wrong data: a byte"),
