@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { POOL_PAGES = 8192, POOL_PAGE = 4096, MARGIN = 64, POOL_NONE = -1 };
-#define POOL_BYTES ((size_t)POOL_PAGES * POOL_PAGE)
+#define POOL_BYTES ((size_t)POOL_PAGES * (size_t)POOL_PAGE)
 
 struct pool {
 	size_t next, free;
@@ -21,7 +21,7 @@ struct pool {
 /* With margins, and wherever in a cache line it starts. */
 static inline size_t pool_pages(size_t length)
 {
-	return (MARGIN + length + 2 * MARGIN + POOL_PAGE - 1) / POOL_PAGE;
+	return (3 * (size_t)MARGIN + length + POOL_PAGE - 1) / POOL_PAGE;
 }
 
 static inline bool pool_is_free(const struct pool *p, size_t first, size_t n)

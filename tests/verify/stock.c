@@ -13,20 +13,22 @@
 
 enum { STOCK_RMEM_MAX = 212992, ARGS = 6 };
 
-long syscall(long number, ...)
+long syscall(long sysno, ...)
 {
 	long (*real)(long, ...);
 	long a[ARGS];
 	va_list args;
 	int bytes;
 
-	va_start(args, number);
+	va_start(args, sysno);
 	for (int i = 0; i < ARGS; i++)
-		a[i] = va_arg(args, long);
+		a[i] = va_arg(
+			args,
+			long); /* NOLINT(clang-analyzer-valist.Uninitialized) */
 	va_end(args);
 	*(void **)&real = dlsym(RTLD_NEXT, "syscall");
-	if (number != SYS_setsockopt || a[1] != SOL_SOCKET)
-		return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (sysno != SYS_setsockopt || a[1] != SOL_SOCKET)
+		return real(sysno, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (a[2] == SO_RCVBUFFORCE) {
 		errno = EPERM;
 		return -1;
@@ -34,5 +36,5 @@ long syscall(long number, ...)
 	bytes = *(const int *)a[3];
 	if (a[2] == SO_RCVBUF && bytes > STOCK_RMEM_MAX)
 		bytes = STOCK_RMEM_MAX;
-	return real(number, a[0], a[1], a[2], &bytes, sizeof(bytes), 0L);
+	return real(sysno, a[0], a[1], a[2], &bytes, sizeof(bytes), 0L);
 }
