@@ -22,9 +22,8 @@ long syscall(long sysno, ...)
 
 	va_start(args, sysno);
 	for (int i = 0; i < ARGS; i++)
-		a[i] = va_arg(
-			args,
-			long); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+		/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+		a[i] = va_arg(args, long);
 	va_end(args);
 	*(void **)&real = dlsym(RTLD_NEXT, "syscall");
 	if (sysno != SYS_setsockopt || a[1] != SOL_SOCKET)
