@@ -29,6 +29,7 @@ static void run(struct world *w)
 	c->pause_ns = some(sim, 50) * SIM_MS;
 	c->cut_ns = some(sim, 100) * SIM_MS;
 	c->preempt = some(sim, SIM_PPM / 20);
+	c->preempt_ns = 20 * SIM_MS;
 	c->force = sim_chance(sim, SIM_PPM / 2);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
 	if (sim_chance(sim, SIM_PPM / 4)) {

@@ -9,7 +9,8 @@ static void run(struct world *w)
 {
 	struct world_config *c = &w->cfg;
 
-	c->preempt = SIM_PPM / 10;
+	c->preempt = SIM_PPM / 50;
+	c->preempt_ns = 250 * SIM_MS;
 	c->big = SIM_PPM / 2;
 	c->no_gso = c->no_gro = false;
 	c->slots = 256;

@@ -160,7 +160,7 @@ void world_build(struct world *w)
 	if (c->standard)
 		sim_filter(w->sim, no_hello, NULL);
 	sim_link_default(w->sim, &c->link);
-	sim_preempt(w->sim, c->preempt, 20 * SIM_MS);
+	sim_preempt(w->sim, c->preempt, c->preempt_ns);
 	for (unsigned i = 0; i < c->nodes; i++)
 		node_new(w, i);
 	for (unsigned i = 0; i < c->conns; i++) {

@@ -47,7 +47,8 @@ enum op_kind {
  * @mix:	weights of the kinds of work
  * @big:	chance of messages of many packets
  * @evict_ns, @fork_ns, @pause_ns, @cut_ns: mean time between, 0: never
- * @preempt:	probability that a thread loses the CPU as it receives
+ * @preempt, @preempt_ns: probability that a thread loses the CPU as it receives,
+ *		and for how long at most
  * @force:	evict pages that were just touched, too
  * @backing:	of the memory that the NICs work on
  */
@@ -62,6 +63,7 @@ struct world_config {
 	enum sim_backing backing;
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
 	uint32_t preempt;
+	uint64_t preempt_ns;
 	uint32_t mtu, path_mtu;
 	size_t rcvbuf;
 	unsigned pagers, slots, entries;
