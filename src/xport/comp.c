@@ -20,11 +20,14 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 			.op = (uint8_t)cqe_op(w),
 			.qpn = qp->cfg.qpn};
 
+	const bool signaled = status != WC_SUCCESS || qp->cfg.sq_sig_all ||
+			      (w->flags & WQE_SIGNALED);
+
 	if (wqe_is_read(w))
 		e.byte_len = (uint32_t)w->length;
+	/* from here on the slot is the program's */
 	wq_release(qp->cfg.sq, qp->cfg.sq->cons + 1);
-	if (status != WC_SUCCESS || qp->cfg.sq_sig_all ||
-	    (w->flags & WQE_SIGNALED))
+	if (signaled)
 		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
 }
 
