@@ -56,6 +56,9 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	}
 	if (psn_diff(target, r->una) > 0)
 		r->una = target;
+	/* WRITEs alone must not leave it half the PSNs behind */
+	if (psn_diff(r->una, r->win.next) > 0)
+		r->win.next = r->una;
 	/* A response also says that its request was accepted, and a READ that
 	 * was asked for again may have been accepted long before. */
 	if (psn_diff(r->una, r->acc) > 0)
@@ -504,6 +507,7 @@ static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
 		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
 			continue;
 		win_truncate(qp->x, &r->win, rp->pkt->psn);
+		r->rsp = qp->cfg.sq->cons;
 		retry_rewind(qp, FLIGHT_FAULT, now_ns);
 		return;
 	}
