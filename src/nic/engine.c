@@ -133,6 +133,8 @@ static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
 				  uint32_t len, uint64_t now_ns);
 
+/* What was forwarded is not forwarded again: no deeper than this.
+ * NOLINTNEXTLINE(misc-no-recursion) */
 static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 				     const struct pkt *p, uint8_t *bytes,
 				     uint64_t now_ns)
@@ -150,6 +152,7 @@ static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 			   now_ns);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): see take_forwarded() */
 static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
 				  uint32_t len, uint64_t now_ns)

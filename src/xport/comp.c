@@ -442,11 +442,11 @@ enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
 bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t psn = r->una;
 
 	while (r->win.num && !r->rsp_wait.ticket.v) {
 		struct accepted *a;
 		uint32_t index;
+		psn_t psn;
 
 		a = list_entry(r->win.waiting.next, struct accepted, link);
 		for (unsigned i = 0; i < run->num; i++)
