@@ -245,7 +245,7 @@ static void responses_failed__all_are_asked_for_again(void **state)
 {
 	struct step *step = &side[0].nic->steps[2];
 	struct mem *m = side[0].nic->mem;
-	int slot[BUF >> PAGE_SHIFT], n = 0;
+	int slot[4096], n = 0;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
@@ -257,7 +257,7 @@ static void responses_failed__all_are_asked_for_again(void **state)
 	assert_true(engine_receive(side[0].nic, step));
 	assert_true(engine_rx_plan(side[0].nic, step, os_now(side[0].nic->os)));
 	assert_int_equal(step->run.num, 2);
-	while ((slot[n] = slot_get(m)) >= 0)
+	while (n < 4096 && (slot[n] = slot_get(m)) >= 0)
 		n++;
 	assert_int_equal(mprotect(side[0].buf, PAGE_BYTES, PROT_NONE), 0);
 	plan_move_commit(side[0].nic, step);
