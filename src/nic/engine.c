@@ -326,6 +326,8 @@ static bool plan_acks(struct nic *nic, struct step *s, bool flush,
 
 		if ((flush || p->ack_due_ns <= now_ns) &&
 		    peer_ack_burst(&nic->x, p, &s->burst, now_ns)) {
+			/* no QP that is moving keeps it */
+			p->refs++;
 			s->kind = STEP_SEND;
 			return true;
 		}
@@ -389,10 +391,12 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
 			engine_closed(nic);
-		if (s->burst.qp)
+		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);
-		else
+		} else {
 			count_add(&nic->cnt, CNT_tx_packets, s->burst.nsegs);
+			peer_put(nic, s->burst.peer);
+		}
 	} else {
 		qp_rx_commit(&s->run, now_ns);
 	}

@@ -179,7 +179,8 @@ static int teardown(void **state)
 	for (int i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
 
-		assert_int_equal(nic_qp_destroy(s->qp), 0);
+		if (s->qp)
+			assert_int_equal(nic_qp_destroy(s->qp), 0);
 		assert_int_equal(nic_cq_destroy(s->cq), 0);
 		assert_int_equal(nic_mr_dereg(s->nic, s->key), 0);
 		assert_int_equal(nic_pd_dealloc(s->nic, s->pd), 0);
@@ -283,6 +284,26 @@ static void comp_placed__response_window_follows_writes(void **state)
 	assert_int_equal(r->win.next, r->una);
 }
 
+/* The last QP towards a peer goes while an ACK for that peer is being sent. */
+static void engine_plan__ack_keeps_its_peer(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[2];
+
+	(void)state;
+	post(&side[0], WR_WRITE, 8);
+	send_all(&side[0]);
+	assert_true(engine_receive(nic, step));
+	finish_receive(nic, step);
+	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
+	assert_null(step->burst.qp);
+	assert_int_equal(nic_qp_destroy(side[1].qp), 0);
+	assert_int_equal(nic->npeers, 1);
+	plan_move_commit(nic, step);
+	assert_int_equal(nic->npeers, 0);
+	side[1].qp = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +316,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			responses_failed__all_are_asked_for_again, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(engine_plan__ack_keeps_its_peer,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			comp_placed__response_window_follows_writes, setup,
 			teardown),
