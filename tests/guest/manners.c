@@ -179,9 +179,12 @@ static unsigned long long sleeps(void)
 
 	REQUIRE(d);
 	while ((e = readdir(d))) {
-		char path[64];
+		char path[64], name[32];
 
 		if (e->d_name[0] == '.' || atoi(e->d_name) == getpid())
+			continue;
+		name_of(e->d_name, name, sizeof(name));
+		if (strncmp(name, "nopin", 5) != 0)
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/task/%.20s/status",
 			 e->d_name);
