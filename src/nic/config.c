@@ -61,9 +61,9 @@ static int read_choice(const char *name, const char *off, const char *on,
 
 	if (!v)
 		return 0;
-	if (strcmp(v, on) && strcmp(v, off))
+	if (strcmp(v, on) != 0 && strcmp(v, off) != 0)
 		return refuse(name, v, valid);
-	*out = !strcmp(v, on);
+	*out = strcmp(v, on) == 0;
 	return 0;
 }
 
@@ -128,7 +128,7 @@ static int read_link(void)
 {
 	const char *v = getenv("NOPIN_LINK");
 
-	if (v && strcmp(v, "auto") && strcmp(v, "udp"))
+	if (v && strcmp(v, "auto") != 0 && strcmp(v, "udp") != 0)
 		return refuse("NOPIN_LINK", v, "auto udp");
 	return 0;
 }

@@ -30,6 +30,14 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 
 /* --- receiving --------------------------------------------------------------- */
 
+void engine_closed(struct nic *nic)
+{
+	if (__atomic_exchange_n(&nic->closed, true, __ATOMIC_RELAXED))
+		return;
+	handoff_leave(&nic->engine);
+	os_kick(nic->os);
+}
+
 bool engine_receive(struct nic *nic, struct step *s)
 {
 	struct iovec iov = {s->buf, sizeof(s->buf)};
@@ -42,11 +50,16 @@ bool engine_receive(struct nic *nic, struct step *s)
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
 	rx_run_init(&s->run);
+	/* the numbers may be somebody else's by now */
+	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+		return false;
 	if (__atomic_load_n(&nic->peek, __ATOMIC_RELAXED) &&
 	    scatter_receive(nic, s))
 		return true;
 	s->rx = (struct os_rx){.port = -1};
 	n = os_recv(nic->os, &iov, 1, &s->rx, OS_TAKE);
+	if (n == -EBADF)
+		engine_closed(nic);
 	if (n <= 0)
 		return false;
 	if (nic->cfg.scatter && s->rx.len > 2 * s->rx.seg &&
@@ -120,6 +133,8 @@ static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
 				  uint32_t len, uint64_t now_ns);
 
+/* What was forwarded is not forwarded again: no deeper than this.
+ * NOLINTNEXTLINE(misc-no-recursion) */
 static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 				     const struct pkt *p, uint8_t *bytes,
 				     uint64_t now_ns)
@@ -137,6 +152,7 @@ static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 			   now_ns);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): see take_forwarded() */
 static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
 				  uint32_t len, uint64_t now_ns)
@@ -310,6 +326,8 @@ static bool plan_acks(struct nic *nic, struct step *s, bool flush,
 
 		if ((flush || p->ack_due_ns <= now_ns) &&
 		    peer_ack_burst(&nic->x, p, &s->burst, now_ns)) {
+			/* no QP that is moving keeps it */
+			p->refs++;
 			s->kind = STEP_SEND;
 			return true;
 		}
@@ -335,13 +353,17 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 	engine_refresh(nic, now_ns);
 	posted_take(nic, now_ns);
 	take_pages(nic, now_ns);
-	run_timers(nic, now_ns);
+	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED) && !nic->dead)
+		events_died(nic, now_ns);
+	if (!nic->dead)
+		run_timers(nic, now_ns);
 	s->kind = STEP_NONE;
-	found = plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
-		plan_acks(nic, s, flush_acks, now_ns);
+	found = !nic->dead &&
+		(plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
+		 plan_acks(nic, s, flush_acks, now_ns));
 	ask_pages(nic);
 	events_deliver(nic);
-	progress_deadline(nic, next_deadline(nic));
+	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic));
 	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
 	return found;
@@ -367,10 +389,14 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 	if (s->kind == STEP_SEND) {
 		count(&nic->cnt, CNT_tx_bursts);
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
-		if (s->burst.qp)
+		if (s->error == -EBADF)
+			engine_closed(nic);
+		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);
-		else
+		} else {
 			count_add(&nic->cnt, CNT_tx_packets, s->burst.nsegs);
+			peer_put(nic, s->burst.peer);
+		}
 	} else {
 		qp_rx_commit(&s->run, now_ns);
 	}

@@ -72,6 +72,27 @@ void events_deliver(struct nic *nic)
 	}
 }
 
+void events_died(struct nic *nic, uint64_t now_ns)
+{
+	nic->dead = true;
+	log_error("the program closed descriptors that it did not open: %s",
+		  "no more RDMA");
+	list_for_each(l, &nic->qps) {
+		struct nic_qp *nq = list_entry(l, struct nic_qp, all);
+
+		if (nq->qp.state >= QPS_RTR)
+			qp_error(&nq->qp, now_ns);
+	}
+	list_for_each(l, &nic->asyncs) {
+		struct nic_async *a = list_entry(l, struct nic_async, all);
+
+		pthread_mutex_lock(&a->lock);
+		a->fatal = true;
+		os_event_set(a->fd);
+		pthread_mutex_unlock(&a->lock);
+	}
+}
+
 /* --- completion channels ------------------------------------------------------ */
 
 int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd)
@@ -162,6 +183,9 @@ int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
 	pthread_mutex_init(&a->lock, NULL);
 	list_init(&a->cqs);
 	list_init(&a->qps);
+	nic_lock(nic);
+	list_add_tail(&nic->asyncs, &a->all);
+	nic_unlock(nic);
 	*fd = a->fd;
 	*out = a;
 	return 0;
@@ -169,6 +193,9 @@ int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
 
 void nic_async_close(struct nic_async *a)
 {
+	nic_lock(a->nic);
+	list_del(&a->all);
+	nic_unlock(a->nic);
 	os_event_close(a->fd);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
@@ -179,7 +206,10 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 	bool found = true;
 
 	pthread_mutex_lock(&a->lock);
-	if (!list_empty(&a->qps)) {
+	if (a->fatal) {
+		*ev = (struct nic_event){NIC_EVENT_DEVICE_FATAL, NULL};
+		a->fatal = false;
+	} else if (!list_empty(&a->qps)) {
 		struct nic_qp *qp = list_entry(a->qps.next, struct nic_qp,
 					       async_link);
 		int bit = __builtin_ctz(qp->events);
@@ -215,5 +245,6 @@ int nic_async_get(struct nic_async *a, struct nic_event *ev)
 		if (os_event_nonblock(a->fd) || a->nic->cfg.manual)
 			return -EAGAIN;
 		os_wait(a->nic->os, OS_WAIT_TIMER, TIME_NEVER, a->fd);
+		progress_closed(a->nic);
 	}
 }

@@ -99,8 +99,10 @@ struct nic_port {
 struct nic_async {
 	struct nic *nic;
 	int fd;
+	struct list all; /* nic.asyncs */
 	pthread_mutex_t lock;
 	struct list cqs, qps; /* with events to report */
+	bool fatal; /* so is the device's */
 };
 
 struct nic_channel {
@@ -158,6 +160,8 @@ struct nic_qp {
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
  * @blocked:	threads blocked in nic_channel_get()
  * @steps_free:	bit per free step (atomic)
+ * @closed:	the program closed our descriptors (relaxed); @dead: that has been
+ *		told
  */
 struct nic {
 	struct nic_config cfg;
@@ -178,7 +182,8 @@ struct nic {
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
 	bool forking; /* and os_forking() */
-	struct list qps, peers;
+	struct list qps, peers, asyncs;
+	bool closed, dead;
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;
 	size_t rcvbuf;
@@ -256,6 +261,8 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 /* engine.c: the three phases of a step. plan and commit: lock held */
 /** engine_refresh() - What the host says now, before any page is looked up. */
 void engine_refresh(struct nic *nic, uint64_t now_ns);
+/** engine_closed() - The program closed our descriptors. Any thread. */
+void engine_closed(struct nic *nic);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 /** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
@@ -282,6 +289,8 @@ void progress_poll(struct nic *nic);
 void progress_deadline(struct nic *nic, uint64_t at_ns);
 /** progress_block() - Run the engine, sleep until @fd or something else. */
 void progress_block(struct nic *nic, int fd);
+/** progress_closed() - After os_wait(): did the program close our descriptors? */
+void progress_closed(struct nic *nic);
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);
 /** progress_turn() - One turn of the background thread, or (@step NULL) of who
@@ -334,5 +343,7 @@ void trace_serve(struct nic *nic);
 
 /* events.c */
 void events_deliver(struct nic *nic);
+/** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
+void events_died(struct nic *nic, uint64_t now_ns);
 
 #endif

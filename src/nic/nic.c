@@ -141,6 +141,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	pthread_mutex_init(&nic->idle_lock, NULL);
 	list_init(&nic->qps);
 	list_init(&nic->peers);
+	list_init(&nic->asyncs);
 	timerq_init(&nic->hello_timers);
 	nic->roce_port = -1;
 	nic->roce_claim = -1;

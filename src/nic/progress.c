@@ -21,6 +21,7 @@ enum {
 	 * it comes back looks as if its burst were lost. */
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
+	SLEEP_MAX_NS = 1000 * 1000 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 };
 
@@ -338,6 +339,16 @@ void progress_deadline(struct nic *nic, uint64_t at_ns)
 	os_kick(nic->os);
 }
 
+/* Nobody is woken by it: whoever waits next finds out. */
+void progress_closed(struct nic *nic)
+{
+	if (!os_closed(nic->os) ||
+	    __atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+		return;
+	engine_closed(nic);
+	progress_work(nic, false);
+}
+
 uint64_t progress_turn(struct nic *nic, struct step *step,
 		       enum os_wait_for *what)
 {
@@ -377,6 +388,8 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 
 void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
 {
+	/* A kick is lost if the program closes that descriptor. */
+	until = MIN(until, os_now(nic->os) + SLEEP_MAX_NS);
 	/* Either we see a deadline that was set meanwhile, or whoever sets it
 	 * sees until when we sleep, and kicks. */
 	__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
@@ -384,6 +397,7 @@ void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
 	    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
 		return;
 	os_wait(nic->os, what, until, -1);
+	progress_closed(nic);
 }
 
 static void background(void *arg)
@@ -422,6 +436,7 @@ void progress_block(struct nic *nic, int fd)
 	os_wait(nic->os, OS_WAIT_PACKETS,
 		handoff_left(&nic->engine) ? now : deadline, fd);
 	pthread_cleanup_pop(1);
+	progress_closed(nic);
 }
 
 int progress_start(struct nic *nic)

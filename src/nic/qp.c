@@ -158,6 +158,9 @@ static int modify(struct nic *nic, struct nic_qp *qp,
 	bool to_rtr = (mask & QPA_STATE) && attr->state == QPS_RTR;
 	int err;
 
+	if (nic->dead && (mask & QPA_STATE) &&
+	    (attr->state == QPS_RTR || attr->state == QPS_RTS))
+		return -EIO;
 	if ((mask & QPA_STATE) && attr->state == QPS_RESET) {
 		qp_error(&qp->qp, now);
 		while (!qp_idle(&qp->qp))

@@ -58,7 +58,7 @@ static unsigned build(struct step *s)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < sc->num; i++) {
-		uint8_t *side = s->side + i * SIDE_BYTES;
+		uint8_t *side = s->side + (size_t)i * SIDE_BYTES;
 		uint32_t want = MIN(left, mtu);
 
 		s->iov[n++] = i ? (struct iovec){side - ICRC_BYTES, SIDE_BYTES}
@@ -80,7 +80,8 @@ static unsigned build(struct step *s)
 		}
 	}
 	s->iov[n++] = (struct iovec){
-		s->side + (sc->num - 1) * SIDE_BYTES + XDATA_HDR, ICRC_BYTES};
+		s->side + (size_t)(sc->num - 1) * SIDE_BYTES + XDATA_HDR,
+		ICRC_BYTES};
 	if (s->rx.len > used)
 		s->iov[n++] = (struct iovec){s->buf, s->rx.len - used};
 	return n;
@@ -123,7 +124,7 @@ bool scatter_receive(struct nic *nic, struct step *s)
 
 static void feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
 {
-	uint8_t *side = s->side + i * SIDE_BYTES;
+	uint8_t *side = s->side + (size_t)i * SIDE_BYTES;
 	uint32_t payload = MIN(s->scatter.bytes - i * s->scatter.qp->mtu,
 			       s->scatter.qp->mtu);
 	struct pkt *p = &s->pkts[s->npkts];

@@ -16,6 +16,8 @@ enum {
 	TICK_NS = 300 * 1000,
 	STUCK_NS = 500 * 1000, /* more than WORK_ROUNDS steps take */
 	QUIET_TICKS = 50,
+	SLEEP_MAX_NS = 1000 * 1000 *
+		       1000, /* the program may close standby_fd */
 };
 
 void standby_watch(struct nic *nic, bool works)
@@ -60,7 +62,7 @@ static void doze(struct nic *nic, bool quiet)
 	if (quiet) {
 		__atomic_store_n(&nic->standby_asleep, true, __ATOMIC_SEQ_CST);
 		if (!busy_since(nic) && !stopping(nic))
-			until = TIME_NEVER;
+			until += SLEEP_MAX_NS;
 	}
 	os_doze(nic->os, nic->standby_fd, until);
 	__atomic_store_n(&nic->standby_asleep, false, __ATOMIC_RELAXED);

@@ -86,6 +86,7 @@ struct os {
 	/* background thread */
 	uint64_t ctl_after_ns; /* nobody is let in before */
 	bool ctl_asked;
+	bool closed; /* the program closed descriptors of ours */
 
 	/* movers */
 	uint32_t lanes_busy;

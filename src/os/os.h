@@ -260,6 +260,8 @@ void os_doze(struct os *os, int event_fd, uint64_t deadline_ns);
 
 /** os_kick() - Wake the background thread out of os_wait(). */
 void os_kick(struct os *os);
+/** os_closed() - Did os_wait() find that the program closed our descriptors? */
+bool os_closed(const struct os *os);
 
 /** os_event_open() - A pollable descriptor; starts unreadable. */
 int os_event_open(void);

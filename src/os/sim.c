@@ -158,9 +158,9 @@ uint64_t sim_now(const struct sim *sim)
 /* --- the world and its hosts ---------------------------------------------------- */
 
 static const struct sim_link_config link_default = {
-	.latency_min_ns = 2 * SIM_US,
-	.latency_max_ns = 4 * SIM_US,
-	.reorder_ns = 50 * SIM_US,
+	.latency_min_ns = UINT64_C(2) * SIM_US,
+	.latency_max_ns = UINT64_C(4) * SIM_US,
+	.reorder_ns = UINT64_C(50) * SIM_US,
 };
 
 struct sim *sim_open(uint64_t seed)
@@ -224,10 +224,10 @@ void sim_close(struct sim *sim)
 
 static const struct sim_mem_config mem_default = {
 	.minor_min_ns = 500,
-	.minor_max_ns = 3 * SIM_US,
-	.major_min_ns = 60 * SIM_US,
-	.major_max_ns = 2 * SIM_MS,
-	.delay_max_ns = 2 * SIM_US,
+	.minor_max_ns = UINT64_C(3) * SIM_US,
+	.major_min_ns = UINT64_C(60) * SIM_US,
+	.major_max_ns = UINT64_C(2) * SIM_MS,
+	.delay_max_ns = UINT64_C(2) * SIM_US,
 };
 
 struct os *sim_host_add(struct sim *sim, const struct sim_host_config *cfg)
@@ -439,7 +439,7 @@ int os_claim(struct os *os, const char *name)
 	c->machine = os->cfg.machine;
 	c->os = os;
 	c->fd = next_fd++;
-	strcpy(c->name, name);
+	snprintf(c->name, sizeof(c->name), "%s", name);
 	list_add_tail(&os->sim->claims, &c->link);
 	return c->fd;
 }

@@ -270,6 +270,12 @@ void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
 	os_event_clear(event_fd);
 }
 
+bool os_closed(const struct os *os)
+{
+	(void)os;
+	return false;
+}
+
 void os_kick(struct os *os)
 {
 	os->kicked = true;

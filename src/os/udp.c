@@ -390,6 +390,8 @@ static int udp_sendmsg(struct os_port *p, const struct msghdr *m)
 		if (n != -EINTR)
 			__atomic_store_n(&p->errors, true, __ATOMIC_RELAXED);
 	}
+	if (n == -ENOTSOCK) /* closed by the program, number reused */
+		return -EBADF;
 	return n == -ENOBUFS ? -EAGAIN : (int)n;
 }
 

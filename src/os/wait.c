@@ -107,8 +107,18 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		os->ctl_asked = true;
 	if (sock && (fds[sock].revents & POLLERR) != 0)
 		wait_note_error(os);
-	if (closed)
-		wait_closed(deadline_ns);
+	if (!closed)
+		return;
+	/* extra_fd is the program's: that alone means nothing to others */
+	if (sys_fcntl(os->kick_fd, F_GETFD, 0) < 0)
+		__atomic_store_n(&os->closed, true, __ATOMIC_RELAXED);
+	wait_closed(deadline_ns);
+}
+
+/** os_closed() - See os.h. */
+bool os_closed(const struct os *os)
+{
+	return __atomic_load_n(&os->closed, __ATOMIC_RELAXED);
 }
 
 void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)

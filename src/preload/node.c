@@ -92,7 +92,8 @@ bool node_find(const char *path, struct node *node)
 {
 	const int saved = errno;
 
-	if (!path || (strncmp(path, "/sys/", 5) && strncmp(path, "/dev/", 5)))
+	if (!path ||
+	    (strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/dev/", 5) != 0))
 		return false;
 	if (inside || !normalize(path, node->path, sizeof(node->path)) ||
 	    !watched(node->path))

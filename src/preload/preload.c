@@ -262,7 +262,8 @@ REPLACE(int, faccessat, (int at, const char *path, int mode, int flags),
 /* There are no links among ours. */
 static char *realpath_node(const struct node *node, char *out)
 {
-	return out ? strcpy(out, node->path) : strdup(node->path);
+	return out ? memcpy(out, node->path, strlen(node->path) + 1)
+		   : strdup(node->path);
 }
 
 REPLACE(char *, realpath, (const char *path, char *out), (path, out),

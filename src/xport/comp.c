@@ -20,11 +20,14 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 			.op = (uint8_t)cqe_op(w),
 			.qpn = qp->cfg.qpn};
 
+	const bool signaled = status != WC_SUCCESS || qp->cfg.sq_sig_all ||
+			      (w->flags & WQE_SIGNALED);
+
 	if (wqe_is_read(w))
 		e.byte_len = (uint32_t)w->length;
+	/* from here on the slot is the program's */
 	wq_release(qp->cfg.sq, qp->cfg.sq->cons + 1);
-	if (status != WC_SUCCESS || qp->cfg.sq_sig_all ||
-	    (w->flags & WQE_SIGNALED))
+	if (signaled)
 		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
 }
 
@@ -53,6 +56,9 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	}
 	if (psn_diff(target, r->una) > 0)
 		r->una = target;
+	/* WRITEs alone must not leave it half the PSNs behind */
+	if (psn_diff(r->una, r->win.next) > 0)
+		r->win.next = r->una;
 	/* A response also says that its request was accepted, and a READ that
 	 * was asked for again may have been accepted long before. */
 	if (psn_diff(r->una, r->acc) > 0)
@@ -436,11 +442,11 @@ enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
 bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t psn = r->una;
 
 	while (r->win.num && !r->rsp_wait.ticket.v) {
 		struct accepted *a;
 		uint32_t index;
+		psn_t psn;
 
 		a = list_entry(r->win.waiting.next, struct accepted, link);
 		for (unsigned i = 0; i < run->num; i++)
@@ -501,6 +507,7 @@ static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
 		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
 			continue;
 		win_truncate(qp->x, &r->win, rp->pkt->psn);
+		r->rsp = qp->cfg.sq->cons;
 		retry_rewind(qp, FLIGHT_FAULT, now_ns);
 		return;
 	}

@@ -146,7 +146,7 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	x->accepted = calloc(slots, sizeof(*x->accepted));
 	if (!x->accepted)
 		return -ENOMEM;
-	x->ack_delay_ns = 20 * 1000;
+	x->ack_delay_ns = UINT64_C(20) * 1000;
 	x->strategies = 1u << STRATEGY_REDIRECT | 1u << STRATEGY_RESUME |
 			1u << STRATEGY_RNR;
 	list_init(&x->runnable);

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""trace_test.py NOPIN: `nopin trace` of a program that waits for its client,
-then of one that another user may not ask, and of what is no such program."""
+"""trace_test.py NOPIN BUILD TESTS/NET: `nopin trace` of a program that waits
+for its client, then of one that another user may not ask, and of what is no
+such program."""
 import os
 import re
 import shutil
@@ -9,7 +10,10 @@ import subprocess
 import sys
 import time
 
-NOPIN = sys.argv[1]
+NOPIN, BUILD, NET = sys.argv[1:4]
+sys.path.append(NET)
+import pair  # noqa: E402 (it is beside another test)
+
 PATIENCE_S = 20
 NOBODY = 65534
 
@@ -67,7 +71,9 @@ def main():
         return 77
     server = subprocess.Popen(
         [NOPIN, "run", "--", "ibv_rc_pingpong", "-g", "0", "-p", "18601"],
-        stdout=subprocess.DEVNULL, env={**os.environ, "NOPIN_ADDR": "lo"})
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, **pair.sanitizer_environment(BUILD)[0],
+             "NOPIN_ADDR": "lo"})
     try:
         check_text(wait_for_qp(server))
         check_others(server)

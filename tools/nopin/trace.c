@@ -36,11 +36,9 @@ static int enter_netns(long pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? ESRCH : errno;
-	if (fstat(fd, &theirs) < 0 || stat("/proc/self/ns/net", &ours) < 0)
-		err = errno;
-	else if ((ours.st_dev != theirs.st_dev ||
-		  ours.st_ino != theirs.st_ino) &&
-		 setns(fd, CLONE_NEWNET) < 0)
+	if (fstat(fd, &theirs) < 0 || stat("/proc/self/ns/net", &ours) < 0 ||
+	    ((ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino) &&
+	     setns(fd, CLONE_NEWNET) < 0))
 		err = errno;
 	close(fd);
 	return err;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* daemon.c late|early|closed|reach LIMIT: daemons fork twice and close all
+ * descriptors from 3 to 1023, whatever they are.
+ *  late    the device is opened afterwards: it works
+ *  early   before the first fork: the daemon gets ENODEV, who opened it goes on
+ *  closed  in the very process that closes: its NIC dies with an event
+ *  reach   LIMIT leaves room above them: so does the NIC, and lives
+ * LIMIT: of descriptors.
+ */
+#include "link.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void close_all(void)
+{
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+}
+
+/* Return: in the daemon 0, with stdin a pipe to say it is well; else the
+ * pipe's other end. */
+static int daemonise(void)
+{
+	int ends[2];
+
+	REQUIRE(pipe(ends) == 0);
+	if (fork()) {
+		wait(NULL);
+		close(ends[1]);
+		return ends[0];
+	}
+	setsid();
+	if (fork())
+		_exit(0);
+	REQUIRE(chdir("/") == 0);
+	REQUIRE(dup2(ends[1], 0) == 0);
+	close_all();
+	return 0;
+}
+
+static void say_well(void)
+{
+	REQUIRE(write(0, "y", 1) == 1);
+	_exit(0);
+}
+
+static void hear_well(int fd)
+{
+	char c;
+
+	REQUIRE(read(fd, &c, 1) == 1 && c == 'y');
+	close(fd);
+}
+
+static void late(void)
+{
+	const int fd = daemonise();
+	struct link l;
+
+	if (fd) {
+		hear_well(fd);
+		return;
+	}
+	link_open(&l);
+	for (int i = 0; i < 100; i++)
+		link_send(&l, i & 1, LINK_BYTES, (uint8_t)(i | 1));
+	link_close(&l);
+	say_well();
+}
+
+static void early(void)
+{
+	struct ibv_wc wc;
+	struct link l;
+	int fd;
+
+	link_open(&l);
+	link_send(&l, 0, 100, 1);
+	fd = daemonise();
+	if (fd) {
+		hear_well(fd);
+		link_send(&l, 1, LINK_BYTES, 2);
+		link_close(&l);
+		return;
+	}
+	REQUIRE(ibv_poll_cq(l.cq[0], 1, &wc) < 0);
+	REQUIRE(link_post(&l, 0, 8) == ENODEV);
+	REQUIRE(ibv_destroy_qp(l.qp[0]) == ENODEV);
+	REQUIRE(ibv_close_device(l.ctx) == ENODEV);
+	say_well();
+}
+
+static void closed(void)
+{
+	struct ibv_async_event ev;
+	struct ibv_wc wc;
+	struct link l;
+
+	link_open(&l);
+	link_send(&l, 0, LINK_BYTES, 1);
+	close_all();
+	REQUIRE(ibv_get_async_event(l.ctx, &ev) == 0);
+	REQUIRE(ev.event_type == IBV_EVENT_DEVICE_FATAL);
+	ibv_ack_async_event(&ev);
+	/* nothing that is posted waits for ever */
+	REQUIRE(link_post(&l, 0, 100) == 0);
+	wc = link_wait(l.cq[0]);
+	REQUIRE(wc.status == IBV_WC_WR_FLUSH_ERR);
+	wc = link_wait(l.cq[1]);
+	REQUIRE(wc.status == IBV_WC_WR_FLUSH_ERR);
+	link_close(&l);
+	/* and the next device is a new one */
+	link_open(&l);
+	link_send(&l, 0, LINK_BYTES, 1);
+	link_close(&l);
+}
+
+/* All but the descriptors that were handed out are out of reach. */
+static void reach(void)
+{
+	struct link l;
+
+	link_open(&l);
+	link_send(&l, 0, LINK_BYTES, 1);
+	close_all();
+	for (int i = 0; i < 100; i++)
+		link_send(&l, i & 1, LINK_BYTES, (uint8_t)(i | 1));
+	link_close(&l);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit rl;
+
+	REQUIRE(argc == 3 && getrlimit(RLIMIT_NOFILE, &rl) == 0);
+	rl.rlim_cur = (rlim_t)atoi(argv[2]);
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &rl) == 0);
+	alarm(3 * PATIENCE);
+	if (strcmp(argv[1], "late") == 0)
+		late();
+	else if (strcmp(argv[1], "early") == 0)
+		early();
+	else if (strcmp(argv[1], "closed") == 0)
+		closed();
+	else
+		reach();
+	return 0;
+}
