@@ -46,7 +46,6 @@ bool engine_receive(struct nic *nic, struct step *s)
 	s->kind = STEP_RX;
 	s->at = 0;
 	s->npkts = 0;
-	s->nonce = 0;
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
 	rx_run_init(&s->run);
@@ -86,9 +85,7 @@ static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
 	if (!ext || p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY ||
 	    p->opcode == OP_X_FORWARD)
 		return true;
-	if (!s->nonce)
-		s->nonce = peers_nonce(nic, &s->rx.src.ip);
-	if (p->nonce == s->nonce)
+	if (p->nonce == step_nonce(nic, s))
 		return true;
 	count(&nic->cnt, CNT_drop_nonce);
 	return false;

@@ -65,6 +65,7 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * @buf:	received bytes (RX), or staged payload of standard packets (SEND)
  * @at:		RX: offset of the next segment in @buf
  * @token:	RX: what nic.token is while nobody has overtaken us
+ * @nonce:	RX: of packets from @nonce_ip; 0: none came yet
  * @npkts:	RX: parsed packets that the run refers to
  * @error:	SEND: what os_send() said
  */
@@ -75,6 +76,7 @@ struct step {
 	struct os_rx rx;
 	uint32_t at;
 	unsigned npkts;
+	struct ipaddr nonce_ip;
 	uint32_t nonce;
 	struct pkt pkts[RUN_PKTS];
 	struct rx_run run;
@@ -249,6 +251,8 @@ void peers_timers(struct nic *nic, uint64_t now_ns);
 /** peers_errors() - Take the ICMP errors. Takes the engine lock. */
 void peers_errors(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
+/** step_nonce() - The nonce that the sender of @s->rx has to use. */
+uint32_t step_nonce(const struct nic *nic, struct step *s);
 
 /* roce.c */
 void roce_claim(struct nic *nic, uint64_t now_ns);

@@ -26,6 +26,15 @@ uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip)
 	return (uint32_t)siphash_u64(hi, nic->nonce_key[0], lo);
 }
 
+uint32_t step_nonce(const struct nic *nic, struct step *s)
+{
+	if (!s->nonce || !ipaddr_eq(&s->nonce_ip, &s->rx.src.ip)) {
+		s->nonce_ip = s->rx.src.ip;
+		s->nonce = peers_nonce(nic, &s->nonce_ip);
+	}
+	return s->nonce;
+}
+
 static uint32_t fair_share(const struct nic *nic)
 {
 	return nic->push_budget / MAX(nic->npeers, 1);

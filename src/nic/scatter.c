@@ -21,8 +21,7 @@ static bool peek(struct nic *nic, struct step *s, struct pkt *p)
 	if (s->rx.len > 2 * s->rx.seg && first >= SCATTER_MIN + SIDE_BYTES &&
 	    s->rx.len <= BURST_SEGS * s->rx.seg &&
 	    pkt_parse(s->side, PKT_HDR_MAX, first, p) == CNT_NUM && p->ext &&
-	    p->hdr_len == XDATA_HDR &&
-	    p->nonce == peers_nonce(nic, &s->rx.src.ip))
+	    p->hdr_len == XDATA_HDR && p->nonce == step_nonce(nic, s))
 		return true;
 	__atomic_store_n(&nic->peek, 0, __ATOMIC_RELAXED);
 	return false;

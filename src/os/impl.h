@@ -21,13 +21,11 @@ enum {
  * struct os_port - One receive socket.
  * @fd:		-1 when the index is free
  * @ovfl:	last SO_RXQ_OVFL value
- * @errors:	the socket reported an error that os_recv_error() has not read
  */
 struct os_port {
 	int fd;
 	uint16_t port;
 	uint32_t ovfl;
-	bool errors;
 };
 
 /** struct os_region - What one os_memory() call made; @off in the memfd. */
@@ -50,6 +48,7 @@ struct os_lane {
  * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
  * @family:	AF_INET6 (both families) or AF_INET
  * @ready:	bit per port that had packets when last looked
+ * @errors:	bit per port that reported an error os_recv_error() has not read
  * @lanes_busy:	bit per lane in use
  */
 struct os {
@@ -80,7 +79,7 @@ struct os {
 	int only; /* the index in use if nports == 1 */
 	unsigned next; /* where the next look begins */
 	unsigned streak; /* receives since the last look at all ports */
-	uint64_t ready;
+	uint64_t ready, errors;
 	uint64_t drops;
 
 	/* background thread */

@@ -194,7 +194,7 @@ static int port_install(struct os *os, int fd, uint16_t port)
 		return ret;
 	os->port[i].port = port;
 	os->port[i].ovfl = 0;
-	os->port[i].errors = false;
+	__atomic_fetch_and(&os->errors, ~(UINT64_C(1) << i), __ATOMIC_RELAXED);
 	__atomic_store_n(&os->port[i].fd, fd, __ATOMIC_RELEASE);
 	port_count(os);
 	return i;

@@ -137,8 +137,14 @@ static void udp_control(struct os *os, struct os_port *p, struct msghdr *m,
 	}
 }
 
+/* os_recv_error() has something to read at port @index. */
+static void udp_error_note(struct os *os, int index)
+{
+	__atomic_fetch_or(&os->errors, UINT64_C(1) << index, __ATOMIC_RELAXED);
+}
+
 /* Return: bytes, or -EAGAIN, -EFAULT, -EBADF. */
-static ssize_t udp_recvmsg(struct os_port *p, int fd, struct msghdr *m,
+static ssize_t udp_recvmsg(struct os *os, int index, int fd, struct msghdr *m,
 			   int flags)
 {
 	const struct msghdr ask = *m;
@@ -152,7 +158,7 @@ static ssize_t udp_recvmsg(struct os_port *p, int fd, struct msghdr *m,
 		if (n == -ENOTSOCK) /* closed by the program, number reused */
 			return -EBADF;
 		if (n != -EINTR)
-			__atomic_store_n(&p->errors, true, __ATOMIC_RELAXED);
+			udp_error_note(os, index);
 	}
 	return -EAGAIN;
 }
@@ -179,7 +185,7 @@ static int udp_recv_port(struct os *os, int index, struct iovec *iov,
 
 	if (fd < 0)
 		return 0;
-	len = udp_recvmsg(p, fd, &m, flags);
+	len = udp_recvmsg(os, index, fd, &m, flags);
 	if (len < 0)
 		return len == -EAGAIN ? 0 : (int)len;
 	rx->src = endpoint_from(&from);
@@ -293,14 +299,16 @@ static bool udp_error_parse(struct msghdr *m, int *err, uint32_t *mtu)
 }
 
 /* Return: 1, or 0 when this socket's queue is empty. */
-static int udp_error_port(struct os_port *p, int fd, struct endpoint *dst,
+static int udp_error_port(struct os *os, int index, struct endpoint *dst,
 			  int *err, uint32_t *mtu)
 {
+	const int fd = port_fd(os, index);
 	union udp_err_ctl ctl;
 	union udp_addr to;
 
 	/* Before reading: what arrives meanwhile raises it again. */
-	__atomic_store_n(&p->errors, false, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&os->errors, ~(UINT64_C(1) << index),
+			   __ATOMIC_RELAXED);
 	for (;;) {
 		struct msghdr m = {.msg_name = &to,
 				   .msg_namelen = sizeof(to),
@@ -312,7 +320,7 @@ static int udp_error_port(struct os_port *p, int fd, struct endpoint *dst,
 		if (m.msg_namelen == 0 || !udp_error_parse(&m, err, mtu))
 			continue;
 		*dst = endpoint_from(&to);
-		__atomic_store_n(&p->errors, true, __ATOMIC_RELAXED);
+		udp_error_note(os, index);
 		return 1;
 	}
 }
@@ -325,12 +333,13 @@ static int udp_error_port(struct os_port *p, int fd, struct endpoint *dst,
  */
 int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu)
 {
-	for (int i = 0; i < OS_PORTS_MAX; i++) {
-		struct os_port *p = &os->port[i];
+	uint64_t errors = __atomic_load_n(&os->errors, __ATOMIC_RELAXED);
 
-		if (__atomic_load_n(&p->errors, __ATOMIC_RELAXED) &&
-		    port_fd(os, i) >= 0 &&
-		    udp_error_port(p, port_fd(os, i), dst, err, mtu) == 1)
+	for (; errors != 0; errors &= errors - 1) {
+		int i = __builtin_ctzll(errors);
+
+		if (port_fd(os, i) >= 0 &&
+		    udp_error_port(os, i, dst, err, mtu) == 1)
 			return 1;
 	}
 	return 0;
@@ -376,19 +385,19 @@ static size_t udp_put_source(const struct os_tx *tx, char *at)
 }
 
 /* Return: 0 or -errno of this very send. */
-static int udp_sendmsg(struct os_port *p, const struct msghdr *m)
+static int udp_sendmsg(struct os *os, int index, const struct msghdr *m)
 {
 	ssize_t n = -EAGAIN;
 
 	for (int i = 0; i < UDP_RETRIES; i++) {
-		n = sys_sendmsg(p->fd, m, MSG_DONTWAIT);
+		n = sys_sendmsg(os->port[index].fd, m, MSG_DONTWAIT);
 		if (n >= 0)
 			return 0;
 		if (n == -EAGAIN || n == -EFAULT || n == -EBADF ||
 		    n == -EINVAL || n == -EIO || n == -ENOBUFS)
 			break;
 		if (n != -EINTR)
-			__atomic_store_n(&p->errors, true, __ATOMIC_RELAXED);
+			udp_error_note(os, index);
 	}
 	if (n == -ENOTSOCK) /* closed by the program, number reused */
 		return -EBADF;
@@ -428,7 +437,7 @@ static unsigned udp_cut_next(struct udp_cut *c, size_t seg, struct iovec *out,
 /* One by one, where the kernel does not cut. If one fails those before it
  * have gone out, as if the rest had been lost.
  */
-static int udp_send_cut(struct os_port *p, struct msghdr *m,
+static int udp_send_cut(struct os *os, int index, struct msghdr *m,
 			const struct os_tx *tx, size_t total)
 {
 	struct udp_cut cut = {.iov = tx->iov, .niov = tx->niov};
@@ -439,7 +448,7 @@ static int udp_send_cut(struct os_port *p, struct msghdr *m,
 	for (size_t sent = 0; sent < total && ret == 0; sent += tx->seg) {
 		m->msg_iovlen = udp_cut_next(&cut, tx->seg, piece,
 					     ARRAY_SIZE(piece));
-		ret = udp_sendmsg(p, m);
+		ret = udp_sendmsg(os, index, m);
 	}
 	m->msg_iov = NULL;
 	return ret;
@@ -463,7 +472,6 @@ static size_t udp_total(const struct os_tx *tx)
  */
 int os_send(struct os *os, const struct os_tx *tx)
 {
-	struct os_port *p = &os->port[tx->port];
 	uint16_t seg = (uint16_t)tx->seg;
 	size_t source, total = 0;
 	union udp_tx_ctl ctl;
@@ -482,11 +490,11 @@ int os_send(struct os *os, const struct os_tx *tx)
 	if (tx->seg > 0)
 		total = udp_total(tx);
 	if (total <= tx->seg)
-		return udp_sendmsg(p, &m);
+		return udp_sendmsg(os, tx->port, &m);
 	if (os->gso) {
 		m.msg_controllen += udp_put(ctl.buf + source, IPPROTO_UDP,
 					    UDP_SEGMENT, &seg, sizeof(seg));
-		ret = udp_sendmsg(p, &m);
+		ret = udp_sendmsg(os, tx->port, &m);
 		/* A device that cannot checksum: EIO. A path MTU that shrank:
 		 * EINVAL; single packets then say EMSGSIZE.
 		 */
@@ -494,5 +502,5 @@ int os_send(struct os *os, const struct os_tx *tx)
 			return ret;
 		m.msg_controllen = source;
 	}
-	return udp_send_cut(p, &m, tx, total);
+	return udp_send_cut(os, tx->port, &m, tx, total);
 }

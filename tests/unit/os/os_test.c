@@ -230,7 +230,7 @@ static void *cancelled(void *arg)
 	os_send(victim, &tx);
 	os_recv(victim, &iov, 1, &rx, OS_TAKE);
 	os_recv(victim, &iov, 1, &rx, OS_TAKE);
-	victim->port[0].errors = true;
+	victim->errors = 1;
 	os_recv_error(victim, &ep, &err, &mtu);
 	for (unsigned k = MOVE_GATHER; k < MOVE_NUM; k++) {
 		mv.num = 1;
