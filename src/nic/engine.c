@@ -360,7 +360,8 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		 plan_acks(nic, s, flush_acks, now_ns));
 	ask_pages(nic);
 	events_deliver(nic);
-	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic));
+	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic),
+			  now_ns);
 	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
 	return found;

@@ -284,13 +284,13 @@ void txbatch_send(struct nic *nic, struct step *s);
 /* progress.c */
 struct step *step_get(struct nic *nic);
 void step_put(struct nic *nic, struct step *s);
-bool progress_receive(struct nic *nic, uint64_t now_ns);
+bool progress_receive(struct nic *nic, uint64_t *now_ns);
 void progress_work(struct nic *nic, bool flush_acks);
 /** progress_flush() - Send what is owed, now. */
 void progress_flush(struct nic *nic);
 void progress_poll(struct nic *nic);
 /** progress_deadline() - The next time anything is due; wakes who must know. */
-void progress_deadline(struct nic *nic, uint64_t at_ns);
+void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
 /** progress_block() - Run the engine, sleep until @fd or something else. */
 void progress_block(struct nic *nic, int fd);
 /** progress_closed() - After os_wait(): did the program close our descriptors? */

@@ -120,26 +120,27 @@ static bool plan_rx(struct nic *nic, struct step *s, uint64_t now_ns)
 	return moves;
 }
 
-static bool plan_work(struct nic *nic, struct step *s, bool flush_acks)
+static bool plan_work(struct nic *nic, struct step *s, bool flush_acks,
+		      uint64_t now_ns)
 {
 	struct stint st = stint_begin(nic);
-	bool moves = engine_plan(nic, s, flush_acks, os_now(nic->os));
+	bool moves = engine_plan(nic, s, flush_acks, now_ns);
 
 	stint_end(nic, st);
 	return moves;
 }
 
-static void commit(struct nic *nic, struct step *s)
+static void commit(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	struct stint st = stint_begin(nic);
 
-	engine_commit(nic, s, os_now(nic->os));
+	engine_commit(nic, s, now_ns);
 	stint_end(nic, st);
 }
 
 /* Strategy block, kept to be compared with: the engine sleeps in the fault, as
  * rdma_rxe does. */
-static void move_blocking(struct nic *nic, struct step *s)
+static uint64_t move_blocking(struct nic *nic, struct step *s)
 {
 	uint64_t from = os_now(nic->os), now;
 
@@ -150,24 +151,26 @@ static void move_blocking(struct nic *nic, struct step *s)
 		count_add(&nic->cnt, CNT_block_ns, now - from);
 	}
 	engine_commit(nic, s, now);
+	return now;
 }
 
-static void move_and_commit(struct nic *nic, struct step *s)
+/* Return: the time after the move: reading the clock costs 30 ns. */
+static uint64_t move_and_commit(struct nic *nic, struct step *s)
 {
-	uint64_t *most = &nic->cnt.v[CNT_move_sleep_max], slept;
+	uint64_t *most = &nic->cnt.v[CNT_move_sleep_max], slept, now;
 	struct stint st;
 
-	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK) {
-		move_blocking(nic, s);
-		return;
-	}
+	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK)
+		return move_blocking(nic, s);
 	handoff_unlock(&nic->engine);
 	st = stint_begin(nic);
 	engine_move(nic, s);
 	slept = stint_slept(nic, st);
 	handoff_lock(&nic->engine);
 	*most = MAX(*most, slept);
-	commit(nic, s);
+	now = os_now(nic->os);
+	commit(nic, s, now);
+	return now;
 }
 
 /* Token held since @from_ns; @taken: bytes received and committed, or 0 if the
@@ -187,9 +190,10 @@ static void heard(struct nic *nic, uint64_t from_ns, uint32_t taken)
 	nic->hear_bytes = 0;
 }
 
-bool progress_receive(struct nic *nic, uint64_t now_ns)
+/* @now_ns: now, afterwards too */
+bool progress_receive(struct nic *nic, uint64_t *now_ns)
 {
-	const uint64_t mine = now_ns;
+	const uint64_t mine = *now_ns;
 	bool got = false;
 	struct step *s;
 
@@ -201,12 +205,11 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 	if (s && engine_receive(nic, s)) {
 		got = true;
 		handoff_lock(&nic->engine);
-		now_ns = os_now(nic->os);
-		while (plan_rx(nic, s, now_ns)) {
+		*now_ns = os_now(nic->os);
+		while (plan_rx(nic, s, *now_ns)) {
 			token_moves(nic, mine, true);
-			move_and_commit(nic, s);
+			*now_ns = move_and_commit(nic, s);
 			token_moves(nic, mine, false);
-			now_ns = os_now(nic->os);
 		}
 		handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
@@ -220,24 +223,26 @@ bool progress_receive(struct nic *nic, uint64_t now_ns)
 }
 
 /* Lock held. Return: true when the rounds were used up. */
-static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks)
+static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks,
+			uint64_t *now_ns)
 {
 	for (int i = 0; i < WORK_ROUNDS; i++) {
-		if (!plan_work(nic, s, flush_acks))
+		if (!plan_work(nic, s, flush_acks, *now_ns))
 			return false;
-		move_and_commit(nic, s);
+		*now_ns = move_and_commit(nic, s);
 	}
 	return true;
 }
 
-static void work_in(struct nic *nic, struct step *s, bool flush_acks)
+static void work_in(struct nic *nic, struct step *s, bool flush_acks,
+		    uint64_t now_ns)
 {
 	bool more = false;
 
 	while (!more && handoff_left(&nic->engine) &&
 	       handoff_try(&nic->engine)) {
 		handoff_take(&nic->engine);
-		more = work_rounds(nic, s, flush_acks);
+		more = work_rounds(nic, s, flush_acks, &now_ns);
 		if (more)
 			handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
@@ -246,7 +251,7 @@ static void work_in(struct nic *nic, struct step *s, bool flush_acks)
 		os_kick(nic->os);
 }
 
-void progress_work(struct nic *nic, bool flush_acks)
+static void work(struct nic *nic, bool flush_acks, uint64_t now_ns)
 {
 	struct step *s;
 
@@ -255,13 +260,18 @@ void progress_work(struct nic *nic, bool flush_acks)
 		return;
 	s = step_get(nic);
 	if (s) {
-		work_in(nic, s, flush_acks);
+		work_in(nic, s, flush_acks, now_ns);
 		step_put(nic, s);
 	} else {
 		/* Those who have a step may have looked for the last time, or
 		 * may be blocked; the background thread has its own. */
 		os_kick(nic->os);
 	}
+}
+
+void progress_work(struct nic *nic, bool flush_acks)
+{
+	work(nic, flush_acks, os_now(nic->os));
 }
 
 static void turn_begins(struct nic *nic, const struct step *step)
@@ -278,7 +288,7 @@ static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
 		return;
 	}
 	handoff_leave(&nic->engine);
-	work_in(nic, step, flush_acks);
+	work_in(nic, step, flush_acks, os_now(nic->os));
 }
 
 /* A deadline is only one when timers may run so far: whoever looked in vain
@@ -294,11 +304,13 @@ static bool work_waits(struct nic *nic)
 void progress_flush(struct nic *nic)
 {
 	struct step *s = nic->cfg.manual ? NULL : step_get(nic);
+	uint64_t now;
 
 	if (!s)
 		return;
 	handoff_lock(&nic->engine);
-	work_rounds(nic, s, true);
+	now = os_now(nic->os);
+	work_rounds(nic, s, true, &now);
 	handoff_leave(&nic->engine);
 	handoff_unlock(&nic->engine);
 	step_put(nic, s);
@@ -312,28 +324,28 @@ void progress_poll(struct nic *nic)
 	if (nic->cfg.manual)
 		return;
 	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
-	if (progress_receive(nic, now)) {
+	if (progress_receive(nic, &now)) {
 		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
-		progress_work(nic, false);
+		work(nic, false, now);
 		return;
 	}
 	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
 	peers_errors(nic);
 	if (work_waits(nic))
-		progress_work(nic, false);
+		work(nic, false, now);
 	else if (empty >= 2 &&
 		 __atomic_load_n(&nic->acks_owed, __ATOMIC_RELAXED))
-		progress_work(nic, true);
+		work(nic, true, now);
 }
 
-void progress_deadline(struct nic *nic, uint64_t at_ns)
+void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns)
 {
 	uint64_t until;
 
 	__atomic_store_n(&nic->deadline, at_ns, __ATOMIC_SEQ_CST);
 	until = __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST);
 	/* While somebody polls it looks every 200 us anyway: no kick for that. */
-	if (at_ns >= until || until <= os_now(nic->os) + POLLED_RECENTLY_NS)
+	if (at_ns >= until || until <= now_ns + POLLED_RECENTLY_NS)
 		return;
 	__atomic_store_n(&nic->bg_until, at_ns, __ATOMIC_SEQ_CST);
 	os_kick(nic->os);
@@ -372,7 +384,7 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 				turn_work(nic, step, false);
 			return now + POLLED_RECENTLY_NS;
 		}
-		if (progress_receive(nic, now)) {
+		if (progress_receive(nic, &now)) {
 			empty = 0;
 			turn_work(nic, step, false);
 		} else {
@@ -429,9 +441,9 @@ void progress_block(struct nic *nic, int fd)
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(unblock, nic);
-	while (progress_receive(nic, os_now(nic->os)))
-		progress_work(nic, false);
-	progress_work(nic, true);
+	while (progress_receive(nic, &now))
+		work(nic, false, now);
+	work(nic, true, now);
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	os_wait(nic->os, OS_WAIT_PACKETS,
 		handoff_left(&nic->engine) ? now : deadline, fd);
