@@ -139,23 +139,24 @@ struct ibv_qp *create_qp_ext(struct ibv_context *context,
 	return &q->base;
 }
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *qp_init_attr)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_context = init->qp_context,
-		.send_cq = init->send_cq,
-		.recv_cq = init->recv_cq,
-		.srq = init->srq,
-		.cap = init->cap,
-		.qp_type = init->qp_type,
-		.sq_sig_all = init->sq_sig_all,
+		.qp_context = qp_init_attr->qp_context,
+		.send_cq = qp_init_attr->send_cq,
+		.recv_cq = qp_init_attr->recv_cq,
+		.srq = qp_init_attr->srq,
+		.cap = qp_init_attr->cap,
+		.qp_type = qp_init_attr->qp_type,
+		.sq_sig_all = qp_init_attr->sq_sig_all,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
 	struct ibv_qp *qp = create_qp_ext(pd->context, &attr);
 
 	if (qp)
-		init->cap = attr.cap;
+		qp_init_attr->cap = attr.cap;
 	return qp;
 }
 
