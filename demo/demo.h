@@ -98,6 +98,16 @@ void fill(const struct slot *s, uint8_t *to);
 /** wrong_bytes() - How many of the bytes at @have are not what fill() says. */
 uint32_t wrong_bytes(const struct slot *s, const uint8_t *have);
 
+/* slow.c */
+
+/**
+ * slow_map() - Memory whose missing pages take @delay_us to come; once only.
+ *
+ * Return: the memory, which holds zeros; NULL where the kernel does not let us
+ * have it: errno, and in @refused what it refused.
+ */
+uint8_t *slow_map(uint64_t bytes, uint64_t delay_us, const char **refused);
+
 /* link.c */
 
 /** dev_open() - With a CQ of @cqes entries; exits with 1 on failure. */
