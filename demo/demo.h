@@ -15,6 +15,7 @@ enum {
 	AREAS = 3,
 	PROBE_BYTES = 64, /* of the page that is never evicted */
 	MS = 1000000, /* in ns */
+	LIFE_S = 60, /* SIGALRM ends what outlives the demo */
 };
 
 /** enum area_id - The victim's memory; AREA_SLOW may be missing (0 bytes). */

@@ -47,13 +47,16 @@ static void bring(uint64_t addr)
 {
 	struct uffdio_continue here = {.range = {addr, PAGE}};
 	volatile uint8_t *byte = slow.store + (addr - (uintptr_t)slow.mem);
+	int ret;
 
 	(void)*byte; /* the memfd has this page from now on */
-	if (!ioctl(slow.uffd, UFFDIO_CONTINUE, &here))
-		return;
-	if (errno != EEXIST) /* somebody else waited for it, too */
+	do /* EAGAIN: the page tables were being evicted */
+		ret = ioctl(slow.uffd, UFFDIO_CONTINUE, &here);
+	while (ret && errno == EAGAIN);
+	if (ret && errno != EEXIST) /* somebody else waited for it, too */
 		die(errno, "UFFDIO_CONTINUE");
-	ioctl(slow.uffd, UFFDIO_WAKE, &here.range);
+	if (ret)
+		ioctl(slow.uffd, UFFDIO_WAKE, &here.range);
 }
 
 static void take_faults(void)

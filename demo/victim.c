@@ -111,6 +111,13 @@ static unsigned long status_kib(const char *name)
 	return kib;
 }
 
+__attribute__((noreturn)) static void refused(int err, uint64_t took_ns)
+{
+	printf("refused %s\nreg_ns %" PRIu64 "\nlocked_kib %lu\n",
+	       strerrorname_np(err), took_ns, status_kib("VmLck"));
+	exit(1);
+}
+
 static void register_all(void)
 {
 	uint64_t began = now_ns(), bytes = 0;
@@ -122,13 +129,8 @@ static void register_all(void)
 			continue;
 		bytes += a->bytes;
 		a->mr = reg(a->mem, a->bytes);
-		if (!a->mr) {
-			printf("wanted_bytes %" PRIu64 "\nrefused %s\n"
-			       "reg_ns %" PRIu64 "\nlocked_kib %lu\n",
-			       bytes, strerror(errno), now_ns() - began,
-			       status_kib("VmLck"));
-			exit(1);
-		}
+		if (!a->mr)
+			refused(errno, now_ns() - began);
 	}
 	printf("reg_ns %" PRIu64 "\nregistered_bytes %" PRIu64 "\n",
 	       now_ns() - began, bytes);
@@ -291,6 +293,7 @@ int main(int argc, char **argv)
 
 	if (argc != 5)
 		die(0, "usage: victim DISK-FILE SLOW-BYTES SLOW-US ANON-BYTES");
+	alarm(LIFE_S);
 	map_disk(&areas[AREA_DISK], argv[1]);
 	map_slow(&areas[AREA_SLOW], number(argv[2]), number(argv[3]));
 	map_anon(&areas[AREA_ANON], number(argv[4]));
