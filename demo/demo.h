@@ -15,6 +15,7 @@ enum {
 	AREAS = 3,
 	PROBE_BYTES = 64, /* of the page that is never evicted */
 	MS = 1000000, /* in ns */
+	LIFE_S = 60, /* SIGALRM ends what outlives the demo */
 };
 
 /** enum area_id - The victim's memory; AREA_SLOW may be missing (0 bytes). */
@@ -97,6 +98,16 @@ void fill(const struct slot *s, uint8_t *to);
 
 /** wrong_bytes() - How many of the bytes at @have are not what fill() says. */
 uint32_t wrong_bytes(const struct slot *s, const uint8_t *have);
+
+/* slow.c */
+
+/**
+ * slow_map() - Memory whose missing pages take @delay_us to come; once only.
+ *
+ * Return: the memory, which holds zeros; NULL where the kernel does not let us
+ * have it: errno, and in @refused what it refused.
+ */
+uint8_t *slow_map(uint64_t bytes, uint64_t delay_us, const char **refused);
 
 /* link.c */
 

@@ -5,6 +5,8 @@
  *
  *   peer PORT BEFORE-MS DURING-MS SERIES-FILE
  *
+ * What it READs before its first WRITE there must be zeros.
+ *
  * The series has a line "ns-when-posted ns-until-completed" for each request.
  * Prints lines "NAME VALUE".
  */
@@ -171,8 +173,8 @@ static void drain(void)
 
 /* --- phases ------------------------------------------------------------------ */
 
-/* Something to do: a file's slot, or anonymous memory that was never touched
- * before as long as there is some.
+/* Something to do: a slot of the disk or of the slow memory, or one of the
+ * anonymous memory, which nobody touched before as long as there is such.
  */
 static struct state *pick(bool *read)
 {
@@ -187,10 +189,8 @@ static struct state *pick(bool *read)
 		st = &states[DISK_SLOTS + chance(SLOW_SLOTS)];
 		return st->slot.bytes ? st : &states[chance(DISK_SLOTS)];
 	default:
-		if (fresh < ANON_SLOTS) {
-			*read = false;
+		if (fresh < ANON_SLOTS)
 			return &states[first + fresh++];
-		}
 		return &states[first + chance(ANON_SLOTS)];
 	}
 }
@@ -211,10 +211,17 @@ static void run(uint64_t ms)
 	}
 }
 
-static void each(uint32_t slots, bool read)
+/* Of all slots; of anonymous memory only those that there is something in. */
+static bool of_interest(const struct slot *s)
 {
-	for (uint32_t i = 0; i < slots; i++)
-		while (states[i].slot.bytes && !submit(&states[i], read))
+	return s->bytes && (s->area != AREA_ANON || s->seq);
+}
+
+static void each(bool read)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		while (of_interest(&states[i].slot) &&
+		       !submit(&states[i], read))
 			wait_until(now_ns() + MS / 10);
 	drain();
 }
@@ -233,10 +240,10 @@ static struct verdict ask_victim(int fd)
 
 	command(fd, CMD_CHECK);
 	for (int i = 0; i < SLOTS; i++)
-		n += !!states[i].slot.bytes;
+		n += of_interest(&states[i].slot);
 	must_send(fd, &n, sizeof(n));
 	for (int i = 0; i < SLOTS; i++)
-		if (states[i].slot.bytes)
+		if (of_interest(&states[i].slot))
 			must_send(fd, &states[i].slot, sizeof(struct slot));
 	must_recv(fd, &v, sizeof(v));
 	return v;
@@ -246,7 +253,7 @@ static void phases(int fd, uint64_t before_ms, uint64_t during_ms)
 {
 	struct verdict v;
 
-	each(DISK_SLOTS + SLOW_SLOTS, false);
+	each(false);
 	printf("before_ns %" PRIu64 "\n", now_ns());
 	run(before_ms);
 	drain();
@@ -258,7 +265,7 @@ static void phases(int fd, uint64_t before_ms, uint64_t during_ms)
 	printf("end_ns %" PRIu64 "\nrequests %" PRIu64 "\n", now_ns(), done);
 	fflush(stdout);
 	drain();
-	each(SLOTS, true);
+	each(true);
 	v = ask_victim(fd);
 	printf("written_bytes %" PRIu64 "\nread_bytes %" PRIu64 "\n"
 	       "seen_bytes %" PRIu64 "\nwrong_bytes %" PRIu64 "\n",
@@ -281,6 +288,7 @@ int main(int argc, char **argv)
 
 	if (argc != 5)
 		die(0, "usage: peer PORT BEFORE-MS DURING-MS SERIES-FILE");
+	alarm(LIFE_S);
 	series = fopen(argv[4], "we");
 	if (!series)
 		die(errno, "%s", argv[4]);
@@ -299,5 +307,5 @@ int main(int argc, char **argv)
 	phases(fd, number(argv[2]), number(argv[3]));
 	finish_with(argv[4]);
 	close(fd);
-	return wrong != 0;
+	return 0;
 }

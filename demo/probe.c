@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* probe.c: an innocent second connection: every millisecond it READs a few
- * bytes of a page that is never evicted. An ordinary verbs client.
+/* probe.c: an innocent second connection: every few milliseconds it READs
+ * some bytes of a page that is never evicted. An ordinary verbs client.
  *
  *   probe PORT SERIES-FILE
  *
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEPTH = 256, SPIN_US = 200 };
+enum { DEPTH = 256, SPIN_US = 200, PERIOD_MS = 8 };
 
 static volatile sig_atomic_t stop;
 static uint64_t posted[DEPTH];
@@ -65,7 +65,7 @@ static void probe(void)
 			last = posted[sent % DEPTH] = now_ns();
 			post(qp, IBV_WR_RDMA_READ, sent++ % DEPTH, &sge,
 			     victim.page.va, victim.page.rkey);
-			next += MS;
+			next += (uint64_t)PERIOD_MS * MS;
 			if (next < now_ns()) /* no bursts to catch up */
 				next = now_ns();
 		}
@@ -81,6 +81,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		die(0, "usage: probe PORT SERIES-FILE");
+	alarm(LIFE_S);
 	sigaction(SIGTERM, &term, NULL);
 	series = fopen(argv[2], "we");
 	if (!series)

@@ -2,11 +2,11 @@
 /* victim.c: owns much more memory than the host has, registers all of it, and
  * while peers WRITE and READ it takes the pages away. An ordinary verbs server.
  *
- *   victim DISK-FILE SLOW-FILE ANON-BYTES
+ *   victim DISK-FILE SLOW-BYTES SLOW-US ANON-BYTES
  *
- * Both files are mapped whole; SLOW-FILE may be "-" for none. Prints lines
- * "NAME VALUE" and, when it can be connected to, "port N". It serves one peer,
- * whose commands come over TCP, and one probe, and ends when both have.
+ * DISK-FILE is mapped whole. Prints lines "NAME VALUE" and, when it can be
+ * connected to, "port N". It serves one peer, whose commands come over TCP, and
+ * one probe, and ends when both have.
  */
 #include "demo.h"
 
@@ -45,12 +45,10 @@ static atomic_bool evicting, ending;
 
 /* --- memory ------------------------------------------------------------------ */
 
-static void map_file(struct area *a, const char *path)
+static void map_disk(struct area *a, const char *path)
 {
 	struct stat st;
 
-	if (!strcmp(path, "-"))
-		return;
 	a->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (a->fd < 0 || fstat(a->fd, &st))
 		die(errno, "%s", path);
@@ -61,6 +59,19 @@ static void map_file(struct area *a, const char *path)
 		die(errno, "mmap of %s", path);
 	/* One fault, one page: no readahead hides what a fault costs. */
 	madvise(a->mem, a->bytes, MADV_RANDOM);
+}
+
+/* Not every kernel, and not every container, lets us have this. */
+static void map_slow(struct area *a, uint64_t bytes, uint64_t delay_us)
+{
+	const char *refused = NULL;
+
+	a->fd = -1;
+	a->mem = slow_map(bytes, delay_us, &refused);
+	if (a->mem)
+		a->bytes = bytes;
+	else
+		printf("no_slow %s: %s\n", refused, strerror(errno));
 }
 
 /* Hosts that count every byte that could be touched give less. */
@@ -100,6 +111,13 @@ static unsigned long status_kib(const char *name)
 	return kib;
 }
 
+__attribute__((noreturn)) static void refused(int err, uint64_t took_ns)
+{
+	printf("refused %s\nreg_ns %" PRIu64 "\nlocked_kib %lu\n",
+	       strerrorname_np(err), took_ns, status_kib("VmLck"));
+	exit(1);
+}
+
 static void register_all(void)
 {
 	uint64_t began = now_ns(), bytes = 0;
@@ -111,13 +129,8 @@ static void register_all(void)
 			continue;
 		bytes += a->bytes;
 		a->mr = reg(a->mem, a->bytes);
-		if (!a->mr) {
-			printf("wanted_bytes %" PRIu64 "\nrefused %s\n"
-			       "reg_ns %" PRIu64 "\nlocked_kib %lu\n",
-			       bytes, strerror(errno), now_ns() - began,
-			       status_kib("VmLck"));
-			exit(1);
-		}
+		if (!a->mr)
+			refused(errno, now_ns() - began);
 	}
 	printf("reg_ns %" PRIu64 "\nregistered_bytes %" PRIu64 "\n",
 	       now_ns() - began, bytes);
@@ -125,12 +138,15 @@ static void register_all(void)
 
 /* --- eviction ---------------------------------------------------------------- */
 
-/* Takes all pages of a file from this process and from the page cache. What is
- * dirty is written first; what is touched meanwhile stays until next time.
+/* Takes all pages of shared memory from this process and, if it is a file on
+ * disk, from the page cache. What is dirty is written first; what is touched
+ * meanwhile stays until next time.
  */
 static void evict(const struct area *a)
 {
 	madvise(a->mem, a->bytes, MADV_DONTNEED);
+	if (a->fd < 0)
+		return;
 	if (fdatasync(a->fd) < 0)
 		die(errno, "fdatasync");
 	posix_fadvise(a->fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -155,7 +171,7 @@ static void evictors_start(void)
 	for (int i = 0; i < AREAS; i++) {
 		struct area *a = &areas[i];
 
-		if (!a->bytes || a->fd < 0)
+		if (!a->bytes || i == AREA_ANON)
 			continue;
 		if (pthread_create(&a->evictor, NULL, evictor, a))
 			die(EAGAIN, "pthread_create");
@@ -275,11 +291,12 @@ int main(int argc, char **argv)
 	struct ibv_mr *page;
 	uint16_t port;
 
-	if (argc != 4)
-		die(0, "usage: victim DISK-FILE SLOW-FILE ANON-BYTES");
-	map_file(&areas[AREA_DISK], argv[1]);
-	map_file(&areas[AREA_SLOW], argv[2]);
-	map_anon(&areas[AREA_ANON], number(argv[3]));
+	if (argc != 5)
+		die(0, "usage: victim DISK-FILE SLOW-BYTES SLOW-US ANON-BYTES");
+	alarm(LIFE_S);
+	map_disk(&areas[AREA_DISK], argv[1]);
+	map_slow(&areas[AREA_SLOW], number(argv[2]), number(argv[3]));
+	map_anon(&areas[AREA_ANON], number(argv[4]));
 	dev_open(&dev, 16);
 	register_all();
 	page = reg(aligned_alloc(PAGE, PAGE), PAGE);

@@ -94,11 +94,19 @@ enum verdict dma_check(struct mem *m, const struct dma *d)
 
 /* --- misses -------------------------------------------------------------- */
 
+static bool page_doubted(const struct mem *m, uint64_t vpn)
+{
+	for (unsigned i = 0; i < DOUBTS; i++)
+		if (vpn >= m->doubt[i].start && vpn < m->doubt[i].end)
+			return true;
+	return false;
+}
+
 static enum page page_look(const struct walk *w, uint64_t vpn)
 {
 	struct mem *m = w->m;
 
-	if (m->cfg.always_ready)
+	if (m->cfg.always_ready && !page_doubted(m, vpn))
 		return PAGE_READY;
 	if (unlikely(m->tickets.hashed > 0) &&
 	    ticket_find(&m->tickets, vpn, false))
@@ -400,6 +408,9 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 void dma_fault(struct mem *m, uint64_t addr, uint64_t len)
 {
 	uint64_t vpn = page_of(addr);
+	uint64_t pages = pages_clip(vpn, pages_spanned(addr, len));
 
-	spt_forget(m, vpn, pages_clip(vpn, pages_spanned(addr, len)));
+	spt_forget(m, vpn, pages);
+	m->doubt[m->doubts % DOUBTS].start = vpn;
+	m->doubt[m->doubts++ % DOUBTS].end = vpn + pages;
 }

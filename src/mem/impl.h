@@ -244,6 +244,8 @@ void pool_fini(struct mem *m);
 /* --- mem.c --------------------------------------------------------------- */
 
 /** struct mem - @holds: not yet released, all regions together. */
+enum { DOUBTS = 8 };
+
 struct mem {
 	struct mem_config cfg;
 	struct counters *cnt;
@@ -256,6 +258,11 @@ struct mem {
 	struct pool pool;
 	unsigned inline_budget;
 	uint64_t holds;
+	/* always_ready: these pages lately gave EFAULT, so ask a pager */
+	struct {
+		uint64_t start, end;
+	} doubt[DOUBTS];
+	unsigned doubts;
 };
 
 /** pages_clip() - @pages, but not beyond the last page there can be. */

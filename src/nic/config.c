@@ -151,6 +151,10 @@ int config_read(struct nic_config *cfg)
 				  &cfg->scatter);
 	if (!err)
 		err = read_link();
+	/* Where the engine is to sleep, nobody else does: no fault is met while
+	 * a burst is received. And its sleep is to be told. */
+	if (cfg->strategies == 1u << STRATEGY_BLOCK)
+		cfg->scatter = false;
 	cfg->account = cfg->log >= LOG_INFO ||
 		       cfg->strategies == 1u << STRATEGY_BLOCK;
 	return err ? err : read_sizes(cfg);

@@ -138,16 +138,49 @@ static void commit(struct nic *nic, struct step *s, uint64_t now_ns)
 	stint_end(nic, st);
 }
 
+/* The move that failed. Of a burst that was sent straight from application
+ * memory only all together are known. NULL: nothing failed. */
+static struct move *failed_moves(struct step *s, unsigned *num)
+{
+	struct moves *mv = s->kind == STEP_SEND ? &s->burst.gathers
+						: &s->run.moves;
+	bool one = mv->error == -EFAULT;
+
+	if (!one && (s->kind != STEP_SEND || s->error != -EFAULT))
+		return NULL;
+	*num = one ? 1 : mv->num;
+	return &mv->m[one ? mv->done : 0];
+}
+
+/* Memory that only user mode may fault in gives EFAULT to every move. Return:
+ * false: it was no fault, or nothing comes. */
+static bool touch_failed(struct nic *nic, struct step *s)
+{
+	unsigned num = 0;
+	const struct move *m = failed_moves(s, &num);
+
+	for (unsigned i = 0; i < num; i++)
+		if (os_page_now(nic->os, m[i].addr, m[i].len,
+				m[i].kind != MOVE_GATHER))
+			return false;
+	return num > 0;
+}
+
 /* Strategy block, kept to be compared with: the engine sleeps in the fault, as
  * rdma_rxe does. */
 static uint64_t move_blocking(struct nic *nic, struct step *s)
 {
-	uint64_t from = os_now(nic->os), now;
+	uint64_t from = os_now(nic->os), now, slept = 0;
 
 	engine_move(nic, s);
+	slept += s->majflt;
+	for (int i = 0; i < MOVES_MAX && touch_failed(nic, s); i++) {
+		engine_move(nic, s);
+		slept += 1 + s->majflt;
+	}
 	now = os_now(nic->os);
-	if (s->majflt) {
-		count_add(&nic->cnt, CNT_fault_block, s->majflt);
+	if (slept) {
+		count_add(&nic->cnt, CNT_fault_block, slept);
 		count_add(&nic->cnt, CNT_block_ns, now - from);
 	}
 	engine_commit(nic, s, now);

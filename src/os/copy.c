@@ -323,13 +323,13 @@ static int atomic(struct os *os, struct move *m)
 
 /**
  * os_moves() - See os.h.
- * @mv: borrowed; done, error and the atomics' results are set
+ * @mv: borrowed; done, error and the atomics' results are set; done is where to
+ *	begin
  */
 void os_moves(struct os *os, struct moves *mv)
 {
 	int err = 0;
 
-	mv->done = 0;
 	while (mv->done < mv->num && err == 0) {
 		struct move *m = &mv->m[mv->done];
 		unsigned left = mv->num - mv->done;

@@ -161,8 +161,9 @@ bool os_gro(struct os *os);
 /* --- application memory ------------------------------------------------- */
 
 /**
- * os_moves() - Execute copies; may block as long as a page takes; never
- * raises a signal. Stops at the first failure, see struct moves.
+ * os_moves() - Execute copies, from the first that is not done; may block as
+ * long as a page takes; never raises a signal. Stops at the first failure, see
+ * struct moves; called again it goes on with the one that failed.
  * Context: any thread, no lock held.
  */
 void os_moves(struct os *os, struct moves *mv);
@@ -223,6 +224,13 @@ struct os_page_done {
  * Return: 0, or -EAGAIN when too many are out (ask again after a reap).
  */
 int os_page_ask(struct os *os, const struct os_page_req *req);
+
+/**
+ * os_page_now() - As a pager would, but here and now, however long it takes.
+ * Return: 0, or -EFAULT. Context: only where the engine is meant to sleep in
+ * faults (strategy block).
+ */
+int os_page_now(struct os *os, uint64_t addr, uint64_t bytes, bool write);
 
 /** os_page_reap() - Take up to @max answers. */
 unsigned os_page_reap(struct os *os, struct os_page_done *out, unsigned max);

@@ -22,6 +22,7 @@
  */
 #include "os/impl.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -365,6 +366,28 @@ int os_page_ask(struct os *os, const struct os_page_req *req)
 	if (wake)
 		(void)sys_futex_wake(&pg->wake, 1);
 	return 0;
+}
+
+/**
+ * os_page_now() - See os.h.
+ * @addr, @bytes: any range
+ * @write: is to be written
+ *
+ * On a thread of the program, which may block the signals that touch.c needs.
+ */
+int os_page_now(struct os *os, uint64_t addr, uint64_t bytes, bool write)
+{
+	struct populate got;
+	sigset_t faults, old;
+
+	(void)os;
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);
+	sigaddset(&faults, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &faults, &old);
+	got = populate_range(addr, bytes, write, UINT64_MAX);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return got.error;
 }
 
 /** os_pages_waiting() - See os.h. */

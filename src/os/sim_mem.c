@@ -374,6 +374,16 @@ uint64_t os_fresh_after(struct os *os, uint64_t now_ns)
 	return now_ns > SIM_FRESH_NS ? now_ns - SIM_FRESH_NS : 0;
 }
 
+/* A move here sleeps in whatever fault is legal. */
+int os_page_now(struct os *os, uint64_t addr, uint64_t bytes, bool write)
+{
+	(void)os;
+	(void)addr;
+	(void)bytes;
+	(void)write;
+	return -EFAULT;
+}
+
 int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)
 {
 	const uint64_t first = page_of(addr);

@@ -163,7 +163,7 @@ void os_moves(struct os *os, struct moves *mv)
 {
 	sim_moment(os);
 	mv->error = 0;
-	for (mv->done = 0; mv->done < mv->num; mv->done++) {
+	for (; mv->done < mv->num; mv->done++) {
 		mv->error = move_run(os, &mv->m[mv->done]);
 		if (mv->error)
 			break;

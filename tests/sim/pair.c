@@ -19,7 +19,7 @@ static void expect_quiet(struct world *w)
 		       counter_info[never[i]].name, w->total.v[never[i]]);
 }
 
-static void run(struct world *w)
+static void build(struct world *w)
 {
 	w->cfg.backing = SIM_CHEAP;
 	/* as many as a NIC has: a first touch waits for a pager, and READ
@@ -29,6 +29,10 @@ static void run(struct world *w)
 	w->cfg.window = MIN(w->cfg.window, w->cfg.recvs);
 	w->cfg.polite = true;
 	world_build(w);
+}
+
+static void finish(struct world *w)
+{
 	world_finish(w);
 	world_close(w);
 	EXPECT(w, w->stats.kernel_drops == 0, "the receive buffer overflowed");
@@ -36,9 +40,45 @@ static void run(struct world *w)
 		expect_quiet(w);
 }
 
+static void run_pair(struct world *w)
+{
+	build(w);
+	finish(w);
+}
+
+static void set_latency(struct world *w, uint64_t ns)
+{
+	w->cfg.link.latency_min_ns = ns;
+	w->cfg.link.latency_max_ns = sim_between(w->sim, ns, 3 * ns);
+	sim_link_default(w->sim, &w->cfg.link);
+}
+
+/* The answer to a question takes longer than it takes to ask the next one, or
+ * the next ten: as over a long line, or when the other side gets no CPU.
+ */
+static void run_far(struct world *w)
+{
+	w->cfg.timeout = 21; /* 8.6 s */
+	w->cfg.ops = 30;
+	w->cfg.slots = 4096; /* else READ responses may have to come again */
+	set_latency(w, 2 * SIM_MS);
+	build(w);
+	world_run(w, 50 * SIM_MS);
+	if (w->seed % 2)
+		set_latency(w, 20 * SIM_MS);
+	finish(w);
+}
+
+const struct scenario scenario_far = {
+	.name = "far",
+	.run = run_far,
+	.musts = 2,
+	.must = {CNT_rx_packets, CNT_acks_tx},
+};
+
 const struct scenario scenario_pair = {
 	.name = "pair",
-	.run = run,
+	.run = run_pair,
 	.musts = 4,
 	.must = {CNT_rx_packets, CNT_tx_packets, CNT_acks_tx, CNT_acks_behind},
 };

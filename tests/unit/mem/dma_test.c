@@ -284,6 +284,14 @@ static void dma_resolve__always_ready(void **state)
 		assert_int_equal(tickets_out(f.m), 0);
 		dma_release(f.m, &f.holds, 0, true, f.now);
 		assert_false(spt_held(f.m, 101, 1));
+		/* what a move spoke against is asked for like any page */
+		dma_fault(f.m, 101 * 4096, 4096);
+		assert_int_equal(fix_access(&f, 100, 1, true, &f.w), V_OK);
+		assert_int_equal(fix_access(&f, 102, 2, true, &f.w), V_OK);
+		dma_release(f.m, &f.holds, 0, true, f.now);
+		assert_int_equal(fix_access(&f, 100, 4, true, &f.w), V_WAIT);
+		assert_int_equal(fix_next(&f).vpn, 101);
+		waiter_cancel(f.m, &f.w);
 		fix_close(&f);
 	}
 }

@@ -4,9 +4,16 @@
  */
 #include "nic/impl.h"
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,16 +31,20 @@ struct side {
 static struct side side[SIDES];
 
 static bool standard; /* plain RoCEv2 through UDP 4791 */
+static bool block; /* the engine sleeps in faults */
 
 static void open_side(struct side *s)
 {
-	struct nic_config cfg = {.os = {.addr = "lo", .pagers = 4},
-				 .entries = 1 << 16,
-				 .scatter = true,
-				 .pool_bytes = 1 << 20,
-				 .standard = standard,
-				 .strategies = 1u << STRATEGY_REDIRECT |
-					       1u << STRATEGY_RESUME};
+	struct nic_config cfg = {
+		.os = {.addr = "lo", .pagers = 4},
+		.entries = 1 << 16,
+		.scatter = true,
+		.pool_bytes = 1 << 20,
+		.standard = standard,
+		.account = block,
+		.strategies = block ? 1u << STRATEGY_BLOCK
+				    : 1u << STRATEGY_REDIRECT |
+					      1u << STRATEGY_RESUME};
 	struct nic_qp_init init = {.max_send_wr = DEPTH,
 				   .max_recv_wr = DEPTH,
 				   .max_send_sge = 4,
@@ -295,6 +306,131 @@ static void write__wrong_key_is_remote_access_error(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 }
 
+static void write__unmapped_is_remote_access_error(void **state)
+{
+	uint8_t *page = side[1].buf + 8 * PAGE_BYTES;
+
+	(void)state;
+	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_NONE), 0);
+	post(&side[0],
+	     (struct wqe){.op = WR_WRITE,
+			  .raddr = (uintptr_t)page - 8,
+			  .rkey = side[1].key},
+	     side[0].buf, 16);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
+}
+
+/* --- memory whose faults only user mode may take ------------------------- */
+
+enum { SLOW_MS = 5, SLOW_PAGES = 4 };
+
+static int uffd;
+
+static void *bring_pages(void *arg)
+{
+	struct pollfd fd = {.fd = uffd, .events = POLLIN};
+	struct uffd_msg msg;
+
+	while (poll(&fd, 1, 200) == 1 &&
+	       read(uffd, &msg, sizeof(msg)) == sizeof(msg)) {
+		struct uffdio_zeropage z = {
+			.range = {msg.arg.pagefault.address & -PAGE_BYTES,
+				  PAGE_BYTES}};
+
+		usleep(SLOW_MS * 1000);
+		ioctl(uffd, UFFDIO_ZEROPAGE, &z);
+	}
+	return arg;
+}
+
+static uint8_t *slow_open(uint32_t *key, pthread_t *server)
+{
+	const size_t bytes = SLOW_PAGES * PAGE_BYTES;
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register reg = {.range = {(uintptr_t)p, bytes},
+				      .mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct uffdio_api api = {.api = UFFD_API};
+	struct mr_attr mr = {
+		.pd = side[1].pd,
+		.addr = (uintptr_t)p,
+		.iova = (uintptr_t)p,
+		.length = bytes,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+			  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
+
+	uffd = (int)syscall(SYS_userfaultfd,
+			    O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	if (uffd < 0)
+		skip(); /* before Linux 5.11 and in some containers */
+	assert_int_equal(ioctl(uffd, UFFDIO_API, &api), 0);
+	assert_int_equal(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
+	assert_int_equal(pthread_create(server, NULL, bring_pages, NULL), 0);
+	assert_int_equal(nic_mr_reg(side[1].nic, &mr, key), 0);
+	return p;
+}
+
+static void slow_close(uint8_t *p, uint32_t key, pthread_t server)
+{
+	assert_int_equal(nic_mr_dereg(side[1].nic, key), 0);
+	munmap(p, SLOW_PAGES * PAGE_BYTES);
+	pthread_join(server, NULL);
+	close(uffd);
+}
+
+/* A READ, a WRITE of two pages, and an atomic, which happens once. */
+static void user_mode_page__every_operation(void **state)
+{
+	struct counters *cnt = &side[1].nic->cnt;
+	pthread_t server;
+	uint32_t key;
+	uint8_t *p;
+
+	(void)state;
+	p = slow_open(&key, &server);
+	post(&side[0],
+	     (struct wqe){
+		     .op = WR_READ, .raddr = (uintptr_t)p + 100, .rkey = key},
+	     side[0].buf, 64);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	fill(side[0].buf, PAGE_BYTES, 1);
+	post(&side[0],
+	     (struct wqe){.op = WR_WRITE,
+			  .raddr = (uintptr_t)p + PAGE_BYTES + 16,
+			  .rkey = key},
+	     side[0].buf, PAGE_BYTES);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_memory_equal(p + PAGE_BYTES + 16, side[0].buf, PAGE_BYTES);
+	post(&side[0],
+	     (struct wqe){.op = WR_FETCH_ADD,
+			  .raddr = (uintptr_t)p + 3 * PAGE_BYTES,
+			  .rkey = key,
+			  .swap_add = 7},
+	     side[0].buf, 8);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(*(uint64_t *)(p + 3 * PAGE_BYTES), 7);
+	if (block) {
+		assert_true(cnt->v[CNT_fault_block] >= 3);
+		assert_true(cnt->v[CNT_block_ns] >=
+			    SLOW_PAGES * SLOW_MS * UINT64_C(1000000));
+		assert_int_equal(cnt->v[CNT_tickets], 0);
+	}
+	slow_close(p, key, server);
+}
+
+static int setup_block(void **state)
+{
+	block = true;
+	return setup(state);
+}
+
+static int teardown_block(void **state)
+{
+	block = false;
+	return teardown(state);
+}
+
 static int setup_standard(void **state)
 {
 	standard = true;
@@ -306,6 +442,11 @@ static int teardown_standard(void **state)
 	standard = false;
 	return teardown(state);
 }
+
+#define BLOCK(f)                                                               \
+	{                                                                      \
+		"block: " #f, f, setup_block, teardown_block, NULL             \
+	}
 
 #define BOTH(f)                                                                \
 	cmocka_unit_test_setup_teardown(f, setup, teardown),                   \
@@ -321,6 +462,12 @@ int main(void)
 		BOTH(read__every_size),
 		BOTH(atomic__counts),
 		BOTH(write__wrong_key_is_remote_access_error),
+		BOTH(write__unmapped_is_remote_access_error),
+		BOTH(user_mode_page__every_operation),
+		BLOCK(send__every_size),
+		BLOCK(read__every_size),
+		BLOCK(write__unmapped_is_remote_access_error),
+		BLOCK(user_mode_page__every_operation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

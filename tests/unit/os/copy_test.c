@@ -236,6 +236,33 @@ static void os_moves__faults(void **state)
 	env_close(&e);
 }
 
+/* Called again it begins with the piece that failed: atomics happen once. */
+static void os_moves__goes_on(void **state)
+{
+	uint8_t *page = pages_new(1, PROT_NONE);
+	uint64_t *cell;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	cell = (uint64_t *)e.app;
+	*cell = 40;
+	moves_reset(&e.mv);
+	add(&e, MOVE_FETCH_ADD, e.app, e.nic, 8);
+	e.mv.m[0].operand = 2;
+	add(&e, MOVE_SCATTER, page, e.nic + 8, 16);
+	add(&e, MOVE_SCATTER, e.app + 64, e.nic + 24, 16);
+	memset(e.nic + 8, 0x77, 32);
+	run(&e, 1, -EFAULT);
+	mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE);
+	run(&e, 3, 0);
+	assert_int_equal(*cell, 42);
+	assert_int_equal(page[15], 0x77);
+	assert_int_equal(e.app[64], 0x77);
+	pages_free(page, 1);
+	env_close(&e);
+}
+
 static void os_moves__fault_addresses(void **state)
 {
 	static const uint64_t bad[] = {0,
@@ -464,6 +491,7 @@ int main(void)
 		cmocka_unit_test(os_moves__memfd_refused),
 		cmocka_unit_test(os_moves__mixed_in_order),
 		cmocka_unit_test(os_moves__faults),
+		cmocka_unit_test(os_moves__goes_on),
 		cmocka_unit_test(os_moves__fault_addresses),
 		cmocka_unit_test(os_moves__atomics),
 		cmocka_unit_test(os_moves__atomics_from_four_threads),

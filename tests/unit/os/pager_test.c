@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 
 static struct os_page_done ask(struct os *os, const void *p, size_t bytes,
@@ -247,6 +248,41 @@ static void os_page_ask__early_answer(void **state)
 	os_close(os);
 }
 
+/* Also where the caller's signals are blocked, whose mask stays as it was, and
+ * the touch of a page beyond the end of a file raises one.
+ */
+static void os_page_now__here(void **state)
+{
+	uint8_t *beyond = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, file_new(0), 0);
+	uint8_t *p = pages_new(3, PROT_READ | PROT_WRITE);
+	struct os *os = host_plain();
+	sigset_t all, old, after;
+	pthread_t t;
+
+	(void)state;
+	if (!uffd_open(UFFD_USER_MODE_ONLY, p, 2))
+		skip();
+	t = uffd_serve(1000);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	assert_int_equal(os_page_now(os, (uintptr_t)p + 1, PAGE_BYTES, true),
+			 0);
+	assert_true(page_present(p) && page_present(p + PAGE_BYTES));
+	assert_int_equal(p[PAGE_BYTES], 0x33);
+	mprotect(p + 2 * PAGE_BYTES, PAGE_BYTES, PROT_NONE);
+	assert_int_equal(os_page_now(os, (uintptr_t)p, 3 * PAGE_BYTES, false),
+			 -EFAULT);
+	assert_int_equal(os_page_now(os, (uintptr_t)beyond, 1, false), -EFAULT);
+	pthread_sigmask(SIG_SETMASK, &old, &after);
+	assert_true(sigismember(&after, SIGSEGV) &&
+		    sigismember(&after, SIGBUS));
+	uffd_end(t);
+	munmap(beyond, PAGE_BYTES);
+	pages_free(p, 3);
+	os_close(os);
+}
+
 /* As many slow pages as there are pagers: pages that are there are answered for
  * all the same.
  */
@@ -477,6 +513,7 @@ int main(void)
 		cmocka_unit_test(os_page_ask__probe),
 		cmocka_unit_test(os_page_ask__user_mode_only_uffd),
 		cmocka_unit_test(os_page_ask__early_answer),
+		cmocka_unit_test(os_page_now__here),
 		cmocka_unit_test(os_page_ask__slow_pages_delay_no_present_one),
 		cmocka_unit_test(os_page_ask__bounded),
 		cmocka_unit_test(os_page_ask__all_answers_come),
