@@ -111,6 +111,8 @@ static enum rx_result to_qp(struct nic *nic, struct step *s,
 		      nq->qp.state < QPS_RTR ? CNT_drop_state : CNT_drop_peer);
 		return RX_NEXT;
 	}
+	if (p->ext && nq->qp.peer->kind == PEER_STANDARD)
+		peers_speaks(nic, nq->qp.peer, now_ns);
 	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
 	return qp_rx(&nq->qp, p, bytes + p->hdr_len, &s->run, now_ns);

@@ -251,6 +251,8 @@ void peers_timers(struct nic *nic, uint64_t now_ns);
 /** peers_errors() - Take the ICMP errors. Takes the engine lock. */
 void peers_errors(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
+/** peers_speaks() - A peer taken for a standard one sent an extension packet. */
+void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns);
 /** step_nonce() - The nonce that the sender of @s->rx has to use. */
 uint32_t step_nonce(const struct nic *nic, struct step *s);
 

@@ -2,7 +2,8 @@
 /* peers.c: other NICs: "are you a nopin?" (design D4, D5) and the shares of our
  * receive budget (D14). The question goes to the port that the peer's QPN
  * names; a port unreachable or silence for 3 x 20 ms means a standard peer on
- * 4791. The nonce that we hand out is a keyed hash of the asker's address, so
+ * 4791. If that is wrong (nobody scheduled it, the network was down) it is
+ * asked again when it shows by its packets that it is a nopin. The nonce that we hand out is a keyed hash of the asker's address, so
  * that answering costs no state and only who can receive there learns it.
  */
 #include "nic/impl.h"
@@ -71,7 +72,8 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 
 static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
-	send_hello(nic, OP_X_HELLO, &p->ep, &p->local, p->port, 0);
+	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0);
+	p->asked_ns = now_ns;
 	p->hello_tries++;
 	timerq_set(&nic->hello_timers, &p->hello, now_ns + HELLO_NS);
 }
@@ -92,12 +94,11 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 {
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	p->kind = kind;
-	if (kind == PEER_STANDARD) {
+	nic->standard_peers += kind == PEER_STANDARD;
+	if (kind == PEER_STANDARD)
 		log_info("the NIC on port %u is taken for a standard one",
-			 p->ep.port);
-		p->ep.port = ROCE_PORT;
-		nic->standard_peers++;
-	}
+			 p->asked.port);
+	p->ep.port = kind == PEER_STANDARD ? ROCE_PORT : p->asked.port;
 	peer_answered(&nic->x, p);
 }
 
@@ -162,11 +163,20 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 		return;
 	}
 	peer->nonce = p->my_nonce;
-	if (peer->kind != PEER_PROBING)
+	if (peer->kind == PEER_NOPIN)
 		return;
+	nic->standard_peers -= peer->kind == PEER_STANDARD;
 	peer->features = p->features;
 	peer->budget = p->credit;
 	answered(nic, peer, PEER_NOPIN);
+}
+
+void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	if (nic->cfg.standard || now_ns - p->asked_ns < HELLO_NS)
+		return;
+	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0);
+	p->asked_ns = now_ns;
 }
 
 void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,

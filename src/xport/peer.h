@@ -48,7 +48,7 @@ struct peer {
 	struct timer hello;
 	unsigned hello_tries;
 	int port;
-	uint64_t last_rx_ns;
+	uint64_t asked_ns; /* when the last hello went out */
 	uint32_t granted; /* of our receive budget */
 };
 

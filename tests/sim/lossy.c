@@ -19,6 +19,8 @@ static void run(struct world *w)
 	l->reorder_ns = sim_between(sim, 1, 300) * SIM_US;
 	if (sim_chance(sim, SIM_PPM / 4))
 		w->cfg.cut_ns = 50 * SIM_MS;
+	if (sim_chance(sim, SIM_PPM / 4))
+		w->cfg.deaf = (unsigned)sim_between(sim, 3, 9);
 	world_build(w);
 	world_finish(w);
 	world_close(w);

@@ -153,12 +153,24 @@ static bool no_hello(void *arg, const uint8_t *bytes, uint32_t len)
 	return len == 0 || bytes[0] != OP_X_HELLO;
 }
 
+static bool late_hello(void *arg, const uint8_t *bytes, uint32_t len)
+{
+	struct world *w = arg;
+
+	if (w->cfg.deaf == 0 || no_hello(NULL, bytes, len))
+		return true;
+	w->cfg.deaf--;
+	return false;
+}
+
 void world_build(struct world *w)
 {
 	const struct world_config *c = &w->cfg;
 
 	if (c->standard)
 		sim_filter(w->sim, no_hello, NULL);
+	else if (c->deaf != 0)
+		sim_filter(w->sim, late_hello, w);
 	sim_link_default(w->sim, &c->link);
 	sim_preempt(w->sim, c->preempt, c->preempt_ns);
 	for (unsigned i = 0; i < c->nodes; i++)

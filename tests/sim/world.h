@@ -72,6 +72,7 @@ struct world_config {
 	bool always_ready;
 	bool polite; /* nothing is sent for which no receive is posted */
 	bool standard; /* no NIC learns that the others are nopins */
+	unsigned deaf; /* so many questions are lost: only some learn it */
 };
 
 /** struct area - Memory that the watch knows: what may be written when. */

@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""mutate.py [--seeds N] [WORD]: breaks xport/ and mem/ on purpose, one mistake
+of mutations.py at a time (those with WORD in their names), in a copy of the
+tree, and runs the unit tests of mem/ and the simulator on each. Ends with a line
+"N passed, N failed": a mistake that no test catches has failed."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from mutations import MUTATIONS
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
+             "teardown", "mixed"]
+UNITS = ["mem_ticket_test", "mem_dma_test", "mem_spt_test", "mem_mr_test",
+         "mem_model_test"]
+PATIENCE_S = 300
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False, **more)
+
+
+def build(tree):
+    targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS]
+    return run(["ninja", "-C", f"{tree}/build"] + targets).returncode == 0
+
+
+def caught_by(tree, seeds):
+    """The first test that fails, or None."""
+    for unit in UNITS:
+        if run([f"{tree}/build/tests/unit/{unit}"],
+               timeout=PATIENCE_S).returncode:
+            return unit
+    for scenario in SCENARIOS:
+        try:
+            status = run([f"{tree}/build/tests/sim/sim_run", "--scenario",
+                          scenario, "--seeds", str(seeds)],
+                         timeout=PATIENCE_S).returncode
+        except subprocess.TimeoutExpired:
+            status = 1
+        if status:
+            return f"sim/{scenario}"
+    return None
+
+
+def mutated(tree, path, old, new):
+    name = os.path.join(tree, path)
+    with open(name, encoding="utf-8") as file:
+        text = file.read()
+    if text.count(old) != 1:
+        sys.exit(f"{path}: {text.count(old)} times: {old}")
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(text.replace(old, new))
+    return name, text
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__)
+    args.add_argument("--seeds", type=int, default=60)
+    args.add_argument("word", nargs="?", default="")
+    args = args.parse_args()
+    passed = failed = 0
+
+    with tempfile.TemporaryDirectory() as directory:
+        tree = os.path.join(directory, "tree")
+        shutil.copytree(TOP, tree,
+                        ignore=shutil.ignore_patterns("build*", ".git"))
+        run(["meson", "setup", f"{tree}/build", tree])
+        if not build(tree) or caught_by(tree, args.seeds):
+            sys.exit("the tests fail without a mistake")
+        for name, path, old, new in MUTATIONS:
+            if args.word not in name:
+                continue
+            file, text = mutated(tree, path, old, new)
+            test = caught_by(tree, args.seeds) if build(tree) else "nobody: " \
+                "it does not compile"
+            bad = test is None or test.startswith("nobody")
+            print(f"{name}: {test or 'not caught'}", flush=True)
+            failed += bad
+            passed += not bad
+            with open(file, "w", encoding="utf-8") as original:
+                original.write(text)
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
