@@ -27,6 +27,11 @@ def run(command, **more):
                           stderr=subprocess.DEVNULL, check=False, **more)
 
 
+def not_sources(folder, names):
+    return [n for n in names if n == ".git" or (
+        n.startswith("build") and os.path.isdir(os.path.join(folder, n)))]
+
+
 def build(tree):
     targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS]
     return run(["ninja", "-C", f"{tree}/build"] + targets).returncode == 0
@@ -70,11 +75,13 @@ def main():
 
     with tempfile.TemporaryDirectory() as directory:
         tree = os.path.join(directory, "tree")
-        shutil.copytree(TOP, tree,
-                        ignore=shutil.ignore_patterns("build*", ".git"))
+        shutil.copytree(TOP, tree, ignore=not_sources)
         run(["meson", "setup", f"{tree}/build", tree])
-        if not build(tree) or caught_by(tree, args.seeds):
-            sys.exit("the tests fail without a mistake")
+        if not build(tree):
+            sys.exit("the tree does not build")
+        test = caught_by(tree, args.seeds)
+        if test:
+            sys.exit(f"without a mistake {test} fails")
         for name, path, old, new in MUTATIONS:
             if args.word not in name:
                 continue
