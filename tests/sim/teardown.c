@@ -18,17 +18,31 @@ static void conn_break(struct conn *conn)
 	flow_break(conn->end[1].out);
 }
 
+/* Sends that have to come back. The last ones may have ended well, in silence,
+ * before the QP broke: nobody asked for their completions.
+ */
+static uint64_t unflushed(const struct end *e)
+{
+	struct flow *f = e->out;
+	uint64_t end = f->posted;
+
+	while (end > f->completed && !e->init.sq_sig_all &&
+	       op_at(f, end - 1) && !op_at(f, end - 1)->signaled)
+		end--;
+	return end - f->completed;
+}
+
 /* All work of a QP in error comes back. */
 static void expect_flushed(struct world *w, const struct end *e)
 {
 	const uint64_t limit = sim_now(w->sim) + 100 * (uint64_t)SIM_MS;
 
-	while (e->qp && (e->out->completed != e->out->posted ||
+	while (e->qp && (unflushed(e) != 0 ||
 			 e->in->recv_done != e->in->recv_posted)) {
 		EXPECT(w, sim_now(w->sim) < limit,
 		       "QP %u in error: %" PRIu64 " sends and %" PRIu64
 		       " receives were not flushed",
-		       e->qpn, e->out->posted - e->out->completed,
+		       e->qpn, unflushed(e),
 		       e->in->recv_posted - e->in->recv_done);
 		sim_sleep(w->sim, 10 * SIM_US);
 	}
