@@ -26,8 +26,8 @@ static uint64_t unflushed(const struct end *e)
 	struct flow *f = e->out;
 	uint64_t end = f->posted;
 
-	while (end > f->completed && !e->init.sq_sig_all &&
-	       op_at(f, end - 1) && !op_at(f, end - 1)->signaled)
+	while (end > f->completed && !e->init.sq_sig_all && op_at(f, end - 1) &&
+	       !op_at(f, end - 1)->signaled)
 		end--;
 	return end - f->completed;
 }
@@ -37,8 +37,8 @@ static void expect_flushed(struct world *w, const struct end *e)
 {
 	const uint64_t limit = sim_now(w->sim) + 100 * (uint64_t)SIM_MS;
 
-	while (e->qp && (unflushed(e) != 0 ||
-			 e->in->recv_done != e->in->recv_posted)) {
+	while (e->qp &&
+	       (unflushed(e) != 0 || e->in->recv_done != e->in->recv_posted)) {
 		EXPECT(w, sim_now(w->sim) < limit,
 		       "QP %u in error: %" PRIu64 " sends and %" PRIu64
 		       " receives were not flushed",
