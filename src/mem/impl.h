@@ -178,8 +178,8 @@ enum {
 /*
  * TICKET_FREE: on the free list.
  * TICKET_NEW: nobody was asked yet; freed when its last waiter goes, but not
- *	when it never had one. An unmap
- *	leaves it alone, as the question is still to be asked.
+ *	when it never had one. An unmap leaves it alone, as the question is
+ *	still to be asked.
  * TICKET_SENT: a pager has it; left only by ticket_done() and
  *	ticket_unsent(). With @valid 0, what it answers is out of date; out of
  *	the hash, so nobody joins it any more.
@@ -243,9 +243,13 @@ void pool_fini(struct mem *m);
 
 /* --- mem.c --------------------------------------------------------------- */
 
-/** struct mem - @holds: not yet released, all regions together. */
 enum { DOUBTS = 8 };
 
+/**
+ * struct mem - @holds: not yet released, all regions together.
+ * @doubt, @doubts: with always_ready: pages that lately gave EFAULT, so ask a
+ *	pager; how many ever did
+ */
 struct mem {
 	struct mem_config cfg;
 	struct counters *cnt;
@@ -258,7 +262,6 @@ struct mem {
 	struct pool pool;
 	unsigned inline_budget;
 	uint64_t holds;
-	/* always_ready: these pages lately gave EFAULT, so ask a pager */
 	struct {
 		uint64_t start, end;
 	} doubt[DOUBTS];

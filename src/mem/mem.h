@@ -177,7 +177,8 @@ enum verdict dma_check(struct mem *m, const struct dma *d);
  * @fresh_ns:	entries learned before this do not count (os_fresh_after())
  * @w:		waiter to use on a miss, or NULL: only say V_WAIT
  * Missing pages: a ticket for as much of the rest as is missing in one run is
- * opened or joined; more are opened for what is missing ahead. On V_WAIT nothing was appended.
+ * opened or joined; more are opened for what is missing ahead. On V_WAIT nothing
+ * was appended.
  * With len == 0: V_OK and nothing appended.
  * Pages that are missing but known to be cheap count as ready, up to the
  * budget that mem_inline_budget() set.
@@ -224,7 +225,8 @@ void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	     uint64_t now_ns);
 
 /**
- * spt_unmap() - Pages are going away. Tickets out for them become stale.
+ * spt_unmap() - Pages are going away. Answers about them that are
+ * still to come do not count.
  * Return: 0, or -EBUSY when some are held (an exact host waits and repeats).
  */
 int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages);

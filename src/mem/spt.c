@@ -489,8 +489,7 @@ int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages)
 	if (spt_held(m, vpn, pages))
 		return -EBUSY;
 	spt_forget(m, vpn, pages);
-	if (pages > 0)
-		ticket_outdate(m, vpn, pages);
+	ticket_outdate(m, vpn, pages);
 	return 0;
 }
 
@@ -510,8 +509,7 @@ int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	m->spt.gen++;
 	spt_walk(&m->spt, vpn, pages, entry_protect);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
-	if (pages > 0)
-		ticket_protect(m, vpn, pages);
+	ticket_protect(m, vpn, pages);
 	return 0;
 }
 

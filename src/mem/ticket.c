@@ -206,7 +206,7 @@ static void ticket_close(struct mem *m, struct ticket *t)
 static uint64_t ticket_front(const struct ticket *t, uint64_t vpn,
 			     uint64_t pages)
 {
-	if (ticket_covers(t, vpn))
+	if (pages > 0 && ticket_covers(t, vpn))
 		return vpn - t->vpn;
 	return range_ok(t->vpn - vpn, 1, pages) ? 0 : t->valid;
 }
@@ -214,7 +214,7 @@ static uint64_t ticket_front(const struct ticket *t, uint64_t vpn,
 /**
  * ticket_outdate() - Pages went away: answers for them are out of date.
  * @m:		the NIC's memory
- * @vpn, @pages: the range, not empty
+ * @vpn, @pages: the range
  */
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
 {
@@ -231,7 +231,7 @@ void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
 /**
  * ticket_protect() - Pages became readable only: so will answers say.
  * @m:		the NIC's memory
- * @vpn, @pages: the range, not empty
+ * @vpn, @pages: the range
  */
 void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 {

@@ -135,6 +135,7 @@ static int read_link(void)
 
 int config_read(struct nic_config *cfg)
 {
+	bool block;
 	int err;
 
 	*cfg = (struct nic_config){.scatter = true};
@@ -153,9 +154,8 @@ int config_read(struct nic_config *cfg)
 		err = read_link();
 	/* Where the engine is to sleep, nobody else does: no fault is met while
 	 * a burst is received. And its sleep is to be told. */
-	if (cfg->strategies == 1u << STRATEGY_BLOCK)
-		cfg->scatter = false;
-	cfg->account = cfg->log >= LOG_INFO ||
-		       cfg->strategies == 1u << STRATEGY_BLOCK;
+	block = cfg->strategies == 1u << STRATEGY_BLOCK;
+	cfg->scatter = cfg->scatter && !block;
+	cfg->account = cfg->log >= LOG_INFO || block;
 	return err ? err : read_sizes(cfg);
 }

@@ -45,6 +45,9 @@ int config_read(struct nic_config *cfg);
 enum {
 	STEPS_MAX = 9,
 	BACKGROUND_STEP = 0, /* never in steps_free */
+	/* A wake-up is lost if the program closes our descriptors: our threads
+	 * sleep no longer than this. */
+	SLEEP_MAX_NS = 1000 * 1000 * 1000,
 	STEP_BUF = 66 * 1024,
 	STEP_IOV = OS_IOV_MAX,
 	QPNS_PER_PORT = 1024,

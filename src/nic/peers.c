@@ -3,8 +3,9 @@
  * receive budget (D14). The question goes to the port that the peer's QPN
  * names; a port unreachable or silence for 3 x 20 ms means a standard peer on
  * 4791. If that is wrong (nobody scheduled it, the network was down) it is
- * asked again when it shows by its packets that it is a nopin. The nonce that we hand out is a keyed hash of the asker's address, so
- * that answering costs no state and only who can receive there learns it.
+ * asked again when it shows by its packets that it is a nopin. The nonce that we
+ * hand out is a keyed hash of the asker's address, so that answering costs no
+ * state and only who can receive there learns it.
  */
 #include "nic/impl.h"
 
@@ -70,10 +71,15 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 	os_send(nic->os, &tx);
 }
 
-static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
 	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0);
 	p->asked_ns = now_ns;
+}
+
+static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	ask_once(nic, p, now_ns);
 	p->hello_tries++;
 	timerq_set(&nic->hello_timers, &p->hello, now_ns + HELLO_NS);
 }
@@ -173,10 +179,8 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 
 void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
-	if (nic->cfg.standard || now_ns - p->asked_ns < HELLO_NS)
-		return;
-	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0);
-	p->asked_ns = now_ns;
+	if (!nic->cfg.standard && now_ns - p->asked_ns >= HELLO_NS)
+		ask_once(nic, p, now_ns);
 }
 
 void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,

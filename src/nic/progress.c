@@ -21,7 +21,6 @@ enum {
 	 * it comes back looks as if its burst were lost. */
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
-	SLEEP_MAX_NS = 1000 * 1000 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 };
 
@@ -433,7 +432,6 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 
 void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
 {
-	/* A kick is lost if the program closes that descriptor. */
 	until = MIN(until, os_now(nic->os) + SLEEP_MAX_NS);
 	/* Either we see a deadline that was set meanwhile, or whoever sets it
 	 * sees until when we sleep, and kicks. */

@@ -16,8 +16,6 @@ enum {
 	TICK_NS = 300 * 1000,
 	STUCK_NS = 500 * 1000, /* more than WORK_ROUNDS steps take */
 	QUIET_TICKS = 50,
-	SLEEP_MAX_NS = 1000 * 1000 *
-		       1000, /* the program may close standby_fd */
 };
 
 void standby_watch(struct nic *nic, bool works)

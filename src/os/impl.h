@@ -132,6 +132,9 @@ static inline int port_fd(const struct os *os, int index)
 	return __atomic_load_n(&os->port[index].fd, __ATOMIC_ACQUIRE);
 }
 
+/** udp_error_note() - os_recv_error() has something to read at port @index. */
+void udp_error_note(struct os *os, int index);
+
 /** ports_open() - How many ports are open; if one, @only is which. */
 static inline unsigned ports_open(const struct os *os, int *only)
 {

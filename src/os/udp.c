@@ -137,8 +137,7 @@ static void udp_control(struct os *os, struct os_port *p, struct msghdr *m,
 	}
 }
 
-/* os_recv_error() has something to read at port @index. */
-static void udp_error_note(struct os *os, int index)
+void udp_error_note(struct os *os, int index)
 {
 	__atomic_fetch_or(&os->errors, UINT64_C(1) << index, __ATOMIC_RELAXED);
 }

@@ -47,8 +47,7 @@ static void wait_note_error(struct os *os)
 	int only;
 
 	if (ports_open(os, &only) == 1)
-		__atomic_fetch_or(&os->errors, UINT64_C(1) << only,
-				  __ATOMIC_RELAXED);
+		udp_error_note(os, only);
 }
 
 /* A thread of the program that waits in a verb must be cancellable there, as it

@@ -19,7 +19,6 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 			.status = (uint8_t)status,
 			.op = (uint8_t)cqe_op(w),
 			.qpn = qp->cfg.qpn};
-
 	const bool signaled = status != WC_SUCCESS || qp->cfg.sq_sig_all ||
 			      (w->flags & WQE_SIGNALED);
 
@@ -221,18 +220,18 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	psn_t acc = psn_add(p->accepted, 1);
+	bool answer = probed(qp, p);
 
 	qp->peer->budget = p->credit;
 	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
 		r->acc = acc;
 	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
-	if (probed(qp, p) && psn_diff(acc, r->una) >= 0 &&
-	    psn_diff(acc, r->acc) < 0)
+	if (answer && psn_diff(acc, r->una) >= 0 && psn_diff(acc, r->acc) < 0)
 		r->acc = acc;
 	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
-		retry_sack(qp, p, probed(qp, p));
-	if (probed(qp, p))
+		retry_sack(qp, p, answer);
+	if (answer)
 		r->asked = false;
 	if (p->xack_flags & XACK_HOLD)
 		retry_hold(qp, now_ns);

@@ -146,7 +146,7 @@ enum exec_result {
 	EXEC_WAIT,
 	EXEC_RNR,
 	EXEC_NAK,
-	EXEC_DROP, /* no room for now: as if it had been lost */
+	EXEC_DROP, /* no room: as if it had been lost */
 };
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 			      const uint8_t *payload, struct rx_run *run,

@@ -10,8 +10,8 @@
  * rarely; the answer (XACK_PROBED) also tells that what was sent before the
  * question and is not in the map was lost. Answers may be late (a thread of
  * the peer did not run), so two questions take turns, and one is repeated until
- * it is answered. Retries are only spent when a peer
- * says nothing for the whole ACK timeout.
+ * it is answered. Retries are only spent when a peer says nothing for the whole
+ * ACK timeout.
  */
 #include "xport/impl.h"
 
