@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/counters.h"
 #include "base/flight.h"
+#include "base/heap.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/moves.h"

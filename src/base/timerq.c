@@ -12,7 +12,7 @@ void timerq_init(struct timerq *q)
 
 void timerq_fini(struct timerq *q)
 {
-	free(q->heap);
+	heap_free(q->heap);
 	*q = (struct timerq){0};
 }
 
@@ -23,7 +23,7 @@ int timerq_reserve(struct timerq *q, uint32_t cap)
 	if (cap <= q->cap)
 		return 0;
 	cap = MAX(cap, q->cap * 2);
-	heap = realloc(q->heap, cap * sizeof(struct timer *));
+	heap = heap_grow(q->heap, cap * sizeof(struct timer *));
 	if (!heap)
 		return -ENOMEM;
 	q->heap = heap;

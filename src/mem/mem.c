@@ -11,7 +11,7 @@ static void mem_free(struct mem *m)
 	ticket_fini(m);
 	spt_fini(m);
 	mr_fini(m);
-	free(m);
+	heap_free(m);
 }
 
 /**
@@ -32,7 +32,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 	    cfg->slots > INT32_MAX || cfg->tickets == 0 ||
 	    cfg->tickets > TICKETS_MAX)
 		return -EINVAL;
-	m = calloc(1, sizeof(*m));
+	m = heap_alloc(sizeof(*m));
 	if (!m)
 		return -ENOMEM;
 	m->cfg = *cfg;

@@ -39,7 +39,7 @@ static int pd_grow(struct pds *p)
 		return 0;
 	if (cap > PD_MAX)
 		return -ENOMEM;
-	v = realloc(p->v, cap * sizeof(*v));
+	v = heap_grow(p->v, cap * sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	p->v = v;
@@ -154,8 +154,8 @@ struct mr *mr_lookup(struct mem *m, uint32_t key, uint32_t *index)
 void mr_fini(struct mem *m)
 {
 	for (unsigned i = 0; i < MR_CHUNKS; i++)
-		free(m->mrs.chunk[i]);
-	free(m->pds.v);
+		heap_free(m->mrs.chunk[i]);
+	heap_free(m->pds.v);
 }
 
 static void mr_give_back(struct regions *r, uint32_t index)
@@ -177,7 +177,7 @@ static int mr_grow(struct regions *r)
 
 	if (r->made == MR_MAX)
 		return -ENOMEM;
-	chunk = calloc(MR_CHUNK, sizeof(*chunk));
+	chunk = heap_array(MR_CHUNK, sizeof(*chunk));
 	if (!chunk)
 		return -ENOMEM;
 	r->chunk[r->made / MR_CHUNK] = chunk;

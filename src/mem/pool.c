@@ -18,8 +18,8 @@ int pool_init(struct mem *m)
 {
 	struct pool *p = &m->pool;
 
-	p->free = calloc(m->cfg.slots, sizeof(*p->free));
-	p->used = calloc(m->cfg.slots, sizeof(*p->used));
+	p->free = heap_array(m->cfg.slots, sizeof(*p->free));
+	p->used = heap_array(m->cfg.slots, sizeof(*p->used));
 	if (!p->free || !p->used)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->cfg.slots; i++)
@@ -34,8 +34,8 @@ int pool_init(struct mem *m)
  */
 void pool_fini(struct mem *m)
 {
-	free(m->pool.free);
-	free(m->pool.used);
+	heap_free(m->pool.free);
+	heap_free(m->pool.used);
 }
 
 /**

@@ -561,7 +561,7 @@ int spt_init(struct mem *m)
 	s->set_mask = (UINT64_C(1) << s->set_bits) - 1;
 	s->exact = m->cfg.exact;
 	s->protect = -1;
-	s->e = calloc(UINT64_C(1) << bits, sizeof(*s->e));
+	s->e = heap_array(UINT64_C(1) << bits, sizeof(*s->e));
 	return s->e ? 0 : -ENOMEM;
 }
 
@@ -571,5 +571,5 @@ int spt_init(struct mem *m)
  */
 void spt_fini(struct mem *m)
 {
-	free(m->spt.e);
+	heap_free(m->spt.e);
 }

@@ -451,8 +451,8 @@ int ticket_init(struct mem *m)
 	list_init(&ts->fresh);
 	list_init(&ts->ahead);
 	list_init(&ts->sent);
-	ts->v = calloc(m->cfg.tickets, sizeof(*ts->v));
-	ts->bucket = calloc(buckets, sizeof(*ts->bucket));
+	ts->v = heap_array(m->cfg.tickets, sizeof(*ts->v));
+	ts->bucket = heap_array(buckets, sizeof(*ts->bucket));
 	if (!ts->v || !ts->bucket)
 		return -ENOMEM;
 	ts->bucket_mask = buckets - 1;
@@ -470,6 +470,6 @@ int ticket_init(struct mem *m)
  */
 void ticket_fini(struct mem *m)
 {
-	free(m->tickets.v);
-	free(m->tickets.bucket);
+	heap_free(m->tickets.v);
+	heap_free(m->tickets.bucket);
 }

@@ -14,16 +14,16 @@ int nic_cq_create(struct nic *nic, struct nic_async *async,
 	struct nic_cq *cq;
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	if (!entries || entries > NIC_MAX_CQE)
 		return -EINVAL;
-	cq = nic_alloc(sizeof(*cq));
+	cq = heap_alloc(sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
 	err = cq_init(&cq->cq, entries);
 	if (err) {
-		free(cq);
+		heap_free(cq);
 		return err;
 	}
 	cq->nic = nic;
@@ -58,7 +58,7 @@ int nic_cq_destroy(struct nic_cq *cq)
 {
 	struct nic *nic = cq->nic;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
 	if (cq->refs) {
@@ -69,7 +69,7 @@ int nic_cq_destroy(struct nic_cq *cq)
 	nic_unlock(nic);
 	pthread_mutex_destroy(&cq->poll);
 	cq_fini(&cq->cq);
-	free(cq);
+	heap_free(cq);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t entries)
 	struct cqe e;
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	if (!entries || entries > NIC_MAX_CQE)
 		return -EINVAL;
@@ -106,7 +106,7 @@ int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 {
 	unsigned got;
 
-	if (os_child(cq->nic->os))
+	if (nic_child(cq->nic))
 		return -ENODEV;
 	if (cq_empty(&cq->cq)) {
 		progress_poll(cq->nic);
@@ -121,7 +121,7 @@ int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 
 int nic_cq_arm(struct nic_cq *cq, bool solicited_only)
 {
-	if (os_child(cq->nic->os))
+	if (nic_child(cq->nic))
 		return -ENODEV;
 	cq_arm(&cq->cq, solicited_only);
 	return 0;

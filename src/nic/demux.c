@@ -19,12 +19,12 @@ static int port_open(struct nic *nic, struct nic_port **out)
 	uint16_t number;
 	int i;
 
-	p = calloc(1, sizeof(*p));
+	p = heap_alloc(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	i = os_port_open(nic->os, 0, &number);
 	if (i < 0) {
-		free(p);
+		heap_free(p);
 		return i;
 	}
 	p->os_port = i;
@@ -95,7 +95,7 @@ void demux_close(struct nic *nic)
 		if (!nic->ports[i])
 			continue;
 		os_port_close(nic->os, nic->ports[i]->os_port);
-		free(nic->ports[i]);
+		heap_free(nic->ports[i]);
 		nic->ports[i] = NULL;
 	}
 }

@@ -99,16 +99,16 @@ int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd)
 {
 	struct nic_channel *ch;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
-	ch = calloc(1, sizeof(*ch));
+	ch = heap_alloc(sizeof(*ch));
 	if (!ch)
 		return -ENOMEM;
 	ch->fd = os_event_open();
 	if (ch->fd < 0) {
 		int err = ch->fd;
 
-		free(ch);
+		heap_free(ch);
 		return err;
 	}
 	ch->nic = nic;
@@ -121,10 +121,10 @@ int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd)
 
 void nic_channel_close(struct nic_channel *ch)
 {
-	CHECK(os_child(ch->nic->os) || list_empty(&ch->ready));
+	CHECK(nic_child(ch->nic) || list_empty(&ch->ready));
 	os_event_close(ch->fd);
 	pthread_mutex_destroy(&ch->lock);
-	free(ch);
+	heap_free(ch);
 }
 
 static bool channel_take(struct nic_channel *ch, void **cookie)
@@ -151,7 +151,7 @@ static bool channel_take(struct nic_channel *ch, void **cookie)
 int nic_channel_get(struct nic_channel *ch, void **cq_cookie)
 {
 	for (;;) {
-		if (os_child(ch->nic->os))
+		if (nic_child(ch->nic))
 			return -ENODEV;
 		if (channel_take(ch, cq_cookie))
 			return 0;
@@ -167,16 +167,16 @@ int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
 {
 	struct nic_async *a;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
-	a = calloc(1, sizeof(*a));
+	a = heap_alloc(sizeof(*a));
 	if (!a)
 		return -ENOMEM;
 	a->fd = os_event_open();
 	if (a->fd < 0) {
 		int err = a->fd;
 
-		free(a);
+		heap_free(a);
 		return err;
 	}
 	a->nic = nic;
@@ -198,7 +198,7 @@ void nic_async_close(struct nic_async *a)
 	nic_unlock(a->nic);
 	os_event_close(a->fd);
 	pthread_mutex_destroy(&a->lock);
-	free(a);
+	heap_free(a);
 }
 
 static bool async_take(struct nic_async *a, struct nic_event *ev)
@@ -238,7 +238,7 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 int nic_async_get(struct nic_async *a, struct nic_event *ev)
 {
 	for (;;) {
-		if (os_child(a->nic->os))
+		if (nic_child(a->nic))
 			return -ENODEV;
 		if (async_take(a, ev))
 			return 0;

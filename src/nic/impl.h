@@ -226,8 +226,12 @@ struct nic {
 };
 
 /* nic.c */
-/** nic_alloc() - Zeroed, and aligned as the rings need it; free() it. */
-void *nic_alloc(size_t bytes);
+/** nic_child() - In a fork()ed child, where all our objects are zero (heap.h)? */
+static inline bool nic_child(const struct nic *nic)
+{
+	return !nic || os_child(nic->os);
+}
+
 int nic_open(struct nic **out, const struct nic_config *cfg);
 void nic_close(struct nic *nic);
 void nic_lock(struct nic *nic);

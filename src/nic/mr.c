@@ -8,7 +8,7 @@ int nic_pd_alloc(struct nic *nic, uint32_t *pd)
 {
 	int n;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
 	n = pd_alloc(nic->mem);
@@ -23,7 +23,7 @@ int nic_pd_dealloc(struct nic *nic, uint32_t pd)
 {
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
 	err = pd_dealloc(nic->mem, pd);
@@ -35,7 +35,7 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 {
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	if (nic->cfg.pin && attr->length != UINT64_MAX) {
 		err = os_lock_range(nic->os, attr->addr, attr->length, true);
@@ -55,7 +55,7 @@ int nic_mr_dereg(struct nic *nic, uint32_t key)
 	struct mr_attr attr;
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
 	err = mr_query(nic->mem, key, &attr);
@@ -74,7 +74,7 @@ int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr)
 {
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
 	err = mr_query(nic->mem, key, attr);
@@ -166,7 +166,7 @@ int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
 {
 	int err = 0;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
 	for (unsigned i = 0; i < n && !err; i++)

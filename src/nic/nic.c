@@ -53,15 +53,6 @@ void nic_wake_idle(struct nic *nic)
 	pthread_mutex_unlock(&nic->idle_lock);
 }
 
-void *nic_alloc(size_t bytes)
-{
-	void *p = aligned_alloc(64, DIV_ROUND_UP(bytes, 64) * 64);
-
-	if (p)
-		memset(p, 0, bytes);
-	return p;
-}
-
 static uint32_t mtu_for(uint32_t ip_mtu)
 {
 	/* IPv6, UDP, our longest data header and the trailer */
@@ -152,14 +143,14 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 static int open_port(struct nic *nic)
 {
 	uint16_t number;
-	struct nic_port *p = calloc(1, sizeof(*p));
+	struct nic_port *p = heap_alloc(sizeof(*p));
 	int i;
 
 	if (!p)
 		return -ENOMEM;
 	i = os_port_open(nic->os, 0, &number);
 	if (i < 0) {
-		free(p);
+		heap_free(p);
 		return i;
 	}
 	p->os_port = i;
@@ -170,7 +161,7 @@ static int open_port(struct nic *nic)
 
 int nic_open(struct nic **out, const struct nic_config *cfg)
 {
-	struct nic *nic = nic_alloc(sizeof(*nic));
+	struct nic *nic = heap_alloc(sizeof(*nic));
 	int err;
 
 	if (!nic)
@@ -211,7 +202,7 @@ close_mem:
 close_os:
 	os_close(nic->os);
 free_nic:
-	free(nic);
+	heap_free(nic);
 	return err;
 }
 
@@ -237,7 +228,7 @@ void nic_close(struct nic *nic)
 	os_close(nic->os);
 	pthread_cond_destroy(&nic->idle);
 	pthread_mutex_destroy(&nic->idle_lock);
-	free(nic);
+	heap_free(nic);
 }
 
 static void write_line(const char *line, int len)
@@ -264,7 +255,7 @@ int nic_get(struct nic **out)
 	int err = 0;
 
 	/* In a child the lock may be held for ever by a thread it lacks. */
-	if (nic && os_child(nic->os))
+	if (nic && nic_child(nic))
 		return -ENODEV;
 	pthread_mutex_lock(&nic_global_lock);
 	if (!nic_global)
@@ -281,7 +272,7 @@ int nic_get(struct nic **out)
 
 void nic_put(struct nic *nic)
 {
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return;
 	pthread_mutex_lock(&nic_global_lock);
 	CHECK(nic == nic_global && nic_global_refs);

@@ -126,7 +126,7 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 	if (!p) {
 		if (timerq_reserve(&nic->hello_timers, nic->npeers + 1))
 			return NULL;
-		p = malloc(sizeof(*p));
+		p = heap_alloc(sizeof(*p));
 		if (!p)
 			return NULL;
 		peer_init(p, &ep, &a->ip);
@@ -155,7 +155,7 @@ void peer_put(struct nic *nic, struct peer *p)
 	list_del(&p->ack_link);
 	nic->npeers--;
 	nic->standard_peers -= p->kind == PEER_STANDARD;
-	free(p);
+	heap_free(p);
 	share_again(nic);
 }
 

@@ -288,8 +288,6 @@ static void work(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	struct step *s;
 
 	handoff_leave(&nic->engine);
-	if (nic->cfg.manual)
-		return;
 	s = step_get(nic);
 	if (s) {
 		work_in(nic, s, flush_acks, now_ns);
@@ -301,9 +299,22 @@ static void work(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	}
 }
 
+/* While the program forks its stacks become copy-on-write, and a step on one of
+ * them would wait for the end of the fork; the background thread has its own. */
+static bool not_here(const struct nic *nic)
+{
+	return nic->cfg.manual || os_forking(nic->os);
+}
+
 void progress_work(struct nic *nic, bool flush_acks)
 {
-	work(nic, flush_acks, os_now(nic->os));
+	if (!not_here(nic)) {
+		work(nic, flush_acks, os_now(nic->os));
+		return;
+	}
+	handoff_leave(&nic->engine);
+	if (!nic->cfg.manual)
+		os_kick(nic->os);
 }
 
 static void turn_begins(struct nic *nic, const struct step *step)
@@ -316,7 +327,7 @@ static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
 {
 	turn_begins(nic, step);
 	if (!step) {
-		progress_work(nic, flush_acks);
+		work(nic, flush_acks, os_now(nic->os));
 		return;
 	}
 	handoff_leave(&nic->engine);
@@ -353,7 +364,7 @@ void progress_poll(struct nic *nic)
 	uint64_t now = os_now(nic->os);
 	uint32_t empty;
 
-	if (nic->cfg.manual)
+	if (not_here(nic))
 		return;
 	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
 	if (progress_receive(nic, &now)) {
@@ -400,8 +411,9 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 	int empty = 0;
 
 	polled = __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED);
-	if (now - polled < POLLED_RECENTLY_NS ||
-	    __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
+	if ((now - polled < POLLED_RECENTLY_NS ||
+	     __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) &&
+	    !os_forking(nic->os)) {
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic))
 			turn_work(nic, step, false);
@@ -469,6 +481,10 @@ void progress_block(struct nic *nic, int fd)
 {
 	uint64_t now = os_now(nic->os), deadline;
 
+	if (not_here(nic)) {
+		os_wait(nic->os, OS_WAIT_TIMER, now + POLLED_RECENTLY_NS, fd);
+		return;
+	}
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(unblock, nic);

@@ -62,11 +62,11 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	struct nic_qp *qp;
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	if (!init_ok(init))
 		return -EINVAL;
-	qp = nic_alloc(sizeof(*qp));
+	qp = heap_alloc(sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
 	qp->nic = nic;
@@ -74,7 +74,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	qp->init = *init;
 	err = queues_init(qp);
 	if (err) {
-		free(qp);
+		heap_free(qp);
 		return err;
 	}
 	pthread_mutex_init(&qp->sq_lock, NULL);
@@ -86,7 +86,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	if (err) {
 		wq_fini(&qp->sq);
 		wq_fini(&qp->rq);
-		free(qp);
+		heap_free(qp);
 		return err;
 	}
 	*out = qp;
@@ -127,7 +127,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 {
 	struct nic *nic = qp->nic;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	progress_flush(nic); /* no peer is left without its ACK */
 	nic_lock(nic);
@@ -186,7 +186,7 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 	struct nic *nic = qp->nic;
 	int err;
 
-	if (os_child(nic->os))
+	if (nic_child(nic))
 		return -ENODEV;
 	/* No poster has a slot while the queues are reset, and nobody else
 	 * modifies while that waits for moves. */
@@ -207,7 +207,7 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 		 struct nic_qp_init *init)
 {
-	if (os_child(qp->nic->os))
+	if (nic_child(qp->nic))
 		return -ENODEV;
 	nic_lock(qp->nic);
 	qp_query(&qp->qp, attr);
@@ -231,7 +231,7 @@ static enum qp_state state_of(const struct nic_qp *qp)
 
 int nic_send_begin(struct nic_qp *qp)
 {
-	if (os_child(qp->nic->os))
+	if (nic_child(qp->nic))
 		return -ENODEV;
 	pthread_mutex_lock(&qp->sq_lock);
 	if (state_of(qp) >= QPS_RTS)
@@ -269,7 +269,7 @@ void nic_send_end(struct nic_qp *qp)
 
 int nic_recv_begin(struct nic_qp *qp)
 {
-	if (os_child(qp->nic->os))
+	if (nic_child(qp->nic))
 		return -ENODEV;
 	pthread_mutex_lock(&qp->rq_lock);
 	if (state_of(qp) != QPS_RESET)

@@ -42,7 +42,7 @@ struct backing_cache {
 
 struct backing_cache *backing_open(void)
 {
-	struct backing_cache *c = calloc(1, sizeof(*c));
+	struct backing_cache *c = heap_alloc(sizeof(*c));
 
 	if (c)
 		pthread_mutex_init(&c->lock, NULL);
@@ -54,7 +54,7 @@ void backing_close(struct backing_cache *c)
 	if (!c)
 		return;
 	pthread_mutex_destroy(&c->lock);
-	free(c);
+	heap_free(c);
 }
 
 static struct backing_map *backing_find(struct backing_cache *c, uint64_t addr)

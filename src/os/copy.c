@@ -25,11 +25,9 @@
 
 enum {
 	COPY_PIECES = 64, /* iovecs of one call; 1 KiB of stack */
-	COPY_GAP = 512, /* a gap up to this is cheaper than another call */
+	/* a gap up to this is cheaper than another call */
+	COPY_GAP = sizeof(((struct os *)0)->bin),
 };
-
-/* Nobody reads it. Movers write it at the same time, through the kernel. */
-static uint8_t copy_bin[COPY_GAP];
 
 static const struct os_region *region_of(const struct os *os, const void *p,
 					 uint64_t len)
@@ -96,7 +94,7 @@ struct run {
 	uint64_t start, end; /* file offsets */
 };
 
-static bool run_add(struct run *run, const struct os_region *r,
+static bool run_add(struct os *os, struct run *run, const struct os_region *r,
 		    const struct move *m)
 {
 	uint64_t off = region_offset(r, m->nic), gap = off - run->end;
@@ -108,7 +106,7 @@ static bool run_add(struct run *run, const struct os_region *r,
 	if (gap > COPY_GAP || run->pieces + 2 > COPY_PIECES)
 		return false;
 	if (gap > 0)
-		run->v[run->pieces++] = (struct iovec){copy_bin, gap};
+		run->v[run->pieces++] = (struct iovec){os->bin, gap};
 	run->v[run->pieces++] = app_iov(m->addr, m->len);
 	run->moves++;
 	run->end = off + m->len;
@@ -166,7 +164,7 @@ static unsigned scatter(struct os *os, struct move *m, unsigned n, int *err)
 	}
 	for (unsigned i = 0; i < n && m[i].kind == MOVE_SCATTER; i++) {
 		r = region_of(os, m[i].nic, m[i].len);
-		if (!r || !run_add(&run, r, &m[i]))
+		if (!r || !run_add(os, &run, r, &m[i]))
 			break;
 	}
 	got = copy_out(os->memfd, run.v, run.pieces, run.start,

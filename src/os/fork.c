@@ -35,6 +35,7 @@ static int fork_stat(int fd, struct stat *st)
 /* The lock is held across fork() so that the child finds a whole table. */
 static void fork_before(void)
 {
+	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
 	__atomic_store_n(&forking, true, __ATOMIC_RELEASE);
 }

@@ -130,7 +130,8 @@ uint64_t os_fresh_after(struct os *os, uint64_t now_ns)
 	uint64_t since = load(&fresh_since);
 
 	(void)os;
-	if (now_ns - load(&fresh_asked) > MS)
+	/* Written by the engine: not while that may wait for a fork(). */
+	if (now_ns - load(&fresh_asked) > MS && !fork_in_progress())
 		store(&fresh_asked, now_ns);
 	if (load(&fresh_looked) >= limit && load(&fresh_sure_at) <= now_ns)
 		return since;

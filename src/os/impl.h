@@ -91,6 +91,7 @@ struct os {
 	uint32_t lanes_busy;
 	struct os_lane lane[OS_LANES_MAX];
 	pthread_mutex_t stripe[OS_STRIPES];
+	uint8_t bin[512]; /* nobody reads it; movers write it at once */
 };
 
 /* fd.c */
@@ -169,9 +170,12 @@ int pagers_fd(const struct pagers *pg);
 
 /* thread.c */
 
-/** thread_start() - Start @fn(@arg), named, signals blocked, as D13 says. */
+/**
+ * thread_start() - Start @fn(@arg), named, signals blocked, as D13 says.
+ * @stack: of heap_stack(THREAD_STACK), free when it has been joined; or NULL
+ */
 int thread_start(pthread_t *out, const char *name, void *(*fn)(void *arg),
-		 void *arg);
+		 void *arg, void *stack);
 
 /* populate.c */
 

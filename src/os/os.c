@@ -92,7 +92,7 @@ int os_open(struct os **out, const struct os_config *cfg)
 
 	if (ret < 0)
 		return ret;
-	os = calloc(1, sizeof(*os));
+	os = heap_alloc(sizeof(*os));
 	if (!os) {
 		errno = keep;
 		return -ENOMEM;
@@ -140,7 +140,7 @@ void os_close(struct os *os)
 		pthread_mutex_destroy(&os->stripe[i]);
 	pthread_mutex_destroy(&os->lock);
 	free(os->addr_filter);
-	free(os);
+	heap_free(os);
 	errno = keep;
 }
 
@@ -262,7 +262,9 @@ void os_relax(void)
 
 bool os_child(const struct os *os)
 {
-	return __atomic_load_n(os->alive, __ATOMIC_RELAXED) == 0;
+	/* There @os is zero, too, or has been copied (heap.c). */
+	return !os || !os->alive ||
+	       __atomic_load_n(os->alive, __ATOMIC_RELAXED) == 0;
 }
 
 uint64_t os_forks(const struct os *os)

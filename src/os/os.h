@@ -321,7 +321,7 @@ int os_ctl_accept(struct os *os);
  */
 int os_ctl_answer(struct os *os, int fd, const char *text, size_t len);
 
-/** os_child() - Are we a fork()ed child of the process that opened @os? */
+/** os_child() - Are we a fork()ed child of the process that opened @os (or NULL)? */
 bool os_child(const struct os *os);
 
 /** os_forks() - How often this process forked since os_open(). */

@@ -32,6 +32,7 @@ enum {
 	PAGER_RING = 1024, /* requests not yet reaped; a power of two */
 	PAGER_AT_OPEN = 2,
 	PAGER_CHEAP_NS = 20000, /* a page; slower revokes cheapness */
+	PAGER_FORK_NS = 100000, /* between two looks whether it ended */
 };
 
 static const uint64_t pager_watch_ns = 6000000;
@@ -94,7 +95,7 @@ static void pagers_put(struct pagers *pg)
 	pthread_mutex_destroy(&pg->lock);
 	backing_close(pg->backing);
 	fd_close(pg->done_fd);
-	free(pg);
+	heap_free(pg);
 }
 
 /* The caller has counted the thread (threads, idle, refs). */
@@ -105,7 +106,7 @@ static int pager_start(struct pagers *pg, unsigned n)
 	int ret;
 
 	name[8] = (char)(n < 10 ? '0' + n : 'a' + n % 26);
-	ret = thread_start(&id, name, pager_main, pg);
+	ret = thread_start(&id, name, pager_main, pg, NULL);
 	if (ret < 0) {
 		/* The caller has another reference. */
 		pthread_mutex_lock(&pg->lock);
@@ -129,7 +130,7 @@ static void pager_count(struct pagers *pg)
 
 int pagers_open(struct pagers **out, unsigned max)
 {
-	struct pagers *pg = calloc(1, sizeof(*pg));
+	struct pagers *pg = heap_alloc(sizeof(*pg));
 	int ret = 0;
 
 	if (!pg)
@@ -181,6 +182,17 @@ void pagers_close(struct pagers *pg)
 
 /* --- a pager -------------------------------------------------------------- */
 
+/* While the program forks a pager's stack is copy-on-write, and the lock, which
+ * the engine needs, would be kept until the fork has ended. */
+static void pager_lock(struct pagers *pg)
+{
+	struct timespec ts = {.tv_nsec = PAGER_FORK_NS};
+
+	while (fork_in_progress())
+		(void)sys_ppoll(NULL, 0, &ts);
+	pthread_mutex_lock(&pg->lock);
+}
+
 /* Sleep until there is something to do. Called and returns with the lock. */
 static void pager_sleep(struct pagers *pg)
 {
@@ -197,14 +209,14 @@ static void pager_sleep(struct pagers *pg)
 		until(watch ? now + pager_watch_ns : TIME_NEVER, now, &ts));
 	if (watch)
 		fresh_check(clock_ns());
-	pthread_mutex_lock(&pg->lock);
+	pager_lock(pg);
 	if (watch)
 		pg->watching = false;
 }
 
 static void pager_answer(struct pagers *pg, const struct os_page_done *done)
 {
-	pthread_mutex_lock(&pg->lock);
+	pager_lock(pg);
 	pg->done[(pg->done_head + pg->answers) % PAGER_RING] = *done;
 	__atomic_store_n(&pg->answers, pg->answers + 1, __ATOMIC_RELAXED);
 	/* Afterwards: who wakes by it must find the answer counted. */
@@ -320,7 +332,7 @@ static bool pager_turn(struct pagers *pg)
 	if (start > 0)
 		(void)pager_start(pg, start);
 	served = pager_try(pg, &req, last);
-	pthread_mutex_lock(&pg->lock);
+	pager_lock(pg);
 	if (!served)
 		ring_put(&pg->slow, &req);
 	pg->serving -= !last;
@@ -332,7 +344,7 @@ static void *pager_main(void *arg)
 {
 	struct pagers *pg = arg;
 
-	pthread_mutex_lock(&pg->lock);
+	pager_lock(pg);
 	while (pager_turn(pg))
 		;
 	pg->idle--;

@@ -12,11 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
-
 enum {
 	POPULATE_CHUNK = 2 << 20,
 	PROBE_ENTRIES = 128,

@@ -145,6 +145,11 @@ static inline int sys_ftruncate(int fd, uint64_t bytes)
 	return (int)sys_call(SYS_ftruncate, fd, (long)bytes, 0, 0, 0, 0);
 }
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 static inline int sys_madvise(uint64_t addr, uint64_t len, int advice)
 {
 	return (int)sys_call(SYS_madvise, (long)addr, (long)len, advice, 0, 0,

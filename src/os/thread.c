@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-enum { THREAD_STACK = 128 * 1024 };
+enum { THREAD_STACK = 128 * 1024, THREAD_SLICE_NS = 100 * 1000 };
 
+/** struct os_thread - @stack: of our own, so that it outlives a fork() writable */
 struct os_thread {
 	pthread_t id;
+	void *stack;
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -40,6 +42,30 @@ static void thread_spread(void)
 			       0);
 }
 
+/* linux/sched/types.h, without what it does to <sched.h> */
+struct thread_sched {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* Our threads run for microseconds, but soon after they are woken, also when
+ * spinning programs fill the CPUs: with a shorter slice the scheduler (since
+ * Linux 6.12, and without privilege) lets them before those. */
+static void thread_slice(void)
+{
+	struct thread_sched attr = {.size = sizeof(attr)};
+
+	if (sys_call(SYS_sched_getattr, 0, SYS_PTR(&attr), sizeof(attr), 0, 0,
+		     0) < 0 ||
+	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+		return;
+	attr.runtime = THREAD_SLICE_NS;
+	(void)sys_call(SYS_sched_setattr, 0, SYS_PTR(&attr), 0, 0, 0, 0);
+}
+
 static void *thread_main(void *arg)
 {
 	struct thread_boot boot = *(struct thread_boot *)arg;
@@ -54,20 +80,24 @@ static void *thread_main(void *arg)
 	/* Sleep to the nanosecond: the default slack is 50 us. */
 	(void)sys_call(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0, 0);
 	thread_spread();
+	thread_slice();
 	return boot.fn(boot.arg);
 }
 
 /* Large thread-local storage of the program or a sanitizer may not leave
  * enough of a small stack: then the default size.
  */
-static int thread_create(pthread_t *out, struct thread_boot *boot)
+static int thread_create(pthread_t *out, struct thread_boot *boot, void *stack)
 {
 	pthread_attr_t attr;
 	int ret = -pthread_attr_init(&attr);
 
 	if (ret < 0)
 		return ret;
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	if (stack)
+		pthread_attr_setstack(&attr, stack, THREAD_STACK);
+	else
+		pthread_attr_setstacksize(&attr, THREAD_STACK);
 	ret = -pthread_create(out, &attr, thread_main, boot);
 	pthread_attr_destroy(&attr);
 	if (ret == -EINVAL)
@@ -76,7 +106,7 @@ static int thread_create(pthread_t *out, struct thread_boot *boot)
 }
 
 int thread_start(pthread_t *out, const char *name, void *(*fn)(void *arg),
-		 void *arg)
+		 void *arg, void *stack)
 {
 	struct thread_boot *boot;
 	sigset_t all, before;
@@ -92,7 +122,7 @@ int thread_start(pthread_t *out, const char *name, void *(*fn)(void *arg),
 	memcpy(boot->name, name, strnlen(name, sizeof(boot->name) - 1));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = thread_create(out, boot);
+	ret = thread_create(out, boot, stack);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret < 0)
 		free(boot);
@@ -125,11 +155,14 @@ int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		return -ENOMEM;
 	t->fn = fn;
 	t->arg = arg;
-	ret = thread_start(&t->id, name, os_thread_main, t);
-	if (ret < 0)
+	t->stack = heap_stack(THREAD_STACK);
+	ret = thread_start(&t->id, name, os_thread_main, t, t->stack);
+	if (ret < 0) {
+		heap_free(t->stack);
 		free(t);
-	else
+	} else {
 		*out = t;
+	}
 	return ret;
 }
 
@@ -142,6 +175,7 @@ void os_thread_join(struct os_thread *t)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_join(t->id, NULL);
 	pthread_setcancelstate(state, NULL);
+	heap_free(t->stack);
 	free(t);
 	errno = keep;
 }

@@ -43,7 +43,7 @@ int cq_init(struct cq *cq, uint32_t entries)
 	while (slots <= entries)
 		slots *= 2;
 	/* calloc, so that large queues stay untouched */
-	ring = calloc(slots, sizeof(*ring));
+	ring = heap_array(slots, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
 	*cq = (struct cq){
@@ -58,7 +58,7 @@ int cq_init(struct cq *cq, uint32_t entries)
 
 void cq_fini(struct cq *cq)
 {
-	free(cq->ring);
+	heap_free(cq->ring);
 	*cq = (struct cq){0};
 	list_init(&cq->link);
 }

@@ -37,7 +37,7 @@ int wq_init(struct wq *q, uint32_t slots, uint32_t max_sge, uint32_t max_inline)
 		return -ENOMEM;
 	if (slots) {
 		/* calloc, so that large queues stay untouched */
-		mem = calloc(ring, stride);
+		mem = heap_array(ring, stride);
 		if (!mem)
 			return -ENOMEM;
 	}
@@ -55,7 +55,7 @@ int wq_init(struct wq *q, uint32_t slots, uint32_t max_sge, uint32_t max_inline)
 
 void wq_fini(struct wq *q)
 {
-	free(q->mem);
+	heap_free(q->mem);
 	*q = (struct wq){0};
 }
 

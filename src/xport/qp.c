@@ -143,7 +143,7 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 {
 	*x = (struct xport){.mem = mem, .cnt = cnt, .slots = slots};
 	x->rnd = (struct rnd){seed[0], seed[1], 0};
-	x->accepted = calloc(slots, sizeof(*x->accepted));
+	x->accepted = heap_array(slots, sizeof(*x->accepted));
 	if (!x->accepted)
 		return -ENOMEM;
 	x->ack_delay_ns = UINT64_C(20) * 1000;
@@ -163,7 +163,7 @@ void xport_close(struct xport *x)
 {
 	CHECK(list_empty(&x->runnable) && list_empty(&x->drainable));
 	timerq_fini(&x->timers);
-	free(x->accepted);
+	heap_free(x->accepted);
 }
 
 bool strategy_on(const struct xport *x, enum strategy s)
