@@ -145,8 +145,19 @@ int nic_qp_destroy(struct nic_qp *qp)
 	pthread_mutex_destroy(&qp->rq_lock);
 	wq_fini(&qp->sq);
 	wq_fini(&qp->rq);
-	free(qp);
+	heap_free(qp);
 	return 0;
+}
+
+/* What we send to ourselves or a neighbour on this host takes no cable. */
+static bool mtu_fits(const struct nic *nic, const struct qp_attr *attr)
+{
+	if (attr->path_mtu <= nic->mtu || roce_local(&attr->dgid))
+		return true;
+	for (unsigned i = 0; i < nic->naddrs; i++)
+		if (ipaddr_eq(&nic->addr[i].ip, &attr->dgid))
+			return true;
+	return false;
 }
 
 /* Lock held. */
@@ -169,6 +180,8 @@ static int modify(struct nic *nic, struct nic_qp *qp,
 	}
 	if (to_rtr && (mask & QPA_AV) && (mask & QPA_DEST_QPN) &&
 	    qp->qp.state == QPS_INIT) {
+		if (!mtu_fits(nic, attr))
+			return -EINVAL;
 		peer = peer_get(nic, attr, qp, now);
 		if (!peer)
 			return -EINVAL;

@@ -2,88 +2,12 @@
 /* takeover_test.c: steps of a NIC that overlap, in an order that is chosen here:
  * the NICs are manual, so a thread that is slow is a step that is not called.
  */
-#include "nic/impl.h"
+#include "side.h"
 #include "xport/impl.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
-enum { SIDES = 2, BUF = 1 << 20, DEPTH = 64, LEN = 12 * 4096, TRIES = 2000 };
-
-struct side {
-	struct nic *nic;
-	struct nic_cq *cq;
-	struct nic_qp *qp;
-	uint32_t pd, qpn, key;
-	uint8_t *buf;
-};
-
-static struct side side[SIDES];
-
-static void open_side(struct side *s)
-{
-	struct nic_config cfg = {.os = {.addr = "lo", .pagers = 1},
-				 .entries = 1 << 16,
-				 .scatter = true,
-				 .manual = true,
-				 .pool_bytes = 1 << 20,
-				 .strategies = 1u << STRATEGY_REDIRECT};
-	struct nic_qp_init init = {.max_send_wr = DEPTH,
-				   .max_recv_wr = DEPTH,
-				   .max_send_sge = 1,
-				   .max_recv_sge = 1};
-	struct mr_attr mr = {.length = BUF,
-			     .access = ACCESS_LOCAL_WRITE |
-				       ACCESS_REMOTE_WRITE |
-				       ACCESS_REMOTE_READ};
-
-	assert_int_equal(nic_open(&s->nic, &cfg), 0);
-	assert_int_equal(nic_pd_alloc(s->nic, &s->pd), 0);
-	assert_int_equal(nic_cq_create(s->nic, NULL, NULL, 256, s, &s->cq), 0);
-	init.pd = s->pd;
-	init.send_cq = init.recv_cq = s->cq;
-	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
-			 0);
-	s->buf = aligned_alloc(4096, BUF);
-	memset(s->buf, 0, BUF);
-	mr.pd = s->pd;
-	mr.addr = mr.iova = (uintptr_t)s->buf;
-	assert_int_equal(nic_mr_reg(s->nic, &mr, &s->key), 0);
-}
-
-static void connect_side(struct side *s, const struct side *peer)
-{
-	struct qp_attr a = {.state = QPS_INIT,
-			    .port = 1,
-			    .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
-			    .path_mtu = 4096,
-			    .dest_qpn = peer->qpn,
-			    .has_grh = true,
-			    .max_rd_atomic = 4,
-			    .max_dest_rd_atomic = 4,
-			    .retry_cnt = 7,
-			    .rnr_retry = 7,
-			    .min_rnr_timer = 1};
-	const uint32_t mask[] = {QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
-				 QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN |
-					 QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC |
-					 QPA_MIN_RNR_TIMER,
-				 QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
-					 QPA_SQ_PSN | QPA_MAX_RD_ATOMIC};
-	struct nic_gid gid;
-
-	assert_int_equal(nic_gid(peer->nic, 0, &gid), 0);
-	a.dgid = gid.ip;
-	for (unsigned i = 0; i < ARRAY_SIZE(mask); i++) {
-		a.state = QPS_INIT + i;
-		assert_int_equal(nic_qp_modify(s->qp, &a, QPA_STATE | mask[i]),
-				 0);
-	}
-}
+enum { LEN = 12 * 4096, TRIES = 2000 };
 
 /* What the NICs of @s know ages within milliseconds: all is ready again. */
 static void know_pages(struct side *s)
@@ -161,31 +85,18 @@ static void post(struct side *s, enum wr_op op, uint32_t len)
 /* Connected, and the peers know each other. */
 static int setup(void **state)
 {
+	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 1},
+				       .entries = 1 << 16,
+				       .scatter = true,
+				       .manual = true,
+				       .pool_bytes = 1 << 20,
+				       .strategies = 1u << STRATEGY_REDIRECT};
+
 	(void)state;
-	for (int i = 0; i < SIDES; i++)
-		open_side(&side[i]);
-	for (int i = 0; i < SIDES; i++)
-		connect_side(&side[i], &side[!i]);
+	sides_open(&cfg);
 	for (int i = 0; i < 2 * SIDES; i++) {
 		post(&side[i & 1], i & 2 ? WR_READ : WR_WRITE, LEN);
 		assert_int_equal(wait_cqe(&side[i & 1]).status, WC_SUCCESS);
-	}
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	for (int i = 0; i < SIDES; i++) {
-		struct side *s = &side[i];
-
-		if (s->qp)
-			assert_int_equal(nic_qp_destroy(s->qp), 0);
-		assert_int_equal(nic_cq_destroy(s->cq), 0);
-		assert_int_equal(nic_mr_dereg(s->nic, s->key), 0);
-		assert_int_equal(nic_pd_dealloc(s->nic, s->pd), 0);
-		nic_close(s->nic);
-		free(s->buf);
 	}
 	return 0;
 }
@@ -309,18 +220,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			scatter__request_kept_meanwhile_is_placed, setup,
-			teardown),
+			sides_close),
 		cmocka_unit_test_setup_teardown(
 			scatter__response_kept_meanwhile_is_placed, setup,
-			teardown),
+			sides_close),
 		cmocka_unit_test_setup_teardown(
 			responses_failed__all_are_asked_for_again, setup,
-			teardown),
+			sides_close),
 		cmocka_unit_test_setup_teardown(engine_plan__ack_keeps_its_peer,
-						setup, teardown),
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			comp_placed__response_window_follows_writes, setup,
-			teardown),
+			sides_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

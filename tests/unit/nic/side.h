@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* side.h: a NIC with one QP, of which a test connects two in one process, over
+ * the host's loopback.
+ */
+#ifndef NOPIN_TESTS_UNIT_NIC_SIDE_H
+#define NOPIN_TESTS_UNIT_NIC_SIDE_H
+
+#include "nic/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SIDES = 2, BUF = 1 << 20, DEPTH = 64 };
+
+struct side {
+	struct nic *nic;
+	struct nic_cq *cq;
+	struct nic_qp *qp;
+	uint32_t pd, qpn, key;
+	uint8_t *buf;
+};
+
+static struct side side[SIDES];
+
+static void side_open(struct side *s, const struct nic_config *cfg)
+{
+	struct nic_qp_init init = {.max_send_wr = DEPTH,
+				   .max_recv_wr = DEPTH,
+				   .max_send_sge = 4,
+				   .max_recv_sge = 4,
+				   .max_inline = 64};
+	struct mr_attr mr = {
+		.length = BUF,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+			  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
+
+	assert_int_equal(nic_open(&s->nic, cfg), 0);
+	assert_int_equal(nic_pd_alloc(s->nic, &s->pd), 0);
+	assert_int_equal(nic_cq_create(s->nic, NULL, NULL, 256, s, &s->cq), 0);
+	init.pd = s->pd;
+	init.send_cq = init.recv_cq = s->cq;
+	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
+			 0);
+	s->buf = aligned_alloc(4096, BUF);
+	memset(s->buf, 0, BUF);
+	mr.pd = s->pd;
+	mr.addr = mr.iova = (uintptr_t)s->buf;
+	assert_int_equal(nic_mr_reg(s->nic, &mr, &s->key), 0);
+}
+
+/* What makes a QP ready to send to @peer; PSNs wrap soon. */
+static struct qp_attr side_attr(const struct side *s, const struct side *peer)
+{
+	struct qp_attr a = {.state = QPS_INIT,
+			    .port = 1,
+			    .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+				      ACCESS_REMOTE_ATOMIC,
+			    .path_mtu = 4096,
+			    .dest_qpn = peer->qpn,
+			    .rq_psn = 0xfffffe,
+			    .sq_psn = 0xfffffe,
+			    .has_grh = true,
+			    .max_rd_atomic = 4,
+			    .max_dest_rd_atomic = 4,
+			    .timeout = s->nic->cfg.manual ? 0 : 14,
+			    .retry_cnt = 7,
+			    .rnr_retry = 7,
+			    .min_rnr_timer = 1};
+	struct nic_gid gid;
+
+	assert_int_equal(nic_gid(peer->nic, 0, &gid), 0);
+	a.dgid = gid.ip;
+	return a;
+}
+
+/* One state further. Return: as nic_qp_modify(). */
+static int side_next(struct side *s, struct qp_attr *a, enum qp_state to)
+{
+	static const uint32_t mask[] = {
+		[QPS_INIT] = QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
+		[QPS_RTR] = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+			    QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
+		[QPS_RTS] = QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
+			    QPA_SQ_PSN | QPA_MAX_RD_ATOMIC};
+
+	a->state = to;
+	return nic_qp_modify(s->qp, a, QPA_STATE | mask[to]);
+}
+
+static void side_connect(struct side *s, const struct side *peer)
+{
+	struct qp_attr a = side_attr(s, peer);
+
+	for (enum qp_state to = QPS_INIT; to <= QPS_RTS; to++)
+		assert_int_equal(side_next(s, &a, to), 0);
+}
+
+static void sides_open(const struct nic_config *cfg)
+{
+	for (int i = 0; i < SIDES; i++)
+		side_open(&side[i], cfg);
+	for (int i = 0; i < SIDES; i++)
+		side_connect(&side[i], &side[!i]);
+}
+
+static int sides_close(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SIDES; i++) {
+		struct side *s = &side[i];
+
+		if (s->qp) /* else the test destroyed it */
+			assert_int_equal(nic_qp_destroy(s->qp), 0);
+		assert_int_equal(nic_cq_destroy(s->cq), 0);
+		assert_int_equal(nic_mr_dereg(s->nic, s->key), 0);
+		assert_int_equal(nic_pd_dealloc(s->nic, s->pd), 0);
+		nic_close(s->nic);
+		free(s->buf);
+	}
+	return 0;
+}
+
+#endif
