@@ -485,7 +485,7 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 		r->rd_out--;
 	if (chunk_end && w->op == WR_READ)
 		flow_read_done(qp, comp_chunk_charge(qp, w, k));
-	r->rsp_gap = false;
+	r->rsp_gap = r->rsp_missed = false;
 	comp_placed(qp, psn, now_ns);
 	r->una = psn_add(psn, 1);
 	comp_placed(qp, r->una, now_ns);

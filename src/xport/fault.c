@@ -93,6 +93,7 @@ bool fault_response(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	}
 	count(qp->x->cnt, CNT_fault_replay);
 	note(qp, STRATEGY_NONE, p->psn, now_ns);
+	qp->req.rsp_missed = true;
 	return false;
 }
 

@@ -411,7 +411,7 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	}
 	if (w == &qp->resp.wait)
 		fault_resolved(qp, now_ns);
-	else if (!qp->req.win.num)
+	else if (qp->req.rsp_missed && !qp->req.win.num)
 		retry_ask_again(qp);
 	qp_drainable(qp);
 }

@@ -126,6 +126,7 @@ struct flight_run {
  *		@hold_until
  * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
  * @rsp_gap:	a response before the one that came is missing; told once
+ * @rsp_missed:	a response was dropped because its page was not there
  * @ask_again:	the READ or atomic at @una is to be sent again
  * @epoch:	counts how often we went back
  */
@@ -145,7 +146,7 @@ struct req {
 	uint32_t charged, read_charged;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
-	bool held, failed, rsp_gap, ask_again;
+	bool held, failed, rsp_gap, rsp_missed, ask_again;
 	bool asked, odd;
 	uint8_t failed_status;
 	uint32_t failed_wqe;

@@ -11,7 +11,8 @@
  * question and is not in the map was lost. Answers may be late (a thread of
  * the peer did not run), so two questions take turns, and one is repeated until
  * it is answered. Retries are only spent when a peer says nothing for the whole
- * ACK timeout.
+ * ACK timeout; nothing else is sent again for that, because the peer may be
+ * alive and only not have run.
  */
 #include "xport/impl.h"
 
@@ -20,19 +21,23 @@ enum {
 	PROBE_MAX_NS = 50 * 1000 * 1000,
 	HOLD_MAX_NS = 100 * 1000 * 1000,
 	/* Timeouts below these only measure the hosts' schedulers: a NIC in a
-	 * process among many that spin answers after 100 ms. What is lost
-	 * between nopins is found by asking; the timeout is for the dead. */
+	 * process among many that spin may not run for half a second. What is
+	 * lost between nopins is found by asking; the timeout is for the dead. */
 	TIMEOUT_MIN_NS = 1000 * 1000,
-	TIMEOUT_MIN_NOPIN_NS = 500 * 1000 * 1000,
+	TIMEOUT_MIN_NOPIN_NS = 2000 * 1000 * 1000, /* the first */
+	TIMEOUT_NEXT_NOPIN_NS = 250 * 1000 * 1000,
 	CWND_MAX = 128,
 };
 
 static uint64_t ack_timeout_ns(const struct qp *qp)
 {
 	uint64_t t = ack_timeout_to_ns(qp->attr.timeout);
-	uint64_t least = qp->peer->kind == PEER_NOPIN ? TIMEOUT_MIN_NOPIN_NS
-						      : TIMEOUT_MIN_NS;
+	uint64_t least = TIMEOUT_MIN_NS;
 
+	if (qp->peer->kind == PEER_NOPIN)
+		least = qp->req.retries == qp->attr.retry_cnt
+				? TIMEOUT_MIN_NOPIN_NS
+				: TIMEOUT_NEXT_NOPIN_NS;
 	return t == UINT64_MAX ? t : MAX(t, least);
 }
 
@@ -321,6 +326,15 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 
 /* --- time ------------------------------------------------------------------ */
 
+static void probe(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
+	r->probe_at = now_ns + r->probe_ns;
+	ack_say(qp, XACK_PROBE, now_ns);
+}
+
 static void ack_timeout(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
@@ -336,17 +350,15 @@ static void ack_timeout(struct qp *qp, uint64_t now_ns)
 	count(qp->x->cnt, CNT_timeouts);
 	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
 		    r->una);
-	if (retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+	if (!retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+		return;
+	if (qp->peer->kind != PEER_NOPIN) {
 		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
-}
-
-static void probe(struct qp *qp, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-
-	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
-	r->probe_at = now_ns + r->probe_ns;
-	ack_say(qp, XACK_PROBE, now_ns);
+		return;
+	}
+	/* It heard our questions no better than it would hear all the rest. */
+	r->rto_at = sat_add(now_ns, ack_timeout_ns(qp));
+	probe(qp, now_ns);
 }
 
 void retry_timeout(struct qp *qp, uint64_t now_ns)
