@@ -95,13 +95,13 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	struct ibv_sge sge;
 	int err;
 
+	copy.next = NULL;
 	if (!t || !one_piece(wr->num_sge))
 		return real.post_send(qp, &copy, &bad);
 	sge = wr->sg_list[0];
 	req = from_send_wr(wr);
 	track_post(t, &req, &sge);
 	copy.sg_list = &sge;
-	copy.next = NULL;
 	if (req.kind == KIND_WRITE) {
 		copy.wr.rdma.remote_addr = req.remote;
 		copy.wr.rdma.rkey = req.rkey;
