@@ -168,14 +168,16 @@ void pagers_close(struct pagers *pg);
 /** pagers_fd() - Readable while answers wait. */
 int pagers_fd(const struct pagers *pg);
 
+/**
+ * pagers_quiet() - Let pagers_fd() be readable no more if nothing waits: it may
+ * have become so for answers that were reaped before.
+ */
+void pagers_quiet(struct pagers *pg);
+
 /* thread.c */
 
-/**
- * thread_start() - Start @fn(@arg), named, signals blocked, as D13 says.
- * @stack: of heap_stack(THREAD_STACK), free when it has been joined; or NULL
- */
-int thread_start(pthread_t *out, const char *name, void *(*fn)(void *arg),
-		 void *arg, void *stack);
+/** thread_leave() - Nobody will join @t. It keeps its stack for ever. */
+void thread_leave(struct os_thread *t);
 
 /* populate.c */
 

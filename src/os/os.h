@@ -220,7 +220,8 @@ struct os_page_done {
 
 /**
  * os_page_ask() - Hand a request to the pagers, who bring pages in without
- * writing to them, from user mode if need be. Never blocks.
+ * writing to them, from user mode if need be. Never blocks. Asking and reaping is
+ * for one thread at a time.
  * Return: 0, or -EAGAIN when too many are out (ask again after a reap).
  */
 int os_page_ask(struct os *os, const struct os_page_req *req);

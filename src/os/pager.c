@@ -4,8 +4,9 @@
  *
  * Theory of operation
  *
- * Requests wait in a ring, answers in another; one lock for both, never held
- * across a fault. There is always one idle pager more than the work needs, up
+ * Requests wait in a ring, answers in another. Who asks and reaps is one thread
+ * at a time (the engine) and takes no lock, which a pager may keep while it is
+ * not running. Pagers have one among themselves, never held across a fault. There is always one idle pager more than the work needs, up
  * to the limit: a pager that takes a request while nobody else is idle first
  * starts another. So a page that hangs blocks neither the other requests nor
  * os_page_ask(), which starts no thread itself (that takes the address-space
@@ -23,7 +24,6 @@
 #include "os/impl.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -31,8 +31,8 @@
 enum {
 	PAGER_RING = 1024, /* requests not yet reaped; a power of two */
 	PAGER_AT_OPEN = 2,
+	PAGERS_MAX = 32,
 	PAGER_CHEAP_NS = 20000, /* a page; slower revokes cheapness */
-	PAGER_FORK_NS = 100000, /* between two looks whether it ended */
 };
 
 static const uint64_t pager_watch_ns = 6000000;
@@ -44,32 +44,40 @@ struct pager_ring {
 	struct os_page_req req[PAGER_RING];
 };
 
+struct pager {
+	struct pagers *pg;
+	struct os_thread *thread;
+	bool ended; /* it returns, or has */
+};
+
 /**
- * struct pagers - All under @lock, but what is said to be atomic.
+ * struct pagers - All under @lock, but what is the engine's or atomic.
  * @refs:	the NIC's and one per thread
  * @idle:	threads that sleep or are about to look for work
  * @wake:	futex: counts what a sleeper should wake for
  * @gone:	futex: counts references given back
- * @answers:	atomic: answers to be reaped
+ * @done_head:	the engine's, read by all: answers that were reaped
+ * @done_tail:	answers that were given
  * @serving:	threads that may be waiting for a page
- * @out:	requests not yet reaped: waiting + in service + answered
- * @asked:	requests nobody looked at
+ * @out:	the engine's: requests not yet reaped
+ * @asked:	requests nobody looked at; its tail is the engine's
  * @slow:	requests whose pages were absent when only one pager was left
  */
 struct pagers {
 	pthread_mutex_t lock;
 	unsigned max, threads, idle, refs, serving;
+	struct pager pager[PAGERS_MAX];
 	bool closing, watching;
 	uint32_t wake, gone;
 	int done_fd;
 	struct backing_cache *backing;
 	unsigned out;
-	unsigned done_head, answers;
+	unsigned done_head, done_tail;
 	struct pager_ring asked, slow;
 	struct os_page_done done[PAGER_RING];
 };
 
-static void *pager_main(void *arg);
+static void pager_main(void *arg);
 
 int pagers_fd(const struct pagers *pg)
 {
@@ -101,24 +109,24 @@ static void pagers_put(struct pagers *pg)
 /* The caller has counted the thread (threads, idle, refs). */
 static int pager_start(struct pagers *pg, unsigned n)
 {
+	struct pager *p = &pg->pager[n];
 	char name[16] = "nopin-pg0";
-	pthread_t id;
 	int ret;
 
 	name[8] = (char)(n < 10 ? '0' + n : 'a' + n % 26);
-	ret = thread_start(&id, name, pager_main, pg, NULL);
+	p->pg = pg;
+	ret = os_thread_start(NULL, &p->thread, name, pager_main, p);
 	if (ret < 0) {
 		/* The caller has another reference. */
 		pthread_mutex_lock(&pg->lock);
+		p->thread = NULL;
 		pg->threads--;
 		pg->idle--;
 		pg->refs--;
 		pager_gone(pg);
 		pthread_mutex_unlock(&pg->lock);
-		return ret;
 	}
-	pthread_detach(id);
-	return 0;
+	return ret;
 }
 
 static void pager_count(struct pagers *pg)
@@ -137,13 +145,13 @@ int pagers_open(struct pagers **out, unsigned max)
 		return -ENOMEM;
 	pthread_mutex_init(&pg->lock, NULL);
 	pg->refs = 1;
-	pg->max = max;
+	pg->max = MIN(max, PAGERS_MAX);
 	pg->done_fd = fd_high((int)sys_call(
 		SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
 	pg->backing = backing_open();
 	if (pg->done_fd < 0 || !pg->backing)
 		ret = pg->done_fd < 0 ? pg->done_fd : -ENOMEM;
-	for (unsigned i = 0; i < MIN(max, PAGER_AT_OPEN) && ret == 0; i++) {
+	for (unsigned i = 0; i < MIN(pg->max, PAGER_AT_OPEN) && ret == 0; i++) {
 		pthread_mutex_lock(&pg->lock);
 		pager_count(pg);
 		pthread_mutex_unlock(&pg->lock);
@@ -154,6 +162,22 @@ int pagers_open(struct pagers **out, unsigned max)
 	else
 		*out = pg;
 	return ret;
+}
+
+/* Called and returns with the lock. */
+static void pagers_join(struct pagers *pg)
+{
+	for (unsigned i = 0; i < PAGERS_MAX; i++) {
+		struct pager *p = &pg->pager[i];
+
+		if (p->thread && p->ended) {
+			pthread_mutex_unlock(&pg->lock);
+			os_thread_join(p->thread);
+			pthread_mutex_lock(&pg->lock);
+		} else if (p->thread) {
+			thread_leave(p->thread);
+		}
+	}
 }
 
 void pagers_close(struct pagers *pg)
@@ -177,26 +201,16 @@ void pagers_close(struct pagers *pg)
 		now = clock_ns();
 		pthread_mutex_lock(&pg->lock);
 	}
+	pagers_join(pg);
 	pagers_put(pg);
 }
 
 /* --- a pager -------------------------------------------------------------- */
 
-/* While the program forks a pager's stack is copy-on-write, and the lock, which
- * the engine needs, would be kept until the fork has ended. */
-static void pager_lock(struct pagers *pg)
+/* Sleep until @wake is no more what was @seen before looking for something to
+ * do. Called and returns with the lock. */
+static void pager_sleep(struct pagers *pg, uint32_t seen)
 {
-	struct timespec ts = {.tv_nsec = PAGER_FORK_NS};
-
-	while (fork_in_progress())
-		(void)sys_ppoll(NULL, 0, &ts);
-	pthread_mutex_lock(&pg->lock);
-}
-
-/* Sleep until there is something to do. Called and returns with the lock. */
-static void pager_sleep(struct pagers *pg)
-{
-	uint32_t seen = __atomic_load_n(&pg->wake, __ATOMIC_RELAXED);
 	uint64_t now = clock_ns();
 	struct timespec ts;
 	bool watch;
@@ -209,18 +223,20 @@ static void pager_sleep(struct pagers *pg)
 		until(watch ? now + pager_watch_ns : TIME_NEVER, now, &ts));
 	if (watch)
 		fresh_check(clock_ns());
-	pager_lock(pg);
+	pthread_mutex_lock(&pg->lock);
 	if (watch)
 		pg->watching = false;
 }
 
 static void pager_answer(struct pagers *pg, const struct os_page_done *done)
 {
-	pager_lock(pg);
-	pg->done[(pg->done_head + pg->answers) % PAGER_RING] = *done;
-	__atomic_store_n(&pg->answers, pg->answers + 1, __ATOMIC_RELAXED);
-	/* Afterwards: who wakes by it must find the answer counted. */
-	if (pg->answers == 1)
+	pthread_mutex_lock(&pg->lock);
+	pg->done[pg->done_tail % PAGER_RING] = *done;
+	/* Either we see that all before this were reaped, and wake, or whoever
+	 * reaped them sees this one. */
+	__atomic_store_n(&pg->done_tail, pg->done_tail + 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&pg->done_head, __ATOMIC_SEQ_CST) + 1 ==
+	    pg->done_tail)
 		os_event_set(pg->done_fd);
 	pthread_mutex_unlock(&pg->lock);
 }
@@ -276,12 +292,14 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 
 static void ring_put(struct pager_ring *r, const struct os_page_req *req)
 {
-	r->req[r->tail++ % PAGER_RING] = *req;
+	r->req[r->tail % PAGER_RING] = *req;
+	/* pairs with ring_take() */
+	__atomic_store_n(&r->tail, r->tail + 1, __ATOMIC_RELEASE);
 }
 
 static bool ring_take(struct pager_ring *r, struct os_page_req *req)
 {
-	if (r->head == r->tail)
+	if (r->head == __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE))
 		return false;
 	*req = r->req[r->head++ % PAGER_RING];
 	return true;
@@ -317,10 +335,15 @@ static bool pager_turn(struct pagers *pg)
 	unsigned start = 0;
 	bool last, served;
 
-	while (!pg->closing && !pager_next(pg, &req))
-		pager_sleep(pg);
-	if (pg->closing)
-		return false;
+	for (;;) {
+		uint32_t seen = __atomic_load_n(&pg->wake, __ATOMIC_SEQ_CST);
+
+		if (pg->closing)
+			return false;
+		if (pager_next(pg, &req))
+			break;
+		pager_sleep(pg, seen);
+	}
 	last = pager_is_last(pg);
 	pg->serving += !last;
 	pg->idle--;
@@ -332,7 +355,7 @@ static bool pager_turn(struct pagers *pg)
 	if (start > 0)
 		(void)pager_start(pg, start);
 	served = pager_try(pg, &req, last);
-	pager_lock(pg);
+	pthread_mutex_lock(&pg->lock);
 	if (!served)
 		ring_put(&pg->slow, &req);
 	pg->serving -= !last;
@@ -340,17 +363,18 @@ static bool pager_turn(struct pagers *pg)
 	return true;
 }
 
-static void *pager_main(void *arg)
+static void pager_main(void *arg)
 {
-	struct pagers *pg = arg;
+	struct pager *p = arg;
+	struct pagers *pg = p->pg;
 
-	pager_lock(pg);
+	pthread_mutex_lock(&pg->lock);
 	while (pager_turn(pg))
 		;
 	pg->idle--;
 	pg->threads--;
+	p->ended = true;
 	pagers_put(pg);
-	return NULL;
 }
 
 /* --- requests -------------------------------------------------------------- */
@@ -363,20 +387,13 @@ static void *pager_main(void *arg)
 int os_page_ask(struct os *os, const struct os_page_req *req)
 {
 	struct pagers *pg = os->pagers;
-	bool wake;
 
-	pthread_mutex_lock(&pg->lock);
-	if (pg->out == PAGER_RING) {
-		pthread_mutex_unlock(&pg->lock);
+	if (pg->out == PAGER_RING)
 		return -EAGAIN;
-	}
 	pg->out++;
 	ring_put(&pg->asked, req);
-	wake = pg->idle > 0;
-	__atomic_fetch_add(&pg->wake, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&pg->lock);
-	if (wake)
-		(void)sys_futex_wake(&pg->wake, 1);
+	__atomic_fetch_add(&pg->wake, 1, __ATOMIC_SEQ_CST);
+	(void)sys_futex_wake(&pg->wake, 1);
 	return 0;
 }
 
@@ -402,10 +419,26 @@ int os_page_now(struct os *os, uint64_t addr, uint64_t bytes, bool write)
 	return got.error;
 }
 
+static bool answers_wait(const struct pagers *pg)
+{
+	/* pairs with pager_answer() */
+	return __atomic_load_n(&pg->done_tail, __ATOMIC_SEQ_CST) !=
+	       __atomic_load_n(&pg->done_head, __ATOMIC_RELAXED);
+}
+
 /** os_pages_waiting() - See os.h. */
 bool os_pages_waiting(struct os *os)
 {
-	return __atomic_load_n(&os->pagers->answers, __ATOMIC_RELAXED) != 0;
+	return answers_wait(os->pagers);
+}
+
+void pagers_quiet(struct pagers *pg)
+{
+	if (answers_wait(pg))
+		return;
+	(void)os_event_clear(pg->done_fd);
+	if (answers_wait(pg))
+		os_event_set(pg->done_fd);
 }
 
 /** os_page_reap() - See os.h. No system call while there is nothing. */
@@ -414,17 +447,14 @@ unsigned os_page_reap(struct os *os, struct os_page_done *out, unsigned max)
 	struct pagers *pg = os->pagers;
 	unsigned n = 0;
 
-	if (__atomic_load_n(&pg->answers, __ATOMIC_RELAXED) == 0)
-		return 0;
-	pthread_mutex_lock(&pg->lock);
-	while (n < max && pg->answers > 0) {
-		out[n++] = pg->done[pg->done_head++ % PAGER_RING];
-		__atomic_store_n(&pg->answers, pg->answers - 1,
-				 __ATOMIC_RELAXED);
+	while (n < max && answers_wait(pg)) {
+		out[n++] = pg->done[pg->done_head % PAGER_RING];
+		/* pairs with pager_answer() */
+		__atomic_store_n(&pg->done_head, pg->done_head + 1,
+				 __ATOMIC_SEQ_CST);
 		pg->out--;
 	}
-	if (n > 0 && pg->answers == 0)
-		(void)os_event_clear(pg->done_fd);
-	pthread_mutex_unlock(&pg->lock);
+	if (n > 0)
+		pagers_quiet(pg);
 	return n;
 }

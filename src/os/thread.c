@@ -7,22 +7,19 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 enum { THREAD_STACK = 128 * 1024, THREAD_SLICE_NS = 100 * 1000 };
 
-/** struct os_thread - @stack: of our own, so that it outlives a fork() writable */
+/**
+ * struct os_thread - @stack: of our own (heap.h), so that a fork() does not make
+ * it copy-on-write; NULL where the C library made one
+ */
 struct os_thread {
 	pthread_t id;
 	void *stack;
 	void (*fn)(void *arg);
-	void *arg;
-};
-
-struct thread_boot {
-	void *(*fn)(void *arg);
 	void *arg;
 	char name[16];
 };
@@ -68,101 +65,72 @@ static void thread_slice(void)
 
 static void *thread_main(void *arg)
 {
-	struct thread_boot boot = *(struct thread_boot *)arg;
+	const struct os_thread *t = arg;
 	sigset_t faults;
 
-	free(arg);
 	sigemptyset(&faults);
 	sigaddset(&faults, SIGSEGV);
 	sigaddset(&faults, SIGBUS);
 	pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
-	(void)sys_call(SYS_prctl, PR_SET_NAME, SYS_PTR(boot.name), 0, 0, 0, 0);
+	(void)sys_call(SYS_prctl, PR_SET_NAME, SYS_PTR(t->name), 0, 0, 0, 0);
 	/* Sleep to the nanosecond: the default slack is 50 us. */
 	(void)sys_call(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0, 0);
 	thread_spread();
 	thread_slice();
-	return boot.fn(boot.arg);
+	t->fn(t->arg);
+	return NULL;
 }
 
 /* Large thread-local storage of the program or a sanitizer may not leave
  * enough of a small stack: then the default size.
  */
-static int thread_create(pthread_t *out, struct thread_boot *boot, void *stack)
+static int thread_create(struct os_thread *t)
 {
 	pthread_attr_t attr;
 	int ret = -pthread_attr_init(&attr);
 
 	if (ret < 0)
 		return ret;
-	if (stack)
-		pthread_attr_setstack(&attr, stack, THREAD_STACK);
+	if (t->stack)
+		pthread_attr_setstack(&attr, t->stack, THREAD_STACK);
 	else
 		pthread_attr_setstacksize(&attr, THREAD_STACK);
-	ret = -pthread_create(out, &attr, thread_main, boot);
+	ret = -pthread_create(&t->id, &attr, thread_main, t);
 	pthread_attr_destroy(&attr);
 	if (ret == -EINVAL)
-		ret = -pthread_create(out, NULL, thread_main, boot);
+		ret = -pthread_create(&t->id, NULL, thread_main, t);
 	return ret;
-}
-
-int thread_start(pthread_t *out, const char *name, void *(*fn)(void *arg),
-		 void *arg, void *stack)
-{
-	struct thread_boot *boot;
-	sigset_t all, before;
-	int keep = errno, ret;
-
-	boot = calloc(1, sizeof(*boot));
-	if (!boot) {
-		errno = keep;
-		return -ENOMEM;
-	}
-	boot->fn = fn;
-	boot->arg = arg;
-	memcpy(boot->name, name, strnlen(name, sizeof(boot->name) - 1));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = thread_create(out, boot, stack);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret < 0)
-		free(boot);
-	errno = keep;
-	return ret;
-}
-
-static void *os_thread_main(void *arg)
-{
-	struct os_thread *t = arg;
-
-	t->fn(t->arg);
-	return NULL;
 }
 
 /**
- * os_thread_start() - Start @fn(@arg).
+ * os_thread_start() - Start @fn(@arg), named, signals blocked, as D13 says.
  * @name: at most 15 characters are shown
  */
 int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		    void (*fn)(void *arg), void *arg)
 {
-	struct os_thread *t;
+	struct os_thread *t = heap_alloc(sizeof(*t));
 	int keep = errno, ret;
+	sigset_t all, before;
 
 	(void)os;
-	t = malloc(sizeof(*t));
-	errno = keep;
 	if (!t)
 		return -ENOMEM;
 	t->fn = fn;
 	t->arg = arg;
 	t->stack = heap_stack(THREAD_STACK);
-	ret = thread_start(&t->id, name, os_thread_main, t, t->stack);
+	memcpy(t->name, name, strnlen(name, sizeof(t->name) - 1));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = thread_create(t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret < 0) {
 		heap_free(t->stack);
-		free(t);
+		heap_free(t);
 	} else {
 		*out = t;
 	}
+	errno = keep;
 	return ret;
 }
 
@@ -176,6 +144,11 @@ void os_thread_join(struct os_thread *t)
 	pthread_join(t->id, NULL);
 	pthread_setcancelstate(state, NULL);
 	heap_free(t->stack);
-	free(t);
+	heap_free(t);
 	errno = keep;
+}
+
+void thread_leave(struct os_thread *t)
+{
+	pthread_detach(t->id);
 }

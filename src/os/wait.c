@@ -100,6 +100,8 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		return;
 	for (unsigned i = 0; i < n; i++)
 		closed |= (fds[i].revents & POLLNVAL) != 0;
+	if ((fds[0].revents & POLLIN) != 0)
+		pagers_quiet(os->pagers);
 	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)
 		os_event_clear(os->kick_fd);
 	if (ctl && fds[ctl].revents)

@@ -419,6 +419,47 @@ static void os_page_ask__all_answers_come(void **state)
 	os_close(os);
 }
 
+/* Whoever sleeps is woken by an answer, and by nothing that it has had. */
+static void os_page_ask__wakes_once(void **state)
+{
+	enum { ROUNDS = 20000 };
+	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
+	struct os_page_req req = {.addr = (uintptr_t)p, .bytes = PAGE_BYTES};
+	unsigned in_vain = 0, asked = 0;
+	struct os_page_done done[4];
+	uint64_t from;
+	struct os *os = host_plain();
+
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		unsigned out = 1 + i % 4;
+
+		asked += out;
+		for (unsigned k = 0; k < out; k++)
+			assert_int_equal(os_page_ask(os, &req), 0);
+		while (out) {
+			unsigned n = os_page_reap(os, done, 1 + i % 3);
+
+			out -= n;
+			if (n || !out)
+				continue;
+			from = os_now(os);
+			os_wait(os, OS_WAIT_TIMER, from + 2000 * MS, -1);
+			assert_in_range(os_now(os) - from, 0, 1900 * MS);
+			in_vain += !os_pages_waiting(os);
+		}
+	}
+	assert_in_range(in_vain, 0, asked / 4);
+	/* A pager may make it readable for an answer that was reaped. */
+	os_event_set(pagers_fd(os->pagers));
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + 2000 * MS, -1);
+	from = os_now(os);
+	os_wait(os, OS_WAIT_TIMER, from + 20 * MS, -1);
+	assert_in_range(os_now(os) - from, 20 * MS, 2000 * MS);
+	pages_free(p, 1);
+	os_close(os);
+}
+
 /* Threads whose name begins with "nopin-pg". */
 static unsigned pagers_now(void)
 {
@@ -517,6 +558,7 @@ int main(void)
 		cmocka_unit_test(os_page_ask__slow_pages_delay_no_present_one),
 		cmocka_unit_test(os_page_ask__bounded),
 		cmocka_unit_test(os_page_ask__all_answers_come),
+		cmocka_unit_test(os_page_ask__wakes_once),
 		cmocka_unit_test(os_close__with_a_page_that_hangs),
 	};
 
