@@ -20,7 +20,7 @@ cd "$dir"
 check() {
 	rm -f pan*
 	spin "$@" -a "$model" >out 2>&1 || { cat out; exit 1; }
-	"$CC" -O1 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1024 -o pan pan.c
+	"$CC" -O0 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1024 -o pan pan.c
 	./pan -m10000 >out 2>&1 || { cat out; exit 1; }
 	grep -q 'errors: ' out || { cat out; exit 1; }
 	if grep -q -e 'max search depth too small' -e 'reached -DMEMLIM' out; then
