@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* window_test.c: what waits, up to where it is complete, and the map of the rest
+ * that the peer gets: a wrong bit makes it send again what is here, and what is
+ * missing only when it asks.
+ */
+#include "xport/impl.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 80, MTU = 1024, FIRST = 0xfffff0 };
+
+static struct {
+	struct mem *mem;
+	struct xport x;
+	struct counters cnt;
+	struct window w;
+} s;
+
+static int setup(void **state)
+{
+	const uint64_t seed[2] = {1, 2};
+	struct mem_config cfg = {.entries = 1 << 10,
+				 .slots = SLOTS,
+				 .tickets = 8,
+				 .slot_base = calloc(SLOTS, MTU_MAX),
+				 .counters = &s.cnt};
+
+	*state = cfg.slot_base;
+	assert_int_equal(mem_open(&s.mem, &cfg), 0);
+	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	list_init(&s.w.waiting);
+	win_reset(&s.x, &s.w, FIRST);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	win_reset(&s.x, &s.w, FIRST);
+	assert_int_equal(slots_free(s.mem), SLOTS);
+	xport_close(&s.x);
+	mem_close(s.mem);
+	free(*state);
+	return 0;
+}
+
+/* A packet that is @i after the first one. */
+static int keep(uint32_t i, uint8_t opcode, uint32_t dma_len)
+{
+	const uint8_t payload[4] = {(uint8_t)i};
+	const struct pkt p = {.psn = psn_add(FIRST, i),
+			      .opcode = opcode,
+			      .dma_len = dma_len,
+			      .payload_len = sizeof(payload)};
+
+	return win_keep(&s.x, &s.w, &p, payload, 0);
+}
+
+static void keep_all(const uint8_t *i, unsigned n)
+{
+	while (n--)
+		assert_int_equal(keep(*i++, OP_WRITE_MIDDLE, 0), 0);
+}
+
+/* Bit 0 is the PSN behind the one that is missing. PSNs wrap in here. */
+static void win_sack__one_bit_a_packet(void **state)
+{
+	static const uint8_t here[] = {5, 2, 64, 33, 65, 3};
+
+	(void)state;
+	assert_int_equal(win_sack(&s.w), 0);
+	keep_all(here, sizeof(here));
+	assert_int_equal(win_sack(&s.w), 1 << (2 - 1) | 1 << (3 - 1) |
+						 1 << (5 - 1) |
+						 UINT64_C(1) << (33 - 1) |
+						 UINT64_C(1) << (64 - 1));
+	/* 0 and 1 come, and make it whole up to 4 */
+	keep_all((const uint8_t[]){1, 0}, 2);
+	win_advance(&s.w, MTU);
+	assert_int_equal(s.w.next, psn_add(FIRST, 4));
+	assert_int_equal(win_sack(&s.w), 1 << (5 - 4 - 1) | 1 << (33 - 4 - 1) |
+						 UINT64_C(1) << (64 - 4 - 1) |
+						 UINT64_C(1) << (65 - 4 - 1));
+}
+
+static void win_advance__read_spans_its_responses(void **state)
+{
+	(void)state;
+	assert_int_equal(keep(0, OP_READ_REQ, 0), 0);
+	assert_int_equal(keep(1, OP_READ_REQ, MTU), 0);
+	assert_int_equal(keep(2, OP_READ_REQ, MTU + 1), 0);
+	assert_int_equal(keep(4, OP_WRITE_ONLY, 0), 0);
+	win_advance(&s.w, MTU);
+	assert_int_equal(s.w.next, psn_add(FIRST, 5));
+}
+
+static void win_at__in_order(void **state)
+{
+	static const uint8_t here[] = {7, 3, 9, 0};
+	uint32_t last = 0;
+
+	(void)state;
+	keep_all(here, sizeof(here));
+	assert_false(win_has(&s.w, psn_add(FIRST, 1)));
+	assert_false(win_has(&s.w, psn_add(FIRST, 10)));
+	list_for_each(l, &s.w.waiting) {
+		struct accepted *a = list_entry(l, struct accepted, link);
+		uint32_t i = (uint32_t)psn_diff(a->pkt.psn, FIRST);
+
+		assert_true(i >= last);
+		assert_int_equal(*slot_data(s.mem, a->slot), i);
+		last = i;
+	}
+	assert_int_equal(last, 9);
+}
+
+static void win_truncate__forgets_what_follows(void **state)
+{
+	static const uint8_t here[] = {0, 1, 2, 4};
+
+	(void)state;
+	keep_all(here, sizeof(here));
+	win_advance(&s.w, MTU);
+	win_truncate(&s.x, &s.w, psn_add(FIRST, 4));
+	assert_int_equal(s.w.next, psn_add(FIRST, 3));
+	win_truncate(&s.x, &s.w, psn_add(FIRST, 1));
+	assert_int_equal(s.w.next, psn_add(FIRST, 1));
+	assert_int_equal(s.w.num, 1);
+	assert_int_equal(slots_free(s.mem), SLOTS - 1);
+}
+
+static void win_keep__no_slot(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		assert_int_equal(keep(i, OP_WRITE_MIDDLE, 0), 0);
+	assert_int_equal(keep(SLOTS, OP_WRITE_MIDDLE, 0), -EAGAIN);
+	assert_int_equal(s.w.num, SLOTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(win_sack__one_bit_a_packet,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			win_advance__read_spans_its_responses, setup, teardown),
+		cmocka_unit_test_setup_teardown(win_at__in_order, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			win_truncate__forgets_what_follows, setup, teardown),
+		cmocka_unit_test_setup_teardown(win_keep__no_slot, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
