@@ -44,11 +44,15 @@ void step_put(struct nic *nic, struct step *s)
 	__atomic_fetch_or(&nic->steps_free, 1u << s->index, __ATOMIC_RELEASE);
 }
 
+static bool token_moving(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->token_moving, __ATOMIC_RELAXED);
+}
+
 static bool token_held(const struct nic *nic, uint64_t now_ns)
 {
 	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
-	bool moving = __atomic_load_n(&nic->token_moving, __ATOMIC_RELAXED);
-	uint64_t limit = moving ? TOKEN_MOVING_NS : TOKEN_STALE_NS;
+	uint64_t limit = token_moving(nic) ? TOKEN_MOVING_NS : TOKEN_STALE_NS;
 
 	return held && (now_ns < held || now_ns - held < limit);
 }
@@ -56,11 +60,15 @@ static bool token_held(const struct nic *nic, uint64_t now_ns)
 static bool token_take(struct nic *nic, uint64_t now_ns)
 {
 	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
+	bool moving = token_moving(nic);
 
 	if (token_held(nic, now_ns) ||
 	    !__atomic_compare_exchange_n(&nic->token, &held, now_ns, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
+	if (held)
+		count_atomic(&nic->cnt,
+			     moving ? CNT_token_moving : CNT_token_stale, 1);
 	__atomic_store_n(&nic->token_moving, false, __ATOMIC_RELAXED);
 	return true;
 }
@@ -247,7 +255,8 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 		handoff_unlock(&nic->engine);
 	}
 	if (s) {
-		heard(nic, mine, got ? s->rx.len : 0);
+		if (got || s->rx.all)
+			heard(nic, mine, got ? s->rx.len : 0);
 		step_put(nic, s);
 	}
 	token_give(nic, mine);
@@ -404,16 +413,27 @@ void progress_closed(struct nic *nic)
 	progress_work(nic, false);
 }
 
+/* Does a thread of the program look at the sockets? Not one that sleeps on them
+ * until a deadline that was later than the one that has passed: then timers
+ * would wait for ever for somebody to look. */
+static bool looked_after(const struct nic *nic, uint64_t now_ns)
+{
+	uint64_t polled = __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED);
+
+	if (os_forking(nic->os))
+		return false;
+	return now_ns - polled < POLLED_RECENTLY_NS ||
+	       (__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) &&
+		now_ns < __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED));
+}
+
 uint64_t progress_turn(struct nic *nic, struct step *step,
 		       enum os_wait_for *what)
 {
-	uint64_t now = os_now(nic->os), polled, deadline;
+	uint64_t now = os_now(nic->os), deadline;
 	int empty = 0;
 
-	polled = __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED);
-	if ((now - polled < POLLED_RECENTLY_NS ||
-	     __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) &&
-	    !os_forking(nic->os)) {
+	if (looked_after(nic, now)) {
 		*what = OS_WAIT_TIMER;
 		if (work_waits(nic))
 			turn_work(nic, step, false);

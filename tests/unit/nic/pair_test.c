@@ -344,6 +344,40 @@ static void modify__path_mtu(void **state)
 	assert_int_equal(side_next(s, &a, QPS_RTR), 0);
 }
 
+static int setup_silent(void **state)
+{
+	struct nic_config cfg = {.os = {.addr = "lo", .pagers = 1},
+				 .entries = 1 << 16,
+				 .pool_bytes = 1 << 20,
+				 .standard = true,
+				 .strategies = 1u << STRATEGY_REDIRECT};
+
+	(void)state;
+	side_open(&side[0], &cfg);
+	cfg.manual = true; /* and nobody calls it */
+	side_open(&side[1], &cfg);
+	side_connect(&side[0], &side[1]);
+	return 0;
+}
+
+/* A thread that waits for an event sleeps on a deadline that was later than the
+ * one that another thread set meanwhile: timers run all the same. */
+static void timer__while_somebody_is_blocked(void **state)
+{
+	struct nic *nic = side[0].nic;
+	uint64_t end = os_now(nic->os) + UINT64_C(5000000000);
+	struct counters c;
+
+	(void)state;
+	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
+	post(&side[0], (struct wqe){.op = WR_WRITE}, side[0].buf, 8);
+	do
+		nic_counters(nic, &c);
+	while (!c.v[CNT_timeouts] && os_now(nic->os) < end);
+	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+	assert_int_not_equal(c.v[CNT_timeouts], 0);
+}
+
 static int setup_block(void **state)
 {
 	block = true;
@@ -389,6 +423,9 @@ int main(void)
 		BOTH(write__wrong_key_is_remote_access_error),
 		BOTH(write__unmapped_is_remote_access_error),
 		BOTH(user_mode_page__every_operation),
+		cmocka_unit_test_setup_teardown(
+			timer__while_somebody_is_blocked, setup_silent,
+			sides_close),
 		cmocka_unit_test_setup_teardown(modify__path_mtu, setup,
 						sides_close),
 		BLOCK(send__every_size),
