@@ -51,6 +51,8 @@ struct os_lane {
  * @errors:	bit per port that reported an error os_recv_error() has not read
  * @lanes_busy:	bit per lane in use
  */
+enum { UDP_VAIN = 8 }; /* looks at one port in vain while others may wait */
+
 struct os {
 	/* written by os_open() only */
 	char *addr_filter;
@@ -79,6 +81,8 @@ struct os {
 	int only; /* the index in use if nports == 1 */
 	unsigned next; /* where the next look begins */
 	unsigned streak; /* receives since the last look at all ports */
+	unsigned vain; /* looks at @hot alone since then */
+	int hot; /* the port that spoke last */
 	uint64_t ready, errors;
 	uint64_t drops;
 

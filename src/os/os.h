@@ -97,6 +97,7 @@ size_t os_rcvbuf(struct os *os);
  * struct os_rx - One receive: @len bytes, cut every @seg bytes (the last
  * segment may be shorter); @seg == @len for a single datagram.
  * @kernel_drops: what SO_RXQ_OVFL said, ever, all ports together
+ * @all: nothing there means: at no port; else only at the one that spoke last
  */
 struct os_rx {
 	struct endpoint src;
@@ -105,6 +106,7 @@ struct os_rx {
 	uint32_t len, seg;
 	uint64_t kernel_drops;
 	int port; /* index, in: try this one only (-1: all); out: which */
+	bool all;
 };
 
 enum os_recv_mode { OS_TAKE, OS_PEEK };
@@ -114,6 +116,8 @@ enum os_recv_mode { OS_TAKE, OS_PEEK };
  * OS_PEEK fills @iov, tells the whole length, and leaves the packet; a
  * following OS_TAKE with rx->port as it was returned gets the same packet. What
  * does not fit into the @iov of an OS_TAKE is lost and not in rx->len.
+ * Of several ports that which spoke last is looked at most often, the others
+ * after a few times in vain.
  * Return: 1; 0 when there is nothing; -EFAULT when a piece of @iov could not
  * be written (the whole burst is lost then); -EBADF: the program closed our
  * descriptors.

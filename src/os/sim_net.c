@@ -645,6 +645,7 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 {
 	int ret;
 
+	rx->all = true;
 	if (rx_find(os, rx->port) >= 0)
 		rx_preempt(os->sim);
 	ret = rx_take(os, iov, n, rx, mode);

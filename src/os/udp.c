@@ -210,31 +210,17 @@ static uint64_t udp_look(struct os *os)
 	return ready;
 }
 
-/* Several ports: take from those that were seen ready, in turn; look again
- * when they are empty, or after a while, so that none waits behind a busy one.
- */
-static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
-			struct os_rx *rx, enum os_recv_mode mode)
+/* Several ports: take from those that were seen ready, in turn. */
+static int udp_recv_ready(struct os *os, struct iovec *iov, unsigned n,
+			  struct os_rx *rx, enum os_recv_mode mode)
 {
 	uint64_t ready = __atomic_load_n(&os->ready, __ATOMIC_RELAXED);
-	bool looked = false;
 
-	if (__atomic_load_n(&os->streak, __ATOMIC_RELAXED) >= UDP_STREAK)
-		ready = 0;
-	for (;;) {
+	while (ready != 0) {
 		unsigned at = __atomic_load_n(&os->next, __ATOMIC_RELAXED) %
 			      OS_PORTS_MAX;
 		int index, ret;
 
-		if (ready == 0) {
-			if (looked)
-				return 0;
-			looked = true;
-			__atomic_store_n(&os->streak, 0, __ATOMIC_RELAXED);
-			ready = udp_look(os);
-			if (ready == 0)
-				return 0;
-		}
 		/* the first ready port from @at on, around the end */
 		ready = ready >> at | ready << (-at % OS_PORTS_MAX);
 		index = (__builtin_ctzll(ready) + (int)at) % OS_PORTS_MAX;
@@ -244,12 +230,40 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 			__atomic_store_n(&os->next,
 					 (unsigned)index + (mode == OS_TAKE),
 					 __ATOMIC_RELAXED);
-			__atomic_fetch_add(&os->streak, 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&os->hot, index, __ATOMIC_RELAXED);
 			return ret;
 		}
 		ready &= ~(UINT64_C(1) << index);
 		__atomic_store_n(&os->ready, ready, __ATOMIC_RELAXED);
 	}
+	return 0;
+}
+
+/* Most times one port speaks: look there, which is one system call, and at all
+ * of them, which is two, only now and then, so that none waits behind it. */
+static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
+			struct os_rx *rx, enum os_recv_mode mode)
+{
+	unsigned streak = __atomic_load_n(&os->streak, __ATOMIC_RELAXED);
+	unsigned vain = __atomic_load_n(&os->vain, __ATOMIC_RELAXED);
+	int ret;
+
+	if (streak >= UDP_STREAK || vain >= UDP_VAIN) {
+		__atomic_store_n(&os->streak, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&os->vain, 0, __ATOMIC_RELAXED);
+		return udp_look(os) ? udp_recv_ready(os, iov, n, rx, mode) : 0;
+	}
+	rx->all = false;
+	if (__atomic_load_n(&os->ready, __ATOMIC_RELAXED))
+		ret = udp_recv_ready(os, iov, n, rx, mode);
+	else
+		ret = udp_recv_port(os,
+				    __atomic_load_n(&os->hot, __ATOMIC_RELAXED),
+				    iov, n, rx, mode);
+	if (ret != 0)
+		__atomic_store_n(&os->streak, streak + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->vain, ret != 0 ? 0 : vain + 1, __ATOMIC_RELAXED);
+	return ret;
 }
 
 /**
@@ -266,6 +280,7 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	unsigned ports;
 	int only;
 
+	rx->all = true;
 	if (rx->port >= 0)
 		return udp_recv_port(os, rx->port, iov, n, rx, mode);
 	ports = ports_open(os, &only);

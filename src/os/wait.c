@@ -106,6 +106,8 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		os_event_clear(os->kick_fd);
 	if (ctl && fds[ctl].revents)
 		os->ctl_asked = true;
+	if (sock && fds[sock].revents) /* at any port */
+		__atomic_store_n(&os->vain, UDP_VAIN, __ATOMIC_RELAXED);
 	if (sock && (fds[sock].revents & POLLERR) != 0)
 		wait_note_error(os);
 	if (!closed)

@@ -337,6 +337,7 @@ static void os_recv__several_ports(void **state)
 	static const struct os_config on;
 	struct pair p = pair_open(&on, &on, ip4(127, 0, 0, 1));
 	unsigned got[OS_PORTS_MAX] = {0}, seen = 0;
+	struct iovec iov = {in_buf, BUF};
 	uint16_t port[OS_PORTS_MAX];
 	struct os_rx rx;
 
@@ -346,8 +347,14 @@ static void os_recv__several_ports(void **state)
 		assert_int_equal(os_port_open(p.b, 0, &port[i]), i);
 	assert_int_equal(os_port_open(p.b, 0, &port[0]), -EMFILE);
 	refuse_none();
-	assert_int_equal(pair_recv(&p, &rx, OS_TAKE), 0);
-	assert_int_equal(refuse_calls(SYS_recvmsg), 0);
+	for (unsigned i = 0; i <= UDP_VAIN; i++) {
+		rx.port = -1;
+		assert_int_equal(os_recv(p.b, &iov, 1, &rx, OS_TAKE), 0);
+		assert_int_equal(rx.all, i == UDP_VAIN);
+		assert_int_equal(refuse_calls(SYS_recvmsg) +
+					 refuse_calls(SYS_epoll_pwait),
+				 i + 1);
+	}
 	for (int i = 0; i < 40; i++)
 		assert_int_equal(pair_send(&p, 100, 0), 0);
 	for (int i = OS_PORTS_MAX - 1; i > 0; i -= 9) {
