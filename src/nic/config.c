@@ -114,7 +114,7 @@ static int read_sizes(struct nic_config *cfg)
 	uint64_t entries = 4 << 20;
 	int err;
 
-	cfg->pool_bytes = 4 << 20;
+	cfg->pool_bytes = 16 << 20;
 	err = read_size("NOPIN_POOL", 64 << 10, UINT64_C(1) << 32, "64K to 4G",
 			&cfg->pool_bytes);
 	if (!err)

@@ -25,12 +25,13 @@ VERIFIER = "tests/verify/verify.so"
 STOCK = "tests/verify/stock.so"
 # What does not count up where nothing is lost. A question may still be under
 # way when its QP has everything it wants and is destroyed.
-LOSS = re.compile(r"kernel_drops|timeouts|naks_.x|gaps_rx|gso_off|"
+LOSS = re.compile(r"kernel_drops|timeouts|naks_.x|gso_off|"
                   r"drop_(?!no_slot|qpn).*")
 # Nor does this, but for a fault that was answered by "send that again later",
 # or a SEND that found no receive posted.
-AGAIN = re.compile(r"retransmits|dups_rx|replays|read_restarts|drop_no_slot")
-PARDON = re.compile(r"fault_resume|rnr_rx|rnr_tx")
+AGAIN = re.compile(r"retransmits|gaps_rx|dups_rx|replays|read_restarts|"
+                   r"drop_no_slot")
+PARDON = re.compile(r"fault_resume|fault_replay|rnr_rx|rnr_tx")
 
 
 class Place:
