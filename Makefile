@@ -16,7 +16,8 @@ check: need-check all
 	tools/run-tests $(BUILD):$(QUICK)
 check-all: need-check need-check-all need-interop all \
 		build-asan build-tsan build-fuzz
-	tools/run-tests $(BUILD):slow,host,net,interop,soak build-fuzz:fuzz \
+	tools/run-tests $(BUILD):slow,host,net,interop,soak,-long \
+		build-fuzz:fuzz \
 		build-asan:$(SANITIZED) build-tsan:$(SANITIZED)
 check-interop: need-check need-interop all
 	tools/run-tests $(BUILD):interop

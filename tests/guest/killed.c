@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	const int times = argc > 1 ? atoi(argv[1]) : 50;
 	int retried = 0, moved = 0;
 
-	srand((unsigned)time(NULL));
+	srand((unsigned)time(NULL) * 1000 + (unsigned)getpid());
 	for (int i = 0; i < times; i++) {
 		enum ibv_wc_status how;
 		struct link l;
