@@ -5,23 +5,37 @@
  */
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** struct block - Stands before an object. @bytes: what it was asked for with. */
+enum { ALIGN = 64 };
+
+/**
+ * struct block - Stands before an object.
+ * @bytes:	what it was asked for with
+ * @base:	what calloc() gave, which leaves large memory untouched
+ */
 struct block {
-	_Alignas(64) size_t bytes;
+	_Alignas(ALIGN) size_t bytes;
+	void *base;
 };
 
 void *heap_alloc(size_t bytes)
 {
-	size_t all = sizeof(struct block) + DIV_ROUND_UP(bytes, 64) * 64;
-	struct block *b = bytes < SIZE_MAX / 2 ? aligned_alloc(64, all) : NULL;
+	int keep = errno;
+	struct block *b;
+	void *base;
 
-	if (!b)
+	if (bytes > SIZE_MAX / 2)
 		return NULL;
-	memset(b, 0, all);
+	base = calloc(1, ALIGN + sizeof(*b) + bytes);
+	errno = keep;
+	if (!base)
+		return NULL;
+	b = (struct block *)(((uintptr_t)base + ALIGN - 1) & -(uintptr_t)ALIGN);
 	b->bytes = bytes;
+	b->base = base;
 	return b + 1;
 }
 
@@ -39,7 +53,7 @@ void *heap_grow(void *p, size_t bytes)
 void heap_free(void *p)
 {
 	if (p)
-		free((struct block *)p - 1);
+		free(((struct block *)p)[-1].base);
 }
 
 void heap_before_fork(void)

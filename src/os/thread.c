@@ -14,7 +14,7 @@ enum { THREAD_STACK = 128 * 1024, THREAD_SLICE_NS = 100 * 1000 };
 
 /**
  * struct os_thread - @stack: of our own (heap.h), so that a fork() does not make
- * it copy-on-write; NULL where the C library made one
+ * it copy-on-write; NULL where the C library made one. @state: who frees this
  */
 struct os_thread {
 	pthread_t id;
@@ -22,7 +22,10 @@ struct os_thread {
 	void (*fn)(void *arg);
 	void *arg;
 	char name[16];
+	int state;
 };
+
+enum { RUNS, ENDED, LEFT };
 
 /* The thread-group leader's affinity is the process's: taskset sets it, a
  * creator that pinned itself does not.
@@ -65,7 +68,7 @@ static void thread_slice(void)
 
 static void *thread_main(void *arg)
 {
-	const struct os_thread *t = arg;
+	struct os_thread *t = arg;
 	sigset_t faults;
 
 	sigemptyset(&faults);
@@ -78,6 +81,8 @@ static void *thread_main(void *arg)
 	thread_spread();
 	thread_slice();
 	t->fn(t->arg);
+	if (__atomic_exchange_n(&t->state, ENDED, __ATOMIC_ACQ_REL) == LEFT)
+		heap_free(t);
 	return NULL;
 }
 
@@ -150,5 +155,10 @@ void os_thread_join(struct os_thread *t)
 
 void thread_leave(struct os_thread *t)
 {
-	pthread_detach(t->id);
+	pthread_t id = t->id;
+
+	if (__atomic_exchange_n(&t->state, LEFT, __ATOMIC_ACQ_REL) == ENDED)
+		os_thread_join(t);
+	else
+		pthread_detach(id);
 }
