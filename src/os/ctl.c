@@ -67,10 +67,10 @@ int os_ctl_accept(struct os *os)
 {
 	int fd;
 
-	if (!os->ctl_asked)
+	if (!__atomic_exchange_n(&os->ctl_asked, false, __ATOMIC_RELAXED))
 		return -EAGAIN;
-	os->ctl_asked = false;
-	os->ctl_after_ns = clock_ns() + CTL_PERIOD_NS;
+	__atomic_store_n(&os->ctl_after_ns, clock_ns() + CTL_PERIOD_NS,
+			 __ATOMIC_RELAXED);
 	fd = fd_high((int)sys_call(SYS_accept4, os->ctl_fd, 0, 0,
 				   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
 	if (fd < 0 || ctl_may_ask(fd))

@@ -20,7 +20,10 @@ enum {
 	CHUNK = 256 * 1024,
 	LARGE = 16 * 1024,
 	CLASSES = LARGE / ALIGN,
+	STACK_USED = 64 * 1024, /* the most that a thread of ours needs */
 };
+
+static_assert(STACK_USED > LARGE, "a stack has a span of its own");
 
 /** struct block - Stands before an object. @bytes: with this. */
 struct block {
@@ -28,10 +31,13 @@ struct block {
 	struct block *next;
 };
 
-/** struct span - Stands at the start of each mapping of @bytes. */
+/**
+ * struct span - Stands at the start of each mapping of @bytes.
+ * @unused:	so many of them need not be present: the far end of a stack
+ */
 struct span {
 	_Alignas(ALIGN) struct list link;
-	size_t bytes;
+	size_t bytes, unused;
 };
 
 struct heap {
@@ -209,7 +215,8 @@ void heap_before_fork(void)
 		list_for_each(l, &h->spans) {
 			struct span *s = list_entry(l, struct span, link);
 
-			(void)sys_madvise((uintptr_t)s, s->bytes,
+			(void)sys_madvise((uintptr_t)s + s->unused,
+					  s->bytes - s->unused,
 					  MADV_POPULATE_WRITE);
 		}
 	pthread_mutex_unlock(&h->lock);
@@ -217,5 +224,10 @@ void heap_before_fork(void)
 
 void *heap_stack(size_t bytes)
 {
-	return heap_alloc(bytes);
+	struct block *b = heap_alloc(bytes);
+	struct span *s = (struct span *)(b - 1) - 1;
+
+	if (b && bytes > STACK_USED)
+		s->unused = (bytes - STACK_USED) & -(size_t)PAGE_BYTES;
+	return b;
 }

@@ -86,7 +86,7 @@ struct os {
 	uint64_t ready, errors;
 	uint64_t drops;
 
-	/* background thread */
+	/* background and standby thread; atomic */
 	uint64_t ctl_after_ns; /* nobody is let in before */
 	bool ctl_asked;
 	bool closed; /* the program closed descriptors of ours */

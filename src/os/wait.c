@@ -75,7 +75,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd)
 {
 	struct timespec ts, *timeout;
-	uint64_t now = clock_ns();
+	uint64_t now = clock_ns(), ctl_after;
 	bool closed = false;
 	const int socket = wait_socket(os);
 	unsigned n = 0, sock = 0, ctl = 0;
@@ -89,11 +89,12 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		sock = n;
 		wait_add(fds, &n, socket);
 	}
-	if (extra_fd < 0 && os->ctl_fd >= 0 && now >= os->ctl_after_ns) {
+	ctl_after = __atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED);
+	if (extra_fd < 0 && os->ctl_fd >= 0 && now >= ctl_after) {
 		ctl = n;
 		wait_add(fds, &n, os->ctl_fd);
 	} else if (extra_fd < 0 && os->ctl_fd >= 0) {
-		deadline_ns = MIN(deadline_ns, os->ctl_after_ns);
+		deadline_ns = MIN(deadline_ns, ctl_after);
 	}
 	timeout = until(deadline_ns, now, &ts);
 	if (wait_poll(fds, n, timeout, extra_fd >= 0) <= 0)
@@ -105,7 +106,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)
 		os_event_clear(os->kick_fd);
 	if (ctl && fds[ctl].revents)
-		os->ctl_asked = true;
+		__atomic_store_n(&os->ctl_asked, true, __ATOMIC_RELAXED);
 	if (sock && fds[sock].revents) /* at any port */
 		__atomic_store_n(&os->vain, UDP_VAIN, __ATOMIC_RELAXED);
 	if (sock && (fds[sock].revents & POLLERR) != 0)

@@ -199,8 +199,10 @@ static void handler(void)
 	REQUIRE(store.h.cq);
 	store.mr = host_reg(&h, host_map(NULL, PAGE), PAGE);
 	mr = host_reg(&h, host_map(NULL, arg.n * PAGE), arg.n * PAGE);
+	pthread_mutex_lock(&store.lock);
 	slow_open(&s, arg.kind, mr->addr, arg.n * PAGE, 0);
 	link_open(&store.l, &store.h, fd, NULL);
+	pthread_mutex_unlock(&store.lock);
 	link_open(&l, &h, fd, mr);
 	/* Every third page is the program's own. */
 	for (uint64_t i = 2; i < arg.n; i += 3)
