@@ -214,7 +214,9 @@ static void handler(void)
 			REQUIRE_EQ(((uint64_t *)mr->addr)[i * PAGE / 8 + 1],
 				   i * PAGE);
 	}
+	pthread_mutex_lock(&store.lock);
 	REQUIRE_EQ(store.fetched, arg.n);
+	pthread_mutex_unlock(&store.lock);
 	host_say(fd, 1);
 	link_close(&store.l);
 	link_close(&l);
