@@ -225,9 +225,11 @@ void heap_before_fork(void)
 void *heap_stack(size_t bytes)
 {
 	struct block *b = heap_alloc(bytes);
-	struct span *s = (struct span *)(b - 1) - 1;
+	struct span *s;
 
-	if (b && bytes > STACK_USED)
-		s->unused = (bytes - STACK_USED) & -(size_t)PAGE_BYTES;
+	if (!b || bytes <= STACK_USED)
+		return b;
+	s = (struct span *)(b - 1) - 1;
+	s->unused = (bytes - STACK_USED) & -(size_t)PAGE_BYTES;
 	return b;
 }
