@@ -171,14 +171,15 @@ void *heap_alloc(size_t bytes)
 
 void heap_free(void *p)
 {
-	struct block *b = (struct block *)p - 1;
-	struct span *s = (struct span *)b - 1;
 	int keep = errno;
-
+	struct block *b;
 	struct heap *h;
+	struct span *s;
 
 	if (!p)
 		return;
+	b = (struct block *)p - 1;
+	s = (struct span *)b - 1;
 	h = heap_get();
 	if (b->bytes > LARGE) {
 		list_del(&s->link);
