@@ -182,6 +182,33 @@ static void responses_failed__all_are_asked_for_again(void **state)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+/* Of a READ whose last responses are lost only those are asked for and sent. */
+static void replay__the_tail_only(void **state)
+{
+	enum { CAME = 4, LOST = LEN / 4096 - CAME };
+	const uint64_t *sent = &side[1].nic->cnt.v[CNT_tx_packets];
+	struct step *step = &side[0].nic->steps[2];
+	uint64_t before;
+
+	(void)state;
+	post(&side[0], WR_READ, LEN);
+	send_all(&side[0]);
+	pump(&side[1]);
+	know_pages(&side[0]);
+	side[0].nic->peek = 0;
+	assert_true(engine_receive(side[0].nic, step));
+	assert_true(step->rx.len >= (CAME + LOST) * step->rx.seg);
+	step->rx.len = CAME * step->rx.seg;
+	finish_receive(side[0].nic, step);
+	retry_ask_again(&side[0].qp->qp);
+	send_all(&side[0]);
+	before = *sent;
+	pump(&side[1]);
+	/* and an ACK */
+	assert_in_range(*sent - before, LOST, LOST + 1);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 /* Else 2^23 WRITEs on, a READ's response would look like one that was taken. */
 static void comp_placed__response_window_follows_writes(void **state)
 {
@@ -227,6 +254,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			responses_failed__all_are_asked_for_again, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(replay__the_tail_only, setup,
+						sides_close),
 		cmocka_unit_test_setup_teardown(engine_plan__ack_keeps_its_peer,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
