@@ -43,6 +43,8 @@ struct os_lane {
 	uint8_t *buf;
 };
 
+enum { UDP_VAIN = 8 }; /* looks at one port in vain while others may wait */
+
 /**
  * struct os - One NIC's host.
  * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
@@ -51,8 +53,6 @@ struct os_lane {
  * @errors:	bit per port that reported an error os_recv_error() has not read
  * @lanes_busy:	bit per lane in use
  */
-enum { UDP_VAIN = 8 }; /* looks at one port in vain while others may wait */
-
 struct os {
 	/* written by os_open() only */
 	char *addr_filter;

@@ -9,6 +9,7 @@
  */
 #include "fixture.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -183,13 +184,16 @@ static void unmapped_under_deaf_thread(void)
 /* Return: exit status of the child. */
 static int child_main(void)
 {
+	const int before = fcntl(0, F_GETFD);
 	struct nic_qp_init init;
 	struct qp_attr attr;
 	struct cqe e;
 	void *cookie;
 	uint32_t n;
 
-	return !(nic_cq_poll(ends[0].cq, 1, &e) == -ENODEV &&
+	nic_channel_close(channel); /* whose number is 0 here */
+	return !(fcntl(0, F_GETFD) == before &&
+		 nic_cq_poll(ends[0].cq, 1, &e) == -ENODEV &&
 		 nic_cq_arm(ends[0].cq, false) == -ENODEV &&
 		 nic_channel_get(channel, &cookie) == -ENODEV &&
 		 nic_send_begin(ends[0].qp) == -ENODEV &&
