@@ -401,6 +401,27 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 }
 
 /**
+ * dma_trim() - Less is moved than was resolved.
+ * @m:		the NIC's memory
+ * @bytes:	so much less, of the last move; fewer than it has
+ * @mv, @holds:	their last entries are from the same dma_resolve()
+ */
+void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
+	      struct holds *holds)
+{
+	struct hold *h = &holds->h[holds->num - 1];
+	struct move *last = &mv->m[mv->num - 1];
+	uint64_t pages;
+
+	CHECK(mv->num > 0 && holds->num > 0 && bytes < last->len);
+	last->len -= (uint32_t)bytes;
+	pages = pages_spanned(last->addr, last->len);
+	for (uint64_t p = pages; m->cfg.exact && p < h->pages; p++)
+		spt_unhold(m, h->vpn + p);
+	h->pages = (uint32_t)pages;
+}
+
+/**
  * dma_fault() - A move got EFAULT: the table was wrong about these pages.
  * @m:		the NIC's memory
  * @addr, @len:	what the move was to access

@@ -210,6 +210,13 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
 void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		 uint64_t now_ns);
 
+/**
+ * dma_trim() - The last @bytes of what the last dma_resolve() appended are not
+ * needed after all; it keeps at least one.
+ */
+void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
+	      struct holds *holds);
+
 /** dma_fault() - A move got EFAULT: the page is not what the table says. */
 void dma_fault(struct mem *m, uint64_t addr, uint64_t len);
 

@@ -52,23 +52,41 @@ static int send_iov(struct nic *nic, struct step *s, unsigned n)
 	return os_send(nic->os, &tx);
 }
 
+/* The next @len bytes of the burst's payload; @m, @off: how far it is used. */
+static bool add_payload(struct gatherv *g, const struct move **m, uint32_t *off,
+			uint32_t len)
+{
+	bool ok = true;
+
+	while (len) {
+		uint32_t n = MIN(len, (*m)->len - *off);
+
+		ok = ok && add(g, (void *)(uintptr_t)((*m)->addr + *off), n);
+		len -= n;
+		*off += n;
+		if (*off == (*m)->len) {
+			++*m;
+			*off = 0;
+		}
+	}
+	return ok;
+}
+
 static int send_ext(struct nic *nic, struct step *s)
 {
 	struct burst *b = &s->burst;
+	const struct move *m = b->gathers.m;
 	struct gatherv g = {s->iov, 0};
+	uint32_t off = 0;
 	bool ok = true;
 
 	for (unsigned i = 0; i < b->nsegs; i++) {
 		const struct seg *seg = &b->seg[i];
 		uint8_t *hdr = b->bytes + seg->hdr;
 
-		ok = ok && add(&g, hdr, seg->hdr_len);
-		for (unsigned k = 0; k < seg->moves; k++) {
-			const struct move *m = &b->gathers.m[seg->move + k];
-
-			ok = ok && add(&g, (void *)(uintptr_t)m->addr, m->len);
-		}
-		ok = ok && add(&g, hdr + seg->hdr_len, seg->trailer_len);
+		ok = ok && add(&g, hdr, seg->hdr_len) &&
+		     add_payload(&g, &m, &off, seg->payload_len) &&
+		     add(&g, hdr + seg->hdr_len, seg->trailer_len);
 	}
 	CHECK(ok);
 	return send_iov(nic, s, g.n);
@@ -98,6 +116,7 @@ static int send_std(struct nic *nic, struct step *s)
 {
 	struct burst *b = &s->burst;
 	uint16_t sport = source_port(nic, b);
+	struct move *m = b->gathers.m;
 	uint8_t *out = s->buf;
 	uint32_t at = 0;
 
@@ -107,9 +126,7 @@ static int send_std(struct nic *nic, struct step *s)
 		uint32_t to = at + seg->hdr_len;
 
 		memcpy(out + at, hdr, seg->hdr_len);
-		for (unsigned k = 0; k < seg->moves; k++) {
-			struct move *m = &b->gathers.m[seg->move + k];
-
+		for (uint32_t end = to + seg->payload_len; to < end; m++) {
 			m->nic = out + to;
 			to += m->len;
 		}

@@ -149,6 +149,16 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out)
 	return w.at;
 }
 
+void pkt_build_next(uint8_t *out, const uint8_t *prev, unsigned len,
+		    uint8_t opcode, psn_t psn)
+{
+	struct bth *bth = (struct bth *)out;
+
+	memcpy(out, prev, len);
+	bth->opcode = opcode | OP_X_DATA;
+	bth->psn = be24_put(psn);
+}
+
 void pkt_ask_ack(uint8_t *hdr)
 {
 	((struct bth *)hdr)->ack |= BTH_ACK_REQ;

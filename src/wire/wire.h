@@ -225,6 +225,15 @@ enum counter pkt_parse(const uint8_t *hdr, size_t hdr_avail, size_t total,
  */
 unsigned pkt_build(struct pkt *pkt, uint8_t *out);
 
+/**
+ * pkt_build_next() - The headers of the packet behind the one with the headers
+ * @prev, in the middle of the same message: extension packets only.
+ * @len:	of @prev and @out
+ * @opcode:	RC opcode; not one with immediate data or IETH
+ */
+void pkt_build_next(uint8_t *out, const uint8_t *prev, unsigned len,
+		    uint8_t opcode, psn_t psn);
+
 /** pkt_ask_ack() - Set AckReq in headers that were built; before their CRC. */
 void pkt_ask_ack(uint8_t *hdr);
 

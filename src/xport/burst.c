@@ -10,9 +10,9 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->qp = qp;
 	b->peer = peer;
 	b->ext = ext;
-	b->request = b->roce = false;
+	b->request = b->roce = b->narrow = false;
 	b->nsegs = 0;
-	b->seg_len = b->total = 0;
+	b->seg_len = b->total = b->ahead = 0;
 	b->epoch = 0;
 	b->bytes_used = 0;
 	moves_reset(&b->gathers);
@@ -32,46 +32,121 @@ bool burst_full(const struct burst *b)
 	       b->seg_len;
 }
 
+/* @n bytes of headers (payload of @inl_len may be among them), then @gathered
+ * bytes, then @trailer. NULL: that does not fit. */
+static struct seg *append(struct burst *b, uint32_t n, uint32_t gathered,
+			  uint32_t trailer)
+{
+	uint32_t len = n + gathered + trailer;
+	struct seg *s = &b->seg[b->nsegs];
+
+	if (burst_full(b) || (b->nsegs && len > b->seg_len) ||
+	    b->total + len > BURST_MAX ||
+	    b->bytes_used + n + trailer > BURST_BYTES)
+		return NULL;
+	*s = (struct seg){.hdr = b->bytes_used,
+			  .hdr_len = (uint16_t)n,
+			  .trailer_len = (uint16_t)trailer,
+			  .payload_len = gathered};
+	if (!b->nsegs)
+		b->seg_len = len;
+	b->nsegs++;
+	b->total += len;
+	b->bytes_used += n + trailer;
+	return s;
+}
+
 struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl)
 {
 	uint8_t hdr[PKT_HDR_MAX];
 	unsigned n = pkt_build(pkt, hdr);
 	uint32_t inl_len = inl ? pkt->payload_len : 0;
 	uint32_t trailer = pkt->pad + ICRC_BYTES;
-	uint32_t len = n + pkt->payload_len + trailer;
-	struct seg *s = &b->seg[b->nsegs];
-	uint8_t *out = b->bytes + b->bytes_used;
+	struct seg *s = append(b, n + inl_len, pkt->payload_len - inl_len,
+			       trailer);
+	uint8_t *out;
 
-	if (burst_full(b) || (b->nsegs && len > b->seg_len) ||
-	    b->total + len > BURST_MAX ||
-	    b->bytes_used + n + inl_len + trailer > BURST_BYTES)
+	if (!s)
 		return NULL;
+	out = b->bytes + s->hdr;
 	memcpy(out, hdr, n);
 	if (inl_len)
 		memcpy(out + n, inl, inl_len);
 	memset(out + n + inl_len, 0, trailer);
 	if (b->ext)
 		icrc_store(xcrc(out, n), out + n + inl_len);
-	*s = (struct seg){.hdr = b->bytes_used,
-			  .hdr_len = (uint16_t)(n + inl_len),
-			  .trailer_len = (uint16_t)trailer,
-			  .move = (uint16_t)b->gathers.num,
-			  .payload_len = pkt->payload_len - inl_len};
-	if (!b->nsegs)
-		b->seg_len = len;
-	b->nsegs++;
-	b->total += len;
-	b->bytes_used += n + inl_len + trailer;
 	return s;
 }
 
-void burst_unseg(struct burst *b, uint32_t hold)
+struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
+		       uint32_t payload_len)
+{
+	const struct seg *prev = &b->seg[b->nsegs - 1];
+	const uint8_t *like = b->bytes + prev->hdr;
+	struct seg *s = append(b, prev->hdr_len, payload_len, ICRC_BYTES);
+	uint8_t *out;
+
+	if (!s)
+		return NULL;
+	out = b->bytes + s->hdr;
+	pkt_build_next(out, like, prev->hdr_len, opcode, psn);
+	icrc_store(xcrc(out, s->hdr_len), out + s->hdr_len);
+	return s;
+}
+
+/* How many bytes of payload may follow in this burst, if all packets are as
+ * long as the first? */
+static uint64_t room_ahead(const struct burst *b)
+{
+	uint64_t bytes = BURST_MAX - b->total;
+
+	if (burst_full(b))
+		return 0;
+	return MIN(bytes, (uint64_t)(BURST_SEGS - b->nsegs) * b->seg_len);
+}
+
+enum verdict burst_gather(struct burst *b, const struct dma *d,
+			  struct waiter *wait, uint64_t now_ns)
+{
+	struct xport *x = b->qp->x;
+	uint64_t more = MIN(d->ahead, room_ahead(b));
+	uint16_t token = (uint16_t)(b->nsegs - 1);
+
+	if (b->ahead) {
+		CHECK(b->ahead >= d->len);
+		b->ahead -= (uint32_t)d->len;
+		return V_OK;
+	}
+	if (b->ext && more && !b->narrow) {
+		struct dma wide = *d;
+
+		wide.len += more;
+		if (dma_resolve(x->mem, &wide, NULL, token, now_ns, x->fresh_ns,
+				NULL, &b->gathers, &b->holds) == V_OK) {
+			waiter_cancel(x->mem, wait);
+			b->ahead = (uint32_t)more;
+			return V_OK;
+		}
+		b->narrow = true;
+	}
+	return dma_resolve(x->mem, d, NULL, token, now_ns, x->fresh_ns, wait,
+			   &b->gathers, &b->holds);
+}
+
+void burst_trim(struct burst *b)
+{
+	if (b->ahead)
+		dma_trim(b->qp->x->mem, b->ahead, &b->gathers, &b->holds);
+	b->ahead = 0;
+}
+
+void burst_unseg(struct burst *b, uint32_t hold, uint32_t move)
 {
 	struct seg *s = &b->seg[--b->nsegs];
 
 	b->total -= s->hdr_len + s->payload_len + s->trailer_len;
 	b->bytes_used = s->hdr;
-	b->gathers.num = s->move;
+	b->gathers.num = move;
 	if (b->qp)
 		dma_release(b->qp->x->mem, &b->holds, hold, false, 0);
 	b->holds.num = hold;

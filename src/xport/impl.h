@@ -75,8 +75,23 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
  */
 struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl);
 bool burst_full(const struct burst *b);
-/** burst_unseg() - Take the last packet back, and the holds from @hold on. */
-void burst_unseg(struct burst *b, uint32_t hold);
+/**
+ * burst_next() - Append the middle packet of a message whose previous packet is
+ * the last of @b: extension packets, no inline payload. Return: as burst_seg().
+ */
+struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
+		       uint32_t payload_len);
+/**
+ * burst_gather() - Resolve the payload of the packet that was just appended.
+ * Of the d->ahead bytes behind it as much is resolved with it as may follow in
+ * this burst; burst_trim() gives back what did not.
+ */
+enum verdict burst_gather(struct burst *b, const struct dma *d,
+			  struct waiter *wait, uint64_t now_ns);
+void burst_trim(struct burst *b);
+/** burst_unseg() - Take the last packet back, and what it resolved: the holds
+ * from @hold and the moves from @move on. */
+void burst_unseg(struct burst *b, uint32_t hold, uint32_t move);
 /** flow_charge() - What packets cost the receiver (design D14). */
 /** flow_whole() - Do bursts to @p arrive as one piece? */
 bool flow_whole(const struct peer *p);

@@ -123,26 +123,39 @@ static void source_failed(struct qp *qp, psn_t psn, uint64_t now_ns)
 	qp_fail(qp, QP_EVENT_ACCESS_ERR, now_ns);
 }
 
+static struct seg *response_headers(struct qp *qp, struct burst *b,
+				    const struct resource *s, uint32_t len)
+{
+	bool first = s->at == s->from, last = s->at + 1 == s->num;
+	psn_t psn = psn_add(s->psn, s->at);
+	uint8_t opcode = op_select(OPF_READ | OPF_RESPONSE |
+				   (first ? OPF_FIRST : 0) |
+				   (last ? OPF_LAST : 0));
+	struct pkt p;
+
+	if (b->ext && b->nsegs && !first && !last)
+		return burst_next(b, opcode, psn, len);
+	p = (struct pkt){.opcode = opcode,
+			 .ext = b->ext,
+			 .pkey = PKEY_DEFAULT,
+			 .qpn = qp->attr.dest_qpn,
+			 .psn = psn,
+			 .nonce = qp->peer->nonce,
+			 .dma_len = s->len,
+			 .syndrome = AETH_ACK | AETH_CREDIT_INVALID,
+			 .aeth_msn = s->msn,
+			 .payload_len = len};
+	return burst_seg(b, &p, NULL);
+}
+
 /* One READ response packet. false: the burst or the QP can take no more. */
 static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 			uint64_t now_ns)
 {
 	uint64_t off = (uint64_t)s->at * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, s->len - off);
-	bool first = s->at == s->from, last = s->at + 1 == s->num;
-	uint32_t hold = b->holds.num;
-	struct pkt p = {.opcode = op_select(OPF_READ | OPF_RESPONSE |
-					    (first ? OPF_FIRST : 0) |
-					    (last ? OPF_LAST : 0)),
-			.ext = b->ext,
-			.pkey = PKEY_DEFAULT,
-			.qpn = qp->attr.dest_qpn,
-			.psn = psn_add(s->psn, s->at),
-			.nonce = qp->peer->nonce,
-			.dma_len = s->len,
-			.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
-			.aeth_msn = s->msn,
-			.payload_len = len};
+	uint32_t hold = b->holds.num, move = b->gathers.num;
+	psn_t psn = psn_add(s->psn, s->at);
 	struct dma d = {.pd = qp->cfg.pd,
 			.key = s->rkey,
 			.iova = s->va + off,
@@ -150,28 +163,22 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 			.need = ACCESS_REMOTE_READ,
 			.remote = true,
 			.ahead = s->len - off - len};
-	struct seg *seg;
 	enum verdict v;
 
-	if (!moves_room(&b->gathers) || hold == HOLDS_MAX)
+	if (!moves_room(&b->gathers) || hold == HOLDS_MAX ||
+	    !response_headers(qp, b, s, len))
 		return false;
-	seg = burst_seg(b, &p, NULL);
-	if (!seg)
-		return false;
-	v = dma_resolve(qp->x->mem, &d, NULL, (uint16_t)(b->nsegs - 1), now_ns,
-			qp->x->fresh_ns, &qp->resp.src_wait, &b->gathers,
-			&b->holds);
-	seg->moves = (uint16_t)(b->gathers.num - seg->move);
+	v = len ? burst_gather(b, &d, &qp->resp.src_wait, now_ns) : V_OK;
 	if (v == V_OK) {
 		s->at++;
 		return true;
 	}
-	burst_unseg(b, hold);
+	burst_unseg(b, hold, move);
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE)
-		fault_source(qp, p.psn, now_ns);
+		fault_source(qp, psn, now_ns);
 	else if (!b->nsegs)
-		source_failed(qp, p.psn, now_ns);
+		source_failed(qp, psn, now_ns);
 	return false;
 }
 
@@ -195,6 +202,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 			      : !answer_read(qp, b, s, now_ns))
 			break;
 	}
+	burst_trim(b);
 	if (!b->nsegs)
 		return false;
 	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0], b->total);

@@ -74,6 +74,18 @@ bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
 	return false;
 }
 
+static struct dma sge_dma(const struct qp *qp, const struct sge *s,
+			  uint64_t off, uint32_t len, bool write)
+{
+	return (struct dma){.pd = qp->cfg.pd,
+			    .key = s->lkey,
+			    .iova = s->addr + off,
+			    .len = len,
+			    .need = write ? ACCESS_LOCAL_WRITE : 0,
+			    .write = write,
+			    .ahead = s->len - off - len};
+}
+
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      uint32_t len, bool write, uint8_t *nic, uint16_t token,
 		      struct waiter *wait, struct moves *mv, struct holds *h,
@@ -82,6 +94,7 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 	const struct sge *s = wqe_sge(w);
 
 	for (unsigned i = 0; i < w->num_sge && len; i++) {
+		struct dma d;
 		uint32_t n;
 		enum verdict v;
 
@@ -90,16 +103,9 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 			continue;
 		}
 		n = (uint32_t)MIN(len, s[i].len - off);
-		v = dma_resolve(
-			qp->x->mem,
-			&(struct dma){.pd = qp->cfg.pd,
-				      .key = s[i].lkey,
-				      .iova = s[i].addr + off,
-				      .len = n,
-				      .need = write ? ACCESS_LOCAL_WRITE : 0,
-				      .write = write,
-				      .ahead = s[i].len - off - n},
-			nic, token, now_ns, qp->x->fresh_ns, wait, mv, h);
+		d = sge_dma(qp, &s[i], off, n, write);
+		v = dma_resolve(qp->x->mem, &d, nic, token, now_ns,
+				qp->x->fresh_ns, wait, mv, h);
 		if (v != V_OK)
 			return v;
 		nic = nic ? nic + n : NULL;
@@ -208,6 +214,42 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	return NEXT_OK;
 }
 
+/* The headers of packet @k of @w, and its payload if that is inline. */
+static struct seg *add_headers(struct qp *qp, struct burst *b, struct wqe *w,
+			       uint32_t k, uint32_t len)
+{
+	bool first = k == 0, last = k + 1 == w->num_psn;
+	uint8_t opcode = op_select(kind_flags(w) | (first ? OPF_FIRST : 0) |
+				   (last ? OPF_LAST : 0));
+	const uint8_t *inl = NULL;
+	struct pkt p;
+
+	if (w->flags & WQE_INLINE)
+		inl = wqe_inline(w) + (uint64_t)k * qp->mtu;
+	else if (b->ext && b->nsegs && !first && !last)
+		return burst_next(b, opcode, qp->req.snd, len);
+	p = pkt_for(qp, w, b->ext);
+	p.opcode = opcode;
+	p.ack_req = b->ext || last || k % 16 == 15;
+	p.solicited = last && (w->flags & WQE_SOLICITED);
+	p.imm = w->imm;
+	p.payload_len = len;
+	return burst_seg(b, &p, inl);
+}
+
+static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
+			   uint64_t off, uint32_t len, uint64_t now_ns)
+{
+	struct dma d;
+
+	if (w->num_sge > 1 || !range_ok(off, len, wqe_sge(w)->len))
+		return sge_walk(qp, w, off, len, false, NULL,
+				(uint16_t)(b->nsegs - 1), &qp->req.wait,
+				&b->gathers, &b->holds, now_ns);
+	d = sge_dma(qp, wqe_sge(w), off, len, false);
+	return burst_gather(b, &d, &qp->req.wait, now_ns);
+}
+
 /* A retransmission of the middle of a message begins with its first packet's
  * opcode only if it is the first packet: k says where we are. */
 static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
@@ -215,35 +257,20 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 {
 	uint64_t off = (uint64_t)k * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, w->length - off);
-	bool first = k == 0, last = k + 1 == w->num_psn;
-	struct pkt p = pkt_for(qp, w, b->ext);
-	uint32_t hold = b->holds.num;
-	const uint8_t *inl = NULL;
+	uint32_t hold = b->holds.num, move = b->gathers.num;
 	enum verdict v;
-	struct seg *s;
 
 	if (moves_room(&b->gathers) < w->num_sge ||
 	    hold + w->num_sge > HOLDS_MAX)
 		return NEXT_END;
-	p.opcode = op_select(kind_flags(w) | (first ? OPF_FIRST : 0) |
-			     (last ? OPF_LAST : 0));
-	p.ack_req = b->ext || last || k % 16 == 15;
-	p.solicited = last && (w->flags & WQE_SOLICITED);
-	p.imm = w->imm;
-	p.payload_len = len;
-	if (w->flags & WQE_INLINE)
-		inl = wqe_inline(w) + off;
-	s = burst_seg(b, &p, inl);
-	if (!s)
+	if (!add_headers(qp, b, w, k, len))
 		return NEXT_END;
-	if (inl || !len)
+	if ((w->flags & WQE_INLINE) || !len)
 		return NEXT_OK;
-	v = sge_walk(qp, w, off, len, false, NULL, (uint16_t)(b->nsegs - 1),
-		     &qp->req.wait, &b->gathers, &b->holds, now_ns);
-	s->moves = (uint16_t)(b->gathers.num - s->move);
+	v = gather(qp, b, w, off, len, now_ns);
 	if (v == V_OK)
 		return NEXT_OK;
-	burst_unseg(b, hold);
+	burst_unseg(b, hold, move);
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
 		qp->req.park_psn = qp->req.snd;
 		qp->x->starved |= v == V_NO_RESOURCE;
@@ -380,6 +407,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	again = aim_at_lost(qp, &back, &back_cur);
 	from = r->snd;
 	fill(qp, b, again, now_ns);
+	burst_trim(b);
 	if (b->nsegs) {
 		if (!again)
 			flow_sent(qp, r->snd,

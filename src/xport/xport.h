@@ -177,14 +177,13 @@ void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns);
 /**
  * struct seg - One packet of a burst. In burst.bytes there are from @hdr on:
  * @hdr_len bytes of headers (with inline payload behind them), then
- * @trailer_len bytes of pad and CRC. Gathered payload goes between the two.
- * @move,@moves: first entry of burst.gathers, and how many
+ * @trailer_len bytes of pad and CRC. Between the two goes the payload, the next
+ * @payload_len bytes of burst.gathers.
  */
 struct seg {
 	uint32_t hdr;
 	uint16_t hdr_len, trailer_len;
-	uint16_t move, moves;
-	uint32_t payload_len; /* gathered bytes */
+	uint32_t payload_len;
 };
 
 enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
@@ -200,13 +199,17 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * @request:	the requester's half (what -EFAULT means for whom)
  * @seg_len:	bytes of each packet but the last
  * @total:	bytes of all
+ * @ahead:	bytes at the end of @gathers that belong to packets still to be
+ *		appended; none once the burst is planned
+ * @narrow:	a page of these is missing: packet by packet
+ * In a burst of standard packets no gather is for two of them.
  */
 struct burst {
 	struct qp *qp;
 	struct peer *peer;
-	bool ext, request, roce;
+	bool ext, request, roce, narrow;
 	unsigned nsegs;
-	uint32_t seg_len, total;
+	uint32_t seg_len, total, ahead;
 	uint32_t epoch;
 	uint32_t res, res_at; /* responses: resource and packet it began with */
 	struct seg seg[BURST_SEGS];
