@@ -25,6 +25,7 @@ enum {
  * @addr:	its application address
  * @behind:	bytes of the region from @addr on
  * @inlined:	cheap misses so far
+ * @touch:	some page was not touched in this tick
  */
 struct walk {
 	struct mem *m;
@@ -36,10 +37,19 @@ struct walk {
 	uint64_t now_ns, fresh_ns;
 	struct spt_view view;
 	unsigned inlined;
+	bool touch;
 };
 
-/* BUSY: a ticket is out for it; wait behind it, whatever the table says. */
-enum page { PAGE_MISSING, PAGE_BUSY, PAGE_CHEAP, PAGE_READY, PAGE_NUM };
+/* BUSY: a ticket is out for it; wait behind it, whatever the table says.
+ * NOW: ready, and to touch it would tell the table nothing new. */
+enum page {
+	PAGE_MISSING,
+	PAGE_BUSY,
+	PAGE_CHEAP,
+	PAGE_READY,
+	PAGE_NOW,
+	PAGE_NUM
+};
 
 /* --- key, PD, rights, bounds --------------------------------------------- */
 
@@ -105,14 +115,16 @@ static bool page_doubted(const struct mem *m, uint64_t vpn)
 static enum page page_look(const struct walk *w, uint64_t vpn)
 {
 	struct mem *m = w->m;
+	int64_t age;
 
 	if (m->cfg.always_ready && !page_doubted(m, vpn))
 		return PAGE_READY;
 	if (unlikely(m->tickets.hashed > 0) &&
 	    ticket_find(&m->tickets, vpn, false))
 		return PAGE_BUSY;
-	if (likely(spt_ready(&m->spt, &w->view, vpn, w->d->write)))
-		return PAGE_READY;
+	age = spt_age(&m->spt, &w->view, vpn, w->d->write);
+	if (likely(age >= 0))
+		return age == 0 ? PAGE_NOW : PAGE_READY;
 	if (m->cheap.num > 0 &&
 	    cheap_covers(&m->cheap, vpn, m->cfg.exact ? 0 : w->fresh_ns))
 		return PAGE_CHEAP;
@@ -215,7 +227,10 @@ static enum verdict walk_pages(struct walk *w, struct waiter *wait)
 	for (uint64_t p = w->vpn; p < w->vpn + w->pages; p++) {
 		enum page page = page_look(w, p);
 
-		if (likely(page == PAGE_READY))
+		if (likely(page == PAGE_NOW))
+			continue;
+		w->touch = true;
+		if (page == PAGE_READY)
 			continue;
 		if (page == PAGE_CHEAP && w->inlined < w->m->inline_budget)
 			w->inlined++;
@@ -243,6 +258,7 @@ static enum verdict walk_hold(struct walk *w, struct holds *holds)
 		      m->spt.gen << HOLD_GEN_SHIFT,
 		.pages = (uint32_t)w->pages,
 		.vpn = w->vpn,
+		.touched = (uint32_t)m->spt.tick - w->touch,
 	};
 	if (w->inlined > 0) {
 		m->inline_budget -= w->inlined;
@@ -366,7 +382,8 @@ static void hold_touch(struct mem *m, const struct hold *h)
 {
 	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
 
-	if (m->cfg.exact || h->mr >> HOLD_GEN_SHIFT != gen)
+	if (m->cfg.exact || h->mr >> HOLD_GEN_SHIFT != gen ||
+	    h->touched == (uint32_t)m->spt.tick)
 		return;
 	for (uint64_t i = 0; i < h->pages; i++)
 		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE);

@@ -135,8 +135,13 @@ int spt_init(struct mem *m);
 void spt_fini(struct mem *m);
 void spt_tick(struct spt *s, uint64_t now_ns);
 struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns);
-bool spt_ready(const struct spt *s, const struct spt_view *v, uint64_t vpn,
-	       bool write);
+int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
+		bool write);
+static inline bool spt_ready(const struct spt *s, const struct spt_view *v,
+			     uint64_t vpn, bool write)
+{
+	return spt_age(s, v, vpn, write) >= 0;
+}
 bool spt_room(const struct spt *s, uint64_t vpn);
 void spt_install(struct mem *m, uint64_t vpn, bool writable);
 bool spt_hold(struct mem *m, uint64_t vpn);

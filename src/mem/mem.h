@@ -138,6 +138,7 @@ struct hold {
 	uint32_t mr; /* internal */
 	uint32_t pages;
 	uint64_t vpn;
+	uint32_t touched; /* internal: all of them, in this tick */
 };
 
 enum { HOLDS_MAX = 96 };

@@ -306,20 +306,26 @@ struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns)
 }
 
 /**
- * spt_ready() - Can the page be accessed without a fault, as far as we know?
+ * spt_age() - Can the page be accessed without a fault, as far as we know?
  * @s:		the table
  * @v:		what counts as fresh
  * @vpn:	page
  * @write:	to write it
+ *
+ * Return: how many ticks ago it was last touched, or negative: no.
  */
-bool spt_ready(const struct spt *s, const struct spt_view *v, uint64_t vpn,
-	       bool write)
+int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
+		bool write)
 {
 	const uint64_t *e = spt_find(s, vpn);
+	int64_t age;
 
 	if (!e || e_state(*e) < (write ? SPT_WRITABLE : SPT_READABLE))
-		return false;
-	return s->exact || (int64_t)e_age(s, *e) <= v->max_age[write];
+		return -1;
+	if (s->exact)
+		return 0;
+	age = (int64_t)e_age(s, *e);
+	return age <= v->max_age[write] ? age : -1;
 }
 
 /* --- installing, holding, touching --------------------------------------- */
@@ -341,7 +347,8 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable)
 	if (e && !s->exact && e_aux(*e) == (s->tick & AUX_MASK) &&
 	    e_state(*e) >= state)
 		return;
-	e = spt_place(m, vpn, e);
+	if (!e || (e - s->e) % SPT_WAYS != 0) /* not in front yet */
+		e = spt_place(m, vpn, e);
 	if (!e)
 		return;
 	state = MAX(state, e_kept_state(s, *e));

@@ -121,7 +121,8 @@ bool scatter_receive(struct nic *nic, struct step *s)
 	return true;
 }
 
-static void feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
+/* true: it is the last of the run. */
+static bool feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
 {
 	uint8_t *side = s->side + (size_t)i * SIDE_BYTES;
 	uint32_t payload = MIN(s->scatter.bytes - i * s->scatter.qp->mtu,
@@ -135,14 +136,52 @@ static void feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
 		why = CNT_drop_psn;
 	if (why != CNT_NUM) {
 		count(&nic->cnt, why);
-		return;
+		return false;
 	}
 	p->placed = true;
 	flight_note(&s->scatter.qp->log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
 	CHECK(qp_rx(s->scatter.qp, p, NULL, &s->run, now_ns) == RX_NEXT);
-	if (s->run.num && s->run.pkt[s->run.num - 1].pkt == p)
-		s->npkts++;
+	if (!s->run.num || s->run.pkt[s->run.num - 1].pkt != p)
+		return false;
+	s->npkts++;
+	return true;
+}
+
+/* How many packets from @i on are the middle packets that follow the one fed
+ * last? Their headers are what they have to be, byte for byte: nothing else
+ * about them has to be looked at. */
+static unsigned followers(const struct step *s, unsigned i)
+{
+	const struct scatter *sc = &s->scatter;
+	const struct pkt *p = &s->pkts[s->npkts - 1];
+	uint8_t middle = op_select(p->op & ~(uint32_t)(OPF_FIRST | OPF_LAST));
+	const uint8_t *prev = s->side + (size_t)(i - 1) * SIDE_BYTES;
+	unsigned whole = sc->bytes / sc->qp->mtu, n = 0;
+
+	for (; !(p->op & OPF_LAST) && i < whole; i++, n++) {
+		uint8_t want[XDATA_HDR];
+
+		pkt_build_next(want, prev, XDATA_HDR, middle,
+			       psn_add(p->psn, n + 1));
+		prev += SIDE_BYTES;
+		if (memcmp(want, prev, XDATA_HDR) != 0)
+			break;
+	}
+	return n;
+}
+
+static void feed_all(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	unsigned n;
+
+	for (unsigned i = 0; i < s->scatter.num; i++) {
+		if (!feed(nic, s, i, now_ns))
+			continue;
+		n = followers(s, i + 1);
+		if (n && qp_rx_more(&s->run, n, now_ns))
+			i += n;
+	}
 }
 
 void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns)
@@ -158,8 +197,7 @@ void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns)
 	} else {
 		count(&nic->cnt, CNT_rx_scattered);
 		count_add(&nic->cnt, CNT_rx_packets, sc->num);
-		for (unsigned i = 0; i < sc->num; i++)
-			feed(nic, s, i, now_ns);
+		feed_all(nic, s, now_ns);
 		s->rx.len -= sc->bytes + sc->num * SIDE_BYTES;
 	}
 	sc->qp = NULL;

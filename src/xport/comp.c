@@ -438,6 +438,16 @@ enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
 	return RX_NEXT;
 }
 
+bool comp_more(struct qp *qp, psn_t psn, uint32_t n)
+{
+	struct window *w = &qp->req.win;
+
+	if (w->next != psn || w->num)
+		return false;
+	w->next = psn_add(psn, n);
+	return true;
+}
+
 bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
@@ -520,7 +530,6 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 		return;
 	for (unsigned i = 0; i < run->num; i++) {
 		struct run_pkt *rp = &run->pkt[i];
-		psn_t psn = rp->pkt->psn;
 		uint32_t index;
 
 		if (rp->move_end > run->moves.done) {
@@ -529,11 +538,15 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 		}
 		if (rp->acc)
 			win_placed(qp->x, &qp->req.win, rp->acc, now_ns);
-		if (req_wqe_at(qp, psn, &index))
-			response_done(qp, wq_at(qp->cfg.sq, index), psn,
-				      now_ns);
-		if (qp->state == QPS_ERR)
-			return;
+		for (uint32_t k = 0; k <= rp->more; k++) {
+			psn_t psn = psn_add(rp->pkt->psn, k);
+
+			if (req_wqe_at(qp, psn, &index))
+				response_done(qp, wq_at(qp->cfg.sq, index), psn,
+					      now_ns);
+			if (qp->state == QPS_ERR)
+				return;
+		}
 	}
 	retry_alive(qp, true, now_ns);
 }

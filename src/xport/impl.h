@@ -110,6 +110,7 @@ void flow_read_done(struct qp *qp, uint32_t charge);
 enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
 		       const uint8_t *payload, struct rx_run *run,
 		       uint64_t now_ns);
+bool comp_more(struct qp *qp, psn_t psn, uint32_t n);
 void comp_commit(struct rx_run *run, uint64_t now_ns);
 bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
@@ -148,6 +149,8 @@ uint32_t request_psns(const struct qp *qp, const struct pkt *p);
 enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
 		       const uint8_t *payload, struct rx_run *run,
 		       uint64_t now_ns);
+/** resp_more(), comp_more() - See qp_rx_more(); from @psn on. */
+bool resp_more(struct qp *qp, psn_t psn, uint32_t n);
 void resp_commit(struct rx_run *run, uint64_t now_ns);
 bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 void resp_flush(struct qp *qp, uint64_t now_ns);

@@ -452,6 +452,20 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 	return RX_NEXT;
 }
 
+bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns)
+{
+	struct run_pkt *last = &run->pkt[run->num - 1];
+	struct qp *qp = run->qp;
+	psn_t psn = psn_add(last->pkt->psn, 1);
+
+	if (run->responses ? !comp_more(qp, psn, n) : !resp_more(qp, psn, n))
+		return false;
+	last->more = n;
+	flight_note(&qp->log, now_ns, FLIGHT_RX, psn, last->pkt->opcode,
+		    (uint64_t)n * qp->mtu);
+	return true;
+}
+
 /* A run was planned: from now on the QP's receiving half is moving. */
 void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 {

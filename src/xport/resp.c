@@ -189,6 +189,24 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	return RX_NEXT;
 }
 
+bool resp_more(struct qp *qp, psn_t psn, uint32_t n)
+{
+	uint64_t bytes = (uint64_t)n * qp->mtu;
+	struct resp *r = &qp->resp;
+	struct message *m = &r->msg;
+
+	if (r->plan != psn || r->win.next != psn || r->win.num)
+		return false;
+	m->done += bytes;
+	if (m->op & OPF_WRITE) {
+		CHECK(m->left > bytes);
+		m->va += bytes;
+		m->left -= bytes;
+	}
+	r->plan = r->win.next = psn_add(psn, n);
+	return true;
+}
+
 bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -239,7 +257,7 @@ static bool placed(struct qp *qp, struct rx_run *run, unsigned i,
 		replay_add(qp, p, run->moves.m[rp->move_end - 1].result);
 	else if (p->op & OPF_READ)
 		replay_add(qp, p, 0);
-	r->win.head = psn_add(p->psn, request_psns(qp, p));
+	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
 	if (rp->completes) {
 		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);

@@ -81,6 +81,7 @@ static inline bool qp_idle(const struct qp *qp)
  * @before:	requests: the responder's place in the message before it
  * @move_end:	moves of the run up to and including this packet
  * @acc:	the slot it waits in, or NULL
+ * @more:	so many packets like it follow it, all received in place
  * @cqe:	valid if @completes
  */
 struct run_pkt {
@@ -89,6 +90,7 @@ struct run_pkt {
 	struct accepted *acc;
 	struct message before;
 	unsigned move_end;
+	uint32_t more;
 	bool completes;
 	struct cqe cqe;
 };
@@ -168,6 +170,13 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 
 /** scatter_expects() - Is @p what was guessed to be packet @i? */
 bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p);
+
+/**
+ * qp_rx_more() - After the last packet of @run came @n more of the middle of
+ * the same message, all in place, as expected, and as long as the path MTU.
+ * Return: false: give them to qp_rx() instead, each.
+ */
+bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns);
 
 /** qp_scatter_done() - @ok: false: the pages could not be written. */
 void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns);
