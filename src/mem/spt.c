@@ -347,7 +347,8 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable)
 	if (e && !s->exact && e_aux(*e) == (s->tick & AUX_MASK) &&
 	    e_state(*e) >= state)
 		return;
-	if (!e || (e - s->e) % SPT_WAYS != 0) /* not in front yet */
+	/* in front, with its neighbours, it stays where it is */
+	if (!e || (uint64_t)(e - s->e) % SPT_WAYS > RUN_MASK)
 		e = spt_place(m, vpn, e);
 	if (!e)
 		return;

@@ -250,10 +250,47 @@ static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
 	return burst_gather(b, &d, &qp->req.wait, now_ns);
 }
 
+/* May one more packet go into @b? What is sent again is charged already, and the
+ * room that it takes is what its loss left free. */
+static bool flow_allows(struct qp *qp, const struct burst *b, bool again)
+{
+	const struct peer *p = qp->peer;
+
+	if (again)
+		return true;
+	if (!b->nsegs)
+		return flow_may_send(qp, flow_charge(false, 1, qp->mtu));
+	if (!b->ext)
+		return flow_may_send(qp, 0);
+	return (uint64_t)p->in_flight + flow_charge(flow_whole(p), b->nsegs + 1,
+						    b->total + b->seg_len) <=
+	       p->budget;
+}
+
+/* The middle packets of @w from @k on whose payload is resolved already, if they
+ * are sent for the first time. Return: how many. */
+static uint32_t add_middle(struct qp *qp, struct burst *b, const struct wqe *w,
+			   uint32_t k)
+{
+	uint8_t opcode = op_select(kind_flags(w));
+	psn_t psn = psn_add(w->first_psn, k);
+	uint32_t n = 0;
+
+	if (qp->req.snd != qp->req.max)
+		return 0;
+	while (k + n + 1 < w->num_psn && b->ahead >= qp->mtu &&
+	       flow_allows(qp, b, false) &&
+	       burst_next(b, opcode, psn_add(psn, n), qp->mtu)) {
+		b->ahead -= qp->mtu;
+		n++;
+	}
+	return n;
+}
+
 /* A retransmission of the middle of a message begins with its first packet's
  * opcode only if it is the first packet: k says where we are. */
 static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
-			  uint32_t k, uint64_t now_ns)
+			  uint32_t k, uint32_t *psns, uint64_t now_ns)
 {
 	uint64_t off = (uint64_t)k * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, w->length - off);
@@ -268,8 +305,10 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 	if ((w->flags & WQE_INLINE) || !len)
 		return NEXT_OK;
 	v = gather(qp, b, w, off, len, now_ns);
-	if (v == V_OK)
+	if (v == V_OK) {
+		*psns += add_middle(qp, b, w, k + 1);
 		return NEXT_OK;
+	}
 	burst_unseg(b, hold, move);
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
 		qp->req.park_psn = qp->req.snd;
@@ -295,7 +334,7 @@ static enum next add_packet(struct qp *qp, struct burst *b, bool again,
 		return add_read(qp, b, w, k, again, psns);
 	if (wqe_is_read(w))
 		return add_atomic(qp, b, w, again);
-	return add_data(qp, b, w, k, now_ns);
+	return add_data(qp, b, w, k, psns, now_ns);
 }
 
 /* Make cur the WQE that snd belongs to. false: there is nothing to send. */
@@ -352,23 +391,6 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	r->snd = psn;
 	r->cur = i;
 	return true;
-}
-
-/* May one more packet go into @b? What is sent again is charged already, and the
- * room that it takes is what its loss left free. */
-static bool flow_allows(struct qp *qp, const struct burst *b, bool again)
-{
-	const struct peer *p = qp->peer;
-
-	if (again)
-		return true;
-	if (!b->nsegs)
-		return flow_may_send(qp, flow_charge(false, 1, qp->mtu));
-	if (!b->ext)
-		return flow_may_send(qp, 0);
-	return (uint64_t)p->in_flight + flow_charge(flow_whole(p), b->nsegs + 1,
-						    b->total + b->seg_len) <=
-	       p->budget;
 }
 
 static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
