@@ -55,7 +55,6 @@ enum {
 };
 
 enum {
-	XDATA_HDR = 36, /* headers of every extension data packet to scatter */
 	SIDE_BYTES = XDATA_HDR + ICRC_BYTES,
 	SCATTER_MIN = 1024, /* payload below this goes through staging */
 };

@@ -160,12 +160,11 @@ static unsigned followers(const struct step *s, unsigned i)
 	unsigned whole = sc->bytes / sc->qp->mtu, n = 0;
 
 	for (; !(p->op & OPF_LAST) && i < whole; i++, n++) {
-		uint8_t want[XDATA_HDR];
+		uint8_t want[SIDE_BYTES];
 
-		pkt_build_next(want, prev, XDATA_HDR, middle,
-			       psn_add(p->psn, n + 1));
+		pkt_build_next(want, prev, middle, psn_add(p->psn, n + 1));
 		prev += SIDE_BYTES;
-		if (memcmp(want, prev, XDATA_HDR) != 0)
+		if (memcmp(want, prev, SIDE_BYTES) != 0)
 			break;
 	}
 	return n;

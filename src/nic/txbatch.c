@@ -8,28 +8,6 @@
 
 #include <errno.h>
 
-struct gatherv {
-	struct iovec *iov;
-	unsigned n;
-};
-
-/* Pieces that lie behind each other in burst.bytes become one. */
-static bool add(struct gatherv *g, void *base, size_t len)
-{
-	struct iovec *last = g->n ? &g->iov[g->n - 1] : NULL;
-
-	if (!len)
-		return true;
-	if (last && (char *)last->iov_base + last->iov_len == base) {
-		last->iov_len += len;
-		return true;
-	}
-	if (g->n == STEP_IOV)
-		return false;
-	g->iov[g->n++] = (struct iovec){base, len};
-	return true;
-}
-
 static struct endpoint destination(const struct burst *b)
 {
 	struct endpoint to = b->peer->ep;
@@ -52,44 +30,54 @@ static int send_iov(struct nic *nic, struct step *s, unsigned n)
 	return os_send(nic->os, &tx);
 }
 
-/* The next @len bytes of the burst's payload; @m, @off: how far it is used. */
-static bool add_payload(struct gatherv *g, const struct move **m, uint32_t *off,
-			uint32_t len)
+/* Where a burst's payload is used up to: @off bytes of @m. */
+struct gather_at {
+	const struct move *m;
+	uint32_t off;
+};
+
+/* The next @len bytes, behind @n pieces. Return: how many there are then. */
+static unsigned add_payload(struct step *s, unsigned n, struct gather_at *at,
+			    uint32_t len)
 {
-	bool ok = true;
-
 	while (len) {
-		uint32_t n = MIN(len, (*m)->len - *off);
+		uint32_t part = MIN(len, at->m->len - at->off);
 
-		ok = ok && add(g, (void *)(uintptr_t)((*m)->addr + *off), n);
-		len -= n;
-		*off += n;
-		if (*off == (*m)->len) {
-			++*m;
-			*off = 0;
-		}
+		CHECK(n < STEP_IOV);
+		s->iov[n++] = (struct iovec){
+			(void *)(uintptr_t)(at->m->addr + at->off), part};
+		len -= part;
+		at->off += part;
+		if (at->off == at->m->len)
+			*at = (struct gather_at){at->m + 1, 0};
 	}
-	return ok;
+	return n;
 }
 
+/* A trailer and the headers behind it are one piece: burst.bytes has them in
+ * the order they are sent. */
 static int send_ext(struct nic *nic, struct step *s)
 {
 	struct burst *b = &s->burst;
-	const struct move *m = b->gathers.m;
-	struct gatherv g = {s->iov, 0};
-	uint32_t off = 0;
-	bool ok = true;
+	struct gather_at at = {b->gathers.m, 0};
+	uint8_t *from = b->bytes, *to;
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < b->nsegs; i++) {
 		const struct seg *seg = &b->seg[i];
-		uint8_t *hdr = b->bytes + seg->hdr;
 
-		ok = ok && add(&g, hdr, seg->hdr_len) &&
-		     add_payload(&g, &m, &off, seg->payload_len) &&
-		     add(&g, hdr + seg->hdr_len, seg->trailer_len);
+		if (!seg->payload_len)
+			continue;
+		to = b->bytes + seg->hdr + seg->hdr_len;
+		CHECK(n < STEP_IOV);
+		s->iov[n++] = (struct iovec){from, (size_t)(to - from)};
+		n = add_payload(s, n, &at, seg->payload_len);
+		from = to;
 	}
-	CHECK(ok);
-	return send_iov(nic, s, g.n);
+	to = b->bytes + b->bytes_used;
+	CHECK(n < STEP_IOV);
+	s->iov[n++] = (struct iovec){from, (size_t)(to - from)};
+	return send_iov(nic, s, n);
 }
 
 /* The IPv4 identification that the kernel will write: the segment's index. */

@@ -149,14 +149,22 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out)
 	return w.at;
 }
 
-void pkt_build_next(uint8_t *out, const uint8_t *prev, unsigned len,
-		    uint8_t opcode, psn_t psn)
+void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
+		    const uint8_t prev[XDATA_HDR + ICRC_BYTES], uint8_t opcode,
+		    psn_t psn)
 {
+	const struct bth *before = (const struct bth *)prev;
 	struct bth *bth = (struct bth *)out;
 
-	memcpy(out, prev, len);
+	memcpy(out, prev, XDATA_HDR);
 	bth->opcode = opcode | OP_X_DATA;
 	bth->psn = be24_put(psn);
+	if (before->opcode == bth->opcode &&
+	    psn_add(be24_get(before->psn), 1) == psn)
+		icrc_store(xcrc_next(icrc_load(prev + XDATA_HDR), psn),
+			   out + XDATA_HDR);
+	else
+		icrc_store(xcrc(out, XDATA_HDR), out + XDATA_HDR);
 }
 
 void pkt_ask_ack(uint8_t *hdr)

@@ -195,6 +195,7 @@ struct udp_hdr {
 };
 ASSERT_HDR(udp_hdr, 8);
 
+static_assert(BTH_BYTES + sizeof(struct xdata) == XDATA_HDR, "XDATA_HDR");
 static_assert(BTH_BYTES + sizeof(struct xdata) + sizeof(struct xatomic) <=
 			      PKT_HDR_MAX &&
 		      BTH_BYTES + sizeof(struct forward) <= PKT_HDR_MAX,

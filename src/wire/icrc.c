@@ -136,7 +136,7 @@ void icrc_store(uint32_t crc, uint8_t trailer[ICRC_BYTES])
 		trailer[i] = (uint8_t)(crc >> 8 * i);
 }
 
-static uint32_t icrc_load(const uint8_t *trailer)
+uint32_t icrc_load(const uint8_t trailer[ICRC_BYTES])
 {
 	be32_t v;
 
@@ -208,4 +208,18 @@ bool xcrc_ok(const uint8_t *hdr, size_t hdr_len,
 	     const uint8_t trailer[ICRC_BYTES])
 {
 	return xcrc(hdr, hdr_len) == icrc_load(trailer);
+}
+
+/* [k]: what it does to the CRC of the headers of an extension data packet when
+ * the last k + 1 bits of the PSN are inverted, which is what counting does. */
+static const uint32_t psn_carry[24] = {
+	0xa58b900e, 0x35edb653, 0xce50fca8, 0xe25b6f1f, 0xba4c4871, 0x0a6206ad,
+	0xb14f9d54, 0x1c65ace7, 0xfb780a70, 0xee32411f, 0xc4a6d7c1, 0x918ffa7d,
+	0x3bdda105, 0xb40811b4, 0x70d27697, 0x2217be90, 0x4c9ba5d1, 0x91839353,
+	0xf0c2f816, 0x32402e9c, 0x6c3485c9, 0xd0ddd363, 0x727e7876, 0xec48281d,
+};
+
+uint32_t xcrc_next(uint32_t crc, psn_t psn)
+{
+	return crc ^ psn_carry[psn ? __builtin_ctz(psn) : 23];
 }

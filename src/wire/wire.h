@@ -18,6 +18,7 @@ enum {
 	ICRC_BYTES = 4,
 	MTU_MIN = 256,
 	MTU_MAX = 4096,
+	XDATA_HDR = 36, /* headers of an extension packet with payload */
 	PKT_HDR_MAX = 64, /* longest header that pkt_build() makes */
 	PKEY_DEFAULT = 0xffff,
 };
@@ -226,13 +227,14 @@ enum counter pkt_parse(const uint8_t *hdr, size_t hdr_avail, size_t total,
 unsigned pkt_build(struct pkt *pkt, uint8_t *out);
 
 /**
- * pkt_build_next() - The headers of the packet behind the one with the headers
- * @prev, in the middle of the same message: extension packets only.
- * @len:	of @prev and @out
+ * pkt_build_next() - The headers, and the trailer behind them, of the packet
+ * after @prev (likewise with its trailer) in the middle of the same message.
+ * Extension packets without atomic headers only.
  * @opcode:	RC opcode; not one with immediate data or IETH
  */
-void pkt_build_next(uint8_t *out, const uint8_t *prev, unsigned len,
-		    uint8_t opcode, psn_t psn);
+void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
+		    const uint8_t prev[XDATA_HDR + ICRC_BYTES], uint8_t opcode,
+		    psn_t psn);
 
 /** pkt_ask_ack() - Set AckReq in headers that were built; before their CRC. */
 void pkt_ask_ack(uint8_t *hdr);
@@ -251,6 +253,7 @@ uint32_t icrc(const struct path *path, uint16_t ident, const struct span *iov,
 
 /** icrc_store() - Put @crc at @trailer as the wire wants it. */
 void icrc_store(uint32_t crc, uint8_t trailer[ICRC_BYTES]);
+uint32_t icrc_load(const uint8_t trailer[ICRC_BYTES]);
 
 /**
  * icrc_ok() - Is the trailer of @pkt (@total bytes, trailer included) right for
@@ -260,6 +263,12 @@ bool icrc_ok(const struct path *path, const uint8_t *pkt, size_t total);
 
 /** xcrc() - Trailer of an extension packet: CRC-32 over its headers only. */
 uint32_t xcrc(const uint8_t *hdr, size_t hdr_len);
+
+/**
+ * xcrc_next() - Of the XDATA_HDR bytes that only differ from those of @crc in
+ * the PSN, which is @psn instead of the one before it.
+ */
+uint32_t xcrc_next(uint32_t crc, psn_t psn);
 
 /** xcrc_ok() - Does @trailer hold xcrc() of these headers? */
 bool xcrc_ok(const uint8_t *hdr, size_t hdr_len,

@@ -81,16 +81,11 @@ struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl)
 struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
 		       uint32_t payload_len)
 {
-	const struct seg *prev = &b->seg[b->nsegs - 1];
-	const uint8_t *like = b->bytes + prev->hdr;
-	struct seg *s = append(b, prev->hdr_len, payload_len, ICRC_BYTES);
-	uint8_t *out;
+	const uint8_t *prev = b->bytes + b->seg[b->nsegs - 1].hdr;
+	struct seg *s = append(b, XDATA_HDR, payload_len, ICRC_BYTES);
 
-	if (!s)
-		return NULL;
-	out = b->bytes + s->hdr;
-	pkt_build_next(out, like, prev->hdr_len, opcode, psn);
-	icrc_store(xcrc(out, s->hdr_len), out + s->hdr_len);
+	if (s)
+		pkt_build_next(b->bytes + s->hdr, prev, opcode, psn);
 	return s;
 }
 

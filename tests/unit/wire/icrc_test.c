@@ -326,6 +326,40 @@ static void xcrc__headers_only(void **state)
 	}
 }
 
+static void xcrc_next__counts(void **state)
+{
+	uint8_t a[XDATA_HDR + ICRC_BYTES], b[sizeof(a)], c[sizeof(a)];
+	struct pkt p = {.opcode = OP_WRITE_MIDDLE, .ext = true};
+
+	(void)state;
+	p.payload_len = 4096;
+	for (unsigned bit = 0; bit <= 24; bit++) {
+		p.nonce = (uint32_t)rnd_next(&rnd);
+		p.va = rnd_next(&rnd);
+		p.rkey = (uint32_t)rnd_next(&rnd);
+		p.qpn = (uint32_t)rnd_next(&rnd) & PSN_MASK;
+		/* the carry goes up to this bit, 24: around the end */
+		p.psn = (1u << bit) - 1;
+		assert_int_equal(pkt_build(&p, a), XDATA_HDR);
+		icrc_store(xcrc(a, XDATA_HDR), a + XDATA_HDR);
+		p.psn = psn_add(p.psn, 1);
+		pkt_build(&p, b);
+		icrc_store(xcrc(b, XDATA_HDR), b + XDATA_HDR);
+		assert_int_equal(xcrc_next(icrc_load(a + XDATA_HDR), p.psn),
+				 icrc_load(b + XDATA_HDR));
+		pkt_build_next(c, a, OP_WRITE_MIDDLE, p.psn);
+		assert_memory_equal(b, c, sizeof(b));
+		/* behind a FIRST, and when not counting */
+		p.opcode = OP_WRITE_FIRST;
+		pkt_build(&p, a);
+		pkt_build_next(c, a, OP_WRITE_MIDDLE, psn_add(p.psn, 1));
+		assert_true(xcrc_ok(c, XDATA_HDR, c + XDATA_HDR));
+		p.opcode = OP_WRITE_MIDDLE;
+		pkt_build_next(c, b, OP_WRITE_MIDDLE, psn_add(p.psn, 9));
+		assert_true(xcrc_ok(c, XDATA_HDR, c + XDATA_HDR));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +375,7 @@ int main(void)
 		cmocka_unit_test(icrc_ok__ipv6_exact),
 		cmocka_unit_test(icrc_ok__any_length),
 		cmocka_unit_test(xcrc__headers_only),
+		cmocka_unit_test(xcrc_next__counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
