@@ -111,6 +111,7 @@ bool scatter_receive(struct nic *nic, struct step *s)
 		/* too many pieces, or somebody took it: nothing happened */
 		handoff_lock(&nic->engine);
 		qp_scatter_done(sc, true, os_now(nic->os));
+		nic_wake_idle(nic);
 		handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
 		moves_reset(&s->run.moves);
@@ -188,6 +189,7 @@ void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns)
 	struct scatter *sc = &s->scatter;
 
 	qp_scatter_done(sc, !s->efault, now_ns);
+	nic_wake_idle(nic);
 	moves_reset(&s->run.moves);
 	if (s->lost) {
 		/* counted as loss; the sender's next probe tells it */

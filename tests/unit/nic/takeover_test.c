@@ -151,6 +151,46 @@ static void scatter__response_kept_meanwhile_is_placed(void **state)
 	assert_memory_equal(side[0].buf, side[1].buf + BUF / 2, LEN);
 }
 
+static void *destroy(void *arg)
+{
+	struct side *s = arg;
+
+	assert_int_equal(nic_qp_destroy(s->qp), 0);
+	s->qp = NULL;
+	return NULL;
+}
+
+/* The program destroys a QP while a burst for it is received in place. Nothing
+ * of that burst is taken any more, so no run is committed. */
+static void scatter__destroy_waits_and_goes_on(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *slow = &nic->steps[2];
+	struct timespec until;
+	pthread_t thread;
+	bool waits = false;
+
+	(void)state;
+	post(&side[0], WR_WRITE, LEN);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 1;
+	assert_true(engine_receive(nic, slow));
+	assert_ptr_equal(slow->scatter.qp, &side[1].qp->qp);
+	assert_int_equal(pthread_create(&thread, NULL, destroy, &side[1]), 0);
+	while (!waits) {
+		nic_lock(nic);
+		waits = nic->idle_waiters;
+		nic_unlock(nic);
+	}
+	nic_lock(nic);
+	finish_receive(nic, slow);
+	nic_unlock(nic);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), 0);
+}
+
 /* Two READs in one run, their pages go away under the moves, and there is no
  * slot to keep the responses in: both READs are made again. */
 static void responses_failed__all_are_asked_for_again(void **state)
@@ -251,6 +291,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			scatter__response_kept_meanwhile_is_placed, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(
+			scatter__destroy_waits_and_goes_on, setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			responses_failed__all_are_asked_for_again, setup,
 			sides_close),
