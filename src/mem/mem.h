@@ -267,6 +267,9 @@ struct ticket_req {
 	bool write, whole;
 };
 
+/** ticket_new() - Would ticket_next() find one? */
+bool ticket_new(const struct mem *m);
+
 /** ticket_next() - Take the next new ticket to hand to os/. false: none. */
 bool ticket_next(struct mem *m, struct ticket_req *req);
 

@@ -306,6 +306,18 @@ void ticket_leave(struct mem *m, struct waiter *w)
 /* --- the pagers' side ---------------------------------------------------- */
 
 /**
+ * ticket_new() - See mem.h.
+ * @m:		the NIC's memory
+ */
+bool ticket_new(const struct mem *m)
+{
+	const struct tickets *ts = &m->tickets;
+
+	return !list_empty(&ts->fresh) ||
+	       (!list_empty(&ts->ahead) && ts->ahead_sent < AHEAD_OUT);
+}
+
+/**
  * ticket_next() - Take the next new ticket to hand to os/. Those that nobody
  * waits for come last, and few at a time, so that they delay no others.
  * @m:		the NIC's memory
@@ -318,14 +330,14 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 	struct tickets *ts = &m->tickets;
 	struct ticket *t;
 
+	if (!ticket_new(m))
+		return false;
 	if (!list_empty(&ts->fresh)) {
 		t = list_entry(ts->fresh.next, struct ticket, link);
-	} else if (!list_empty(&ts->ahead) && ts->ahead_sent < AHEAD_OUT) {
+	} else {
 		t = list_entry(ts->ahead.next, struct ticket, link);
 		t->ahead = true;
 		ts->ahead_sent++;
-	} else {
-		return false;
 	}
 	list_del(&t->link);
 	list_add_tail(&ts->sent, &t->link);

@@ -280,7 +280,8 @@ static void run_timers(struct nic *nic, uint64_t now_ns)
 			     __atomic_load_n(&nic->heard, __ATOMIC_RELAXED));
 	while ((t = timerq_pop(&nic->x.timers, now_ns)))
 		qp_timeout(container_of(t, struct qp, timer), now_ns);
-	peers_timers(nic, now_ns);
+	if (nic->standard_peers || timerq_next(&nic->hello_timers) <= now_ns)
+		peers_timers(nic, now_ns);
 }
 
 static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
@@ -344,29 +345,74 @@ static uint64_t next_deadline(const struct nic *nic)
 	return at;
 }
 
-bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
-		 uint64_t now_ns)
+/* Something that looks at pages may be planned. */
+static bool pages_matter(const struct nic *nic)
 {
-	bool found;
+	return !list_empty(&nic->x.drainable) || !list_empty(&nic->x.runnable);
+}
 
-	engine_refresh(nic, now_ns);
-	posted_take(nic, now_ns);
-	take_pages(nic, now_ns);
-	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED) && !nic->dead)
-		events_died(nic, now_ns);
-	if (!nic->dead)
-		run_timers(nic, now_ns);
-	s->kind = STEP_NONE;
-	found = !nic->dead &&
-		(plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
-		 plan_acks(nic, s, flush_acks, now_ns));
-	ask_pages(nic);
-	events_deliver(nic);
+static bool pages_answered(const struct nic *nic)
+{
+	return os_pages_waiting(nic->os) || nic->x.starved;
+}
+
+static bool events_wait(const struct nic *nic)
+{
+	return !list_empty(&nic->x.fired) || !list_empty(&nic->x.errors);
+}
+
+/* Tell everybody when something is due next. */
+static void publish(struct nic *nic, uint64_t now_ns)
+{
 	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic),
 			  now_ns);
 	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
+}
+
+static bool closed(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->closed, __ATOMIC_RELAXED);
+}
+
+bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
+		 uint64_t now_ns)
+{
+	bool found = false;
+
+	posted_take(nic, now_ns);
+	if (pages_answered(nic)) {
+		engine_refresh(nic, now_ns);
+		take_pages(nic, now_ns);
+	}
+	if (closed(nic) && !nic->dead)
+		events_died(nic, now_ns);
+	if (!nic->dead)
+		run_timers(nic, now_ns);
+	s->kind = STEP_NONE;
+	if (!nic->dead && pages_matter(nic)) {
+		engine_refresh(nic, now_ns);
+		found = plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns);
+	}
+	if (!nic->dead && !found)
+		found = plan_acks(nic, s, flush_acks, now_ns);
+	if (ticket_new(nic->mem))
+		ask_pages(nic);
+	if (events_wait(nic))
+		events_deliver(nic);
+	publish(nic, now_ns);
 	return found;
+}
+
+bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
+{
+	if (pages_matter(nic) || pages_answered(nic) || events_wait(nic) ||
+	    ticket_new(nic->mem) || (closed(nic) && !nic->dead) ||
+	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
+	    (flush_acks && !list_empty(&nic->x.ack_peers)))
+		return false;
+	publish(nic, now_ns);
+	return true;
 }
 
 /* --- move and commit ------------------------------------------------------------ */

@@ -282,6 +282,11 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns);
 /** engine_plan() - Anything but receiving. true: move and commit; call again. */
 bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		 uint64_t now_ns);
+/**
+ * engine_settled() - After a commit, lock held: is there nothing that
+ * engine_plan() would do now? Then it is told when there will be, as by a plan.
+ */
+bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns);
 /** engine_move() - No lock: copy or send. */
 void engine_move(struct nic *nic, struct step *s);
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns);

@@ -115,7 +115,8 @@ static void stint_end(struct nic *nic, struct stint st)
 {
 	uint64_t *most = &nic->cnt.v[CNT_step_sleep_max];
 
-	*most = MAX(*most, stint_slept(nic, st));
+	if (nic->cfg.account)
+		*most = MAX(*most, stint_slept(nic, st));
 }
 
 static bool plan_rx(struct nic *nic, struct step *s, uint64_t now_ns)
@@ -230,7 +231,8 @@ static void heard(struct nic *nic, uint64_t from_ns, uint32_t taken)
 	nic->hear_bytes = 0;
 }
 
-/* @now_ns: now, afterwards too */
+/* @now_ns: now, afterwards too. What there is to do then is left to the caller
+ * (work_waits()). */
 bool progress_receive(struct nic *nic, uint64_t *now_ns)
 {
 	const uint64_t mine = *now_ns;
@@ -251,7 +253,8 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 			*now_ns = move_and_commit(nic, s);
 			token_moves(nic, mine, false);
 		}
-		handoff_leave(&nic->engine);
+		if (!engine_settled(nic, false, *now_ns))
+			handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
 	}
 	if (s) {
@@ -271,6 +274,8 @@ static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks,
 		if (!plan_work(nic, s, flush_acks, *now_ns))
 			return false;
 		*now_ns = move_and_commit(nic, s);
+		if (engine_settled(nic, flush_acks, *now_ns))
+			return false;
 	}
 	return true;
 }
@@ -378,7 +383,8 @@ void progress_poll(struct nic *nic)
 	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
 	if (progress_receive(nic, &now)) {
 		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
-		work(nic, false, now);
+		if (work_waits(nic))
+			work(nic, false, now);
 		return;
 	}
 	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
@@ -450,7 +456,8 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 		}
 		if (progress_receive(nic, &now)) {
 			empty = 0;
-			turn_work(nic, step, false);
+			if (work_waits(nic))
+				turn_work(nic, step, false);
 		} else {
 			empty++;
 		}
@@ -509,7 +516,8 @@ void progress_block(struct nic *nic, int fd)
 	/* os_wait() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(unblock, nic);
 	while (progress_receive(nic, &now))
-		work(nic, false, now);
+		if (work_waits(nic))
+			work(nic, false, now);
 	work(nic, true, now);
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	os_wait(nic->os, OS_WAIT_PACKETS,

@@ -257,7 +257,7 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	if (x)
 		take_xack(qp, p, now_ns);
 	retry_alive(qp, una != r->una || acc != r->acc, now_ns);
-	qp_kick(qp);
+	qp_kick_again(qp);
 }
 
 /* --- READ responses and atomic ACKs --------------------------------------- */

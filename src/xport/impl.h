@@ -7,6 +7,8 @@
 
 /* qp.c */
 void qp_kick(struct qp *qp);
+/** qp_kick_again() - Unless it surely has nothing to send. */
+void qp_kick_again(struct qp *qp);
 void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
 void qp_rearm(struct qp *qp);
 void qp_event(struct qp *qp, unsigned event);

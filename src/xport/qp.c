@@ -236,6 +236,15 @@ void qp_kick(struct qp *qp)
 		list_add_tail(&qp->x->runnable, &qp->run_link);
 }
 
+void qp_kick_again(struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max || r->lost ||
+	    r->ask_again || replay_busy(qp))
+		qp_kick(qp);
+}
+
 void qp_posted(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state == QPS_ERR)
@@ -481,7 +490,7 @@ void qp_rx_moved(struct qp *qp, uint64_t now_ns)
 		qp_drainable(qp);
 	ack_again(qp);
 	qp_flush(qp, now_ns);
-	qp_kick(qp);
+	qp_kick_again(qp);
 }
 
 void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
@@ -544,7 +553,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 		replay_unsent(qp, b);
 	ack_again(qp);
 	qp_flush(qp, now_ns);
-	qp_kick(qp);
+	qp_kick_again(qp);
 }
 
 void xport_tickets_free(struct xport *x, struct qp *qp)
