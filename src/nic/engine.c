@@ -44,6 +44,7 @@ bool engine_receive(struct nic *nic, struct step *s)
 	int n;
 
 	s->kind = STEP_RX;
+	s->planned = false;
 	s->at = 0;
 	s->npkts = 0;
 	s->scatter.qp = NULL;
@@ -185,7 +186,8 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 	enum rx_result res = RX_NEXT;
 
 	engine_refresh(nic, now_ns);
-	if (!s->at) {
+	if (!s->planned) {
+		s->planned = true;
 		count(&nic->cnt, CNT_rx_bursts);
 		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
 		nic->cnt.v[CNT_kernel_drops] = s->rx.kernel_drops;

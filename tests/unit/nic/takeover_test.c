@@ -151,6 +151,27 @@ static void scatter__response_kept_meanwhile_is_placed(void **state)
 	assert_memory_equal(side[0].buf, side[1].buf + BUF / 2, LEN);
 }
 
+static void scatter__counts_a_burst_once(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[2];
+	uint64_t bursts = nic->cnt.v[CNT_rx_bursts];
+	uint64_t bytes = nic->cnt.v[CNT_rx_bytes], len;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 4 * LEN);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 1;
+	assert_true(engine_receive(nic, step));
+	assert_ptr_equal(step->scatter.qp, &side[1].qp->qp);
+	len = step->rx.len;
+	finish_receive(nic, step);
+	assert_int_equal(nic->cnt.v[CNT_rx_bursts] - bursts, 1);
+	assert_int_equal(nic->cnt.v[CNT_rx_bytes] - bytes, len);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 static void *destroy(void *arg)
 {
 	struct side *s = arg;
@@ -291,6 +312,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			scatter__response_kept_meanwhile_is_placed, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(scatter__counts_a_burst_once,
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			scatter__destroy_waits_and_goes_on, setup, sides_close),
 		cmocka_unit_test_setup_teardown(
