@@ -725,6 +725,46 @@ static void dma_release__from_an_index(void **state)
 	fix_close(&f);
 }
 
+/* What was not accessed after all is neither held nor known to be in use. */
+static void dma_trim__holds_and_touches_less(void **state)
+{
+	static const struct {
+		uint64_t len, bytes, pages;
+	} t[] = {{8192, 1, 2},	  {8192, 4095, 2}, {8192, 4096, 1},
+		 {8192, 8191, 1}, {8193, 1, 2},	   {40960, 40959, 1}};
+	struct fix f;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(t); i++) {
+		const size_t k = i / 2;
+		struct dma d;
+
+		if (i % 2)
+			open_exact(&f, 64);
+		else
+			open_ageing(&f);
+		spt_map(f.m, 10, 10, true, f.now);
+		fix_sleep(&f, 8 * MS);
+		assert_int_equal(fix_access(&f, 10, 1, true, NULL), V_OK);
+		d = fix_dma(&f, 10 * 4096, t[k].len, true);
+		assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+		dma_trim(f.m, t[k].bytes, &f.mv, &f.holds);
+		assert_int_equal(f.mv.m[1].len, t[k].len - t[k].bytes);
+		for (uint64_t p = 10; i % 2 && p < 20; p++)
+			assert_int_equal(spt_held(f.m, p, 1),
+					 p < 10 + t[k].pages);
+		dma_release(f.m, &f.holds, 0, true, f.now);
+		for (uint64_t p = 10; p < 20; p++)
+			assert_false(spt_held(f.m, p, 1));
+		fix_sleep(&f, 8 * MS);
+		for (uint64_t p = 10; !(i % 2) && p < 20; p++)
+			assert_int_equal(fix_ready(&f, p, true),
+					 p < 10 + t[k].pages);
+		f.mv.num = 0;
+		fix_close(&f);
+	}
+}
+
 static void dma_fault__drops_what_the_table_said(void **state)
 {
 	struct fix f;
@@ -773,6 +813,7 @@ int main(void)
 		cmocka_unit_test(dma_release__inlined_pages_become_ready),
 		cmocka_unit_test(dma_release__concludes_nothing_after_a_change),
 		cmocka_unit_test(dma_release__from_an_index),
+		cmocka_unit_test(dma_trim__holds_and_touches_less),
 		cmocka_unit_test(dma_fault__drops_what_the_table_said),
 	};
 
