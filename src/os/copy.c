@@ -82,6 +82,7 @@ static uint64_t copy_out(int fd, struct iovec *v, unsigned n, uint64_t off,
 			v++;
 			n--;
 		}
+		CHECK(n > 0);
 		v->iov_base = (char *)v->iov_base + got;
 		v->iov_len -= (size_t)got;
 	}
