@@ -232,7 +232,8 @@ static enum verdict walk_pages(struct walk *w, struct waiter *wait)
 		w->touch = true;
 		if (page == PAGE_READY)
 			continue;
-		if (page == PAGE_CHEAP && w->inlined < w->m->inline_budget)
+		if (page == PAGE_CHEAP && !w->d->ready &&
+		    w->inlined < w->m->inline_budget)
 			w->inlined++;
 		else
 			return walk_miss(w, p, wait);

@@ -153,6 +153,7 @@ struct holds {
  * @need:	ACCESS_* rights required; 0: local read
  * @write:	the moves will write application memory
  * @remote:	@key is an R_Key (remote rights apply), else an L_Key
+ * @ready:	no page may be missing, not even a cheap one
  * @ahead:	bytes behind the access that the same message will need; on a
  *		miss tickets are opened for them too (touch-ahead)
  */
@@ -162,7 +163,7 @@ struct dma {
 	uint64_t iova;
 	uint64_t len;
 	uint32_t need;
-	bool write, remote;
+	bool write, remote, ready;
 	uint64_t ahead;
 };
 

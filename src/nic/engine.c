@@ -188,6 +188,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 	engine_refresh(nic, now_ns);
 	if (!s->planned) {
 		s->planned = true;
+		s->taken = s->rx.len;
 		count(&nic->cnt, CNT_rx_bursts);
 		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
 		nic->cnt.v[CNT_kernel_drops] = s->rx.kernel_drops;
@@ -372,6 +373,17 @@ static void publish(struct nic *nic, uint64_t now_ns)
 			 __ATOMIC_RELAXED);
 }
 
+static bool acks_wait(const struct nic *nic, bool flush, uint64_t now_ns)
+{
+	list_for_each(l, &nic->x.ack_peers) {
+		const struct peer *p = list_entry(l, struct peer, ack_link);
+
+		if (flush || p->ack_due_ns <= now_ns)
+			return true;
+	}
+	return false;
+}
+
 static bool closed(const struct nic *nic)
 {
 	return __atomic_load_n(&nic->closed, __ATOMIC_RELAXED);
@@ -411,7 +423,7 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	if (pages_matter(nic) || pages_answered(nic) || events_wait(nic) ||
 	    ticket_new(nic->mem) || (closed(nic) && !nic->dead) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
-	    (flush_acks && !list_empty(&nic->x.ack_peers)))
+	    acks_wait(nic, flush_acks, now_ns))
 		return false;
 	publish(nic, now_ns);
 	return true;

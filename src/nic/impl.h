@@ -67,6 +67,7 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * @buf:	received bytes (RX), or staged payload of standard packets (SEND)
  * @at:		RX: offset of the next segment in @buf
  * @planned:	RX: its first plan was made
+ * @taken:	RX: bytes that came, also those in place
  * @token:	RX: what nic.token is while nobody has overtaken us
  * @nonce:	RX: of packets from @nonce_ip; 0: none came yet
  * @npkts:	RX: parsed packets that the run refers to
@@ -88,6 +89,7 @@ struct step {
 	uint64_t majflt;
 	struct scatter scatter;
 	bool planned;
+	uint32_t taken;
 	bool lost, efault; /* of a burst that was received in place */
 	uint8_t side[BURST_SEGS * SIDE_BYTES]; /* scattered: CRC and header */
 	struct iovec iov[STEP_IOV];

@@ -259,7 +259,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	}
 	if (s) {
 		if (got || s->rx.all)
-			heard(nic, mine, got ? s->rx.len : 0);
+			heard(nic, mine, got ? s->taken : 0);
 		step_put(nic, s);
 	}
 	token_give(nic, mine);

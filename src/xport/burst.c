@@ -116,6 +116,7 @@ enum verdict burst_gather(struct burst *b, const struct dma *d,
 		struct dma wide = *d;
 
 		wide.len += more;
+		wide.ready = true;
 		if (dma_resolve(x->mem, &wide, NULL, token, now_ns, x->fresh_ns,
 				NULL, &b->gathers, &b->holds) == V_OK) {
 			waiter_cancel(x->mem, wait);

@@ -123,8 +123,10 @@ static void source_failed(struct qp *qp, psn_t psn, uint64_t now_ns)
 	qp_fail(qp, QP_EVENT_ACCESS_ERR, now_ns);
 }
 
+/* @next: the packet before it in @b is the one before it of @s. */
 static struct seg *response_headers(struct qp *qp, struct burst *b,
-				    const struct resource *s, uint32_t len)
+				    const struct resource *s, bool next,
+				    uint32_t len)
 {
 	bool first = s->at == s->from, last = s->at + 1 == s->num;
 	psn_t psn = psn_add(s->psn, s->at);
@@ -133,7 +135,7 @@ static struct seg *response_headers(struct qp *qp, struct burst *b,
 				   (last ? OPF_LAST : 0));
 	struct pkt p;
 
-	if (b->ext && b->nsegs && !first && !last)
+	if (b->ext && next && !first && !last)
 		return burst_next(b, opcode, psn, len);
 	p = (struct pkt){.opcode = opcode,
 			 .ext = b->ext,
@@ -150,7 +152,7 @@ static struct seg *response_headers(struct qp *qp, struct burst *b,
 
 /* One READ response packet. false: the burst or the QP can take no more. */
 static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
-			uint64_t now_ns)
+			bool next, uint64_t now_ns)
 {
 	uint64_t off = (uint64_t)s->at * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, s->len - off);
@@ -166,7 +168,7 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	enum verdict v;
 
 	if (!moves_room(&b->gathers) || hold == HOLDS_MAX ||
-	    !response_headers(qp, b, s, len))
+	    !response_headers(qp, b, s, next, len))
 		return false;
 	v = len ? burst_gather(b, &d, &qp->resp.src_wait, now_ns) : V_OK;
 	if (v == V_OK) {
@@ -184,6 +186,7 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 
 bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
+	const struct resource *before = NULL;
 	struct resp *r = &qp->resp;
 
 	if (!replay_busy(qp) || r->src_wait.ticket.v)
@@ -199,8 +202,9 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 			continue;
 		}
 		if (s->atomic ? !answer_atomic(qp, b, s)
-			      : !answer_read(qp, b, s, now_ns))
+			      : !answer_read(qp, b, s, s == before, now_ns))
 			break;
+		before = s;
 	}
 	burst_trim(b);
 	if (!b->nsegs)

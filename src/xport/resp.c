@@ -177,7 +177,8 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 		take_ahead(qp, p, payload, ahead, now_ns);
 		return RX_NEXT;
 	}
-	if (run->qp)
+	/* Of what came in place, and once more meanwhile, the copy is placed. */
+	if (run->qp && !p->placed)
 		return RX_FULL;
 	count(qp->x->cnt, CNT_dups_rx);
 	flight_note(&qp->log, now_ns, FLIGHT_DUP, p->psn, p->opcode,

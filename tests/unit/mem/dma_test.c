@@ -540,6 +540,23 @@ static void dma_resolve__inline(void **state)
 	}
 }
 
+static void dma_resolve__not_inline_if_all_must_be_ready(void **state)
+{
+	struct fix f;
+	struct dma d;
+
+	(void)state;
+	open_ageing(&f);
+	mem_inline_budget(f.m, 2);
+	cheap_learn(&f.m->cheap, 10, 20, f.now);
+	d = fix_dma(&f, 10 * 4096, 8192, true);
+	d.ready = true;
+	assert_int_equal(fix_run(&f, &d, NULL), V_WAIT);
+	d.ready = false;
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	fix_close(&f);
+}
+
 static void dma_resolve__inline_only_while_fresh(void **state)
 {
 	struct fix f;
@@ -805,6 +822,7 @@ int main(void)
 		cmocka_unit_test(dma_resolve__progress_after_waking),
 		cmocka_unit_test(dma_resolve__progress_in_a_tiny_table),
 		cmocka_unit_test(dma_resolve__inline),
+		cmocka_unit_test(dma_resolve__not_inline_if_all_must_be_ready),
 		cmocka_unit_test(dma_resolve__inline_only_while_fresh),
 		cmocka_unit_test(dma_resolve__not_inline_after_a_change),
 		cmocka_unit_test(dma_resolve_atomic__aligned_only),

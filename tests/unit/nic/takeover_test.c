@@ -63,7 +63,8 @@ static struct cqe wait_cqe(struct side *s)
 	return e;
 }
 
-static void post(struct side *s, enum wr_op op, uint32_t len)
+/* From @off on of our buffer, to or from the second half of the peer's. */
+static void post_at(struct side *s, enum wr_op op, uint64_t off, uint32_t len)
 {
 	const struct side *to = &side[s == side];
 	struct wqe *w;
@@ -75,11 +76,16 @@ static void post(struct side *s, enum wr_op op, uint32_t len)
 			  .flags = WQE_SIGNALED,
 			  .length = len,
 			  .num_sge = 1,
-			  .raddr = (uintptr_t)to->buf + BUF / 2,
+			  .raddr = (uintptr_t)to->buf + BUF / 2 + off,
 			  .rkey = to->key};
-	wqe_sge(w)[0] = (struct sge){(uintptr_t)s->buf, len, s->key};
+	wqe_sge(w)[0] = (struct sge){(uintptr_t)s->buf + off, len, s->key};
 	nic_send_publish(s->qp);
 	nic_send_end(s->qp);
+}
+
+static void post(struct side *s, enum wr_op op, uint32_t len)
+{
+	post_at(s, op, 0, len);
 }
 
 /* Connected, and the peers know each other. */
@@ -303,6 +309,145 @@ static void engine_plan__ack_keeps_its_peer(void **state)
 	side[1].qp = NULL;
 }
 
+static uint64_t next_ack(const struct nic *nic)
+{
+	const struct list *l = nic->x.ack_peers.next;
+
+	assert_false(list_empty(&nic->x.ack_peers));
+	return list_entry(l, struct peer, ack_link)->ack_due_ns;
+}
+
+/* An ACK that is due is something to do. */
+static void engine_settled__not_while_an_ack_is_due(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[2];
+	uint64_t now;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 8);
+	send_all(&side[0]);
+	assert_true(engine_receive(nic, step));
+	finish_receive(nic, step);
+	now = next_ack(nic);
+	assert_true(engine_settled(nic, false, now - 1));
+	assert_false(engine_settled(nic, true, now - 1));
+	assert_false(engine_settled(nic, false, now));
+	assert_true(engine_plan(nic, step, false, now));
+	plan_move_commit(nic, step);
+	assert_true(engine_settled(nic, true, now));
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* While a burst comes in place one packet of it comes again, and is kept. */
+static void scatter__repeated_in_part(void **state)
+{
+	struct step *slow = &side[1].nic->steps[2];
+	struct req *r = &side[0].qp->qp.req;
+
+	(void)state;
+	memset(side[0].buf, 0x3c, LEN);
+	post(&side[0], WR_WRITE, LEN);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	side[1].nic->peek = 1;
+	assert_true(engine_receive(side[1].nic, slow));
+	assert_ptr_equal(slow->scatter.qp, &side[1].qp->qp);
+	r->lost_base = r->acc;
+	r->lost = 1 << 5;
+	qp_kick(&side[0].qp->qp);
+	send_all(&side[0]);
+	pump(&side[1]);
+	assert_int_equal(side[1].qp->qp.resp.win.num, 1);
+	finish_receive(side[1].nic, slow);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_memory_equal(side[1].buf + BUF / 2, side[0].buf, LEN);
+}
+
+/* A burst that came whole in place says nothing of what is behind it. */
+static void scatter__sockets_are_not_empty(void **state)
+{
+	struct nic *nic = side[1].nic;
+	uint64_t now, before;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 4 * LEN);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 1;
+	before = nic->heard;
+	now = os_now(nic->os);
+	assert_true(progress_receive(nic, &now));
+	assert_true(nic->cnt.v[CNT_rx_scattered] > 0);
+	assert_int_equal(nic->heard, before);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+static void next_burst(struct side *s, struct step *step)
+{
+	const uint64_t end = os_now(s->nic->os) + 1000000000;
+
+	for (;;) {
+		know_pages(s);
+		if (engine_plan(s->nic, step, false, os_now(s->nic->os))) {
+			if (step->burst.qp)
+				return;
+			plan_move_commit(s->nic, step);
+		}
+		assert_true(os_now(s->nic->os) < end);
+	}
+}
+
+/* The tail of one READ is answered again in front of the middle of another:
+ * every response says how long its own READ is. */
+static void replay__headers_are_of_their_own_read(void **state)
+{
+	enum { A = 2 * 4096, B = 3 * 4096, AT_B = BUF / 4 };
+	const uint32_t want[] = {A, B, B};
+	struct resp *r = &side[1].qp->qp.resp;
+	struct side *s = &side[1];
+	struct step *step = &s->nic->steps[2];
+	const struct resource *a, *b;
+	struct pkt p;
+
+	(void)state;
+	post(&side[0], WR_READ, A);
+	post_at(&side[0], WR_READ, AT_B, B);
+	send_all(&side[0]);
+	while (engine_receive(s->nic, step))
+		finish_receive(s->nic, step);
+	a = &r->res[r->res_at % RESOURCES_MAX];
+	b = &r->res[(r->res_at + 1) % RESOURCES_MAX];
+	know_pages(s);
+	spt_unmap(s->nic->mem,
+		  page_of((uintptr_t)s->buf + BUF / 2 + AT_B + 4096), 1);
+	assert_true(engine_plan(s->nic, step, false, os_now(s->nic->os)));
+	assert_int_equal(a->at, 2);
+	assert_int_equal(b->at, 1);
+	plan_move_commit(s->nic, step);
+	replay_duplicate(&s->qp->qp,
+			 &(struct pkt){.op = OPF_READ,
+				       .psn = psn_add(a->psn, 1),
+				       .va = a->va + 4096,
+				       .rkey = s->key,
+				       .dma_len = 4096},
+			 0);
+	next_burst(s, step);
+	assert_true(step->burst.nsegs >= ARRAY_SIZE(want));
+	for (unsigned i = 0; i < ARRAY_SIZE(want); i++) {
+		const struct seg *g = &step->burst.seg[i];
+
+		assert_int_equal(
+			pkt_parse(step->burst.bytes + g->hdr, g->hdr_len,
+				  g->hdr_len + g->payload_len + ICRC_BYTES, &p),
+			CNT_NUM);
+		assert_int_equal(p.dma_len, want[i]);
+	}
+	plan_move_commit(s->nic, step);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +470,16 @@ int main(void)
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			comp_placed__response_window_follows_writes, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			engine_settled__not_while_an_ack_is_due, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(scatter__sockets_are_not_empty,
+						setup, sides_close),
+		cmocka_unit_test_setup_teardown(scatter__repeated_in_part,
+						setup, sides_close),
+		cmocka_unit_test_setup_teardown(
+			replay__headers_are_of_their_own_read, setup,
 			sides_close),
 	};
 
