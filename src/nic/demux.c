@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* demux.c: a QPN names a UDP port (design D4): its upper 14 bits are the
- * port's index above 49152, the lower 10 are random within it. A NIC opens one
- * more port when the ones it has are full.
+ * port's index above 49152, the lower 10 are in random order within it. A NIC
+ * opens one more port when the ones it has are full. A QPN that was given back
+ * is the last to be given again, and a quarter of a port's is always free: what
+ * is still on its way to a QP that is gone shall not find another (IBTA chapter
+ * 12 has the TimeWait state for that).
  */
 #include "nic/impl.h"
 
@@ -11,6 +14,26 @@
 static uint32_t port_prefix(const struct nic_port *p)
 {
 	return (uint32_t)(p->number - QPN_PORT_BASE) << 10;
+}
+
+static void port_give(struct nic_port *p, uint32_t low)
+{
+	p->free[p->free_end++ % QPNS_PER_PORT] = (uint16_t)low;
+}
+
+/* All QPNs of the port, in random order. */
+static void port_shuffle(struct nic *nic, struct nic_port *p)
+{
+	for (uint32_t low = 0; low < QPNS_PER_PORT; low++)
+		if (port_prefix(p) + low >= 2) /* 0, 1: management */
+			port_give(p, low);
+	for (uint32_t i = p->free_end - 1; i > 0; i--) {
+		uint32_t k = (uint32_t)(rnd_next(&nic->rnd) % (i + 1));
+		uint16_t low = p->free[i];
+
+		p->free[i] = p->free[k];
+		p->free[k] = low;
+	}
 }
 
 static int port_open(struct nic *nic, struct nic_port **out)
@@ -29,14 +52,13 @@ static int port_open(struct nic *nic, struct nic_port **out)
 	}
 	p->os_port = i;
 	p->number = number;
+	port_shuffle(nic, p);
 	nic->ports[i] = p;
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 	*out = p;
 	return 0;
 }
 
-/* The port that has room: a quarter is left free so that a random pick is
- * quick and QPNs are not used again at once. */
 static int port_with_room(struct nic *nic, struct nic_port **out)
 {
 	for (int i = 0; i < OS_PORTS_MAX; i++) {
@@ -50,6 +72,13 @@ static int port_with_room(struct nic *nic, struct nic_port **out)
 	return port_open(nic, out);
 }
 
+int demux_open(struct nic *nic)
+{
+	struct nic_port *p;
+
+	return port_open(nic, &p);
+}
+
 int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 {
 	struct nic_port *p;
@@ -59,9 +88,7 @@ int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 	err = port_with_room(nic, &p);
 	if (err)
 		return err;
-	do
-		low = (uint32_t)rnd_next(&nic->rnd) % QPNS_PER_PORT;
-	while (p->qp[low] || port_prefix(p) + low < 2); /* 0, 1: management */
+	low = p->free[p->free_at++ % QPNS_PER_PORT];
 	p->qp[low] = qp;
 	p->used++;
 	qp->port = p;
@@ -75,6 +102,7 @@ void demux_remove(struct nic *nic, struct nic_qp *qp)
 
 	(void)nic;
 	p->qp[qp->qp.cfg.qpn % QPNS_PER_PORT] = NULL;
+	port_give(p, qp->qp.cfg.qpn % QPNS_PER_PORT);
 	p->used--;
 }
 

@@ -96,12 +96,17 @@ struct step {
 	uint8_t buf[STEP_BUF];
 };
 
-/** struct nic_port - A local UDP port and the QPNs that name it. */
+/**
+ * struct nic_port - A local UDP port and the QPNs that name it.
+ * @free:	ring of the QPNs' lower bits that no QP has, [free_at, free_end)
+ */
 struct nic_port {
 	int os_port; /* index in os/, -1: unused */
 	uint16_t number;
 	uint32_t used;
 	struct nic_qp *qp[QPNS_PER_PORT];
+	uint16_t free[QPNS_PER_PORT];
+	uint32_t free_at, free_end;
 };
 
 struct nic_async {
@@ -246,6 +251,8 @@ void nic_wait_idle(struct nic *nic);
 void nic_wake_idle(struct nic *nic);
 
 /* demux.c */
+/** demux_open() - The first port. */
+int demux_open(struct nic *nic);
 int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn);
 void demux_remove(struct nic *nic, struct nic_qp *qp);
 struct nic_qp *demux_find(struct nic *nic, uint32_t qpn);

@@ -140,25 +140,6 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	nic->steps_free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
 }
 
-static int open_port(struct nic *nic)
-{
-	uint16_t number;
-	struct nic_port *p = heap_alloc(sizeof(*p));
-	int i;
-
-	if (!p)
-		return -ENOMEM;
-	i = os_port_open(nic->os, 0, &number);
-	if (i < 0) {
-		heap_free(p);
-		return i;
-	}
-	p->os_port = i;
-	p->number = number;
-	nic->ports[i] = p;
-	return 0;
-}
-
 int nic_open(struct nic **out, const struct nic_config *cfg)
 {
 	struct nic *nic = heap_alloc(sizeof(*nic));
@@ -178,7 +159,7 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 	err = open_memory(nic);
 	if (err)
 		goto close_os;
-	err = open_port(nic);
+	err = demux_open(nic);
 	if (err)
 		goto close_mem;
 	share_budget(nic);

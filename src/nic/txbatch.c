@@ -10,7 +10,7 @@
 
 static struct endpoint destination(const struct burst *b)
 {
-	struct endpoint to = b->peer->ep;
+	struct endpoint to = b->to;
 
 	if (b->roce)
 		to.port = ROCE_PORT;
@@ -86,7 +86,7 @@ static void seal(const struct step *s, uint8_t *pkt, uint32_t len,
 {
 	const struct peer *peer = s->burst.peer;
 	struct path path = {.src = peer->local,
-			    .dst = peer->ep.ip,
+			    .dst = s->burst.to.ip,
 			    .sport = sport,
 			    .dport = destination(&s->burst).port};
 	struct span span = {pkt, len - ICRC_BYTES};

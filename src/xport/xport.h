@@ -201,6 +201,8 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * struct burst - Packets for one send call, all to one peer; all but the last
  * have equal length.
  * @qp:		NULL when it holds only ACKs
+ * @to:		where @peer was when this was planned: it may turn out to be
+ *		another kind of NIC before it is sent
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made
@@ -216,6 +218,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
 struct burst {
 	struct qp *qp;
 	struct peer *peer;
+	struct endpoint to;
 	bool ext, request, roce, narrow;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;

@@ -448,6 +448,46 @@ static void replay__headers_are_of_their_own_read(void **state)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+/* A peer turns out to be of another kind while a burst to it is being sent. */
+static void engine_move__where_it_was_planned_to(void **state)
+{
+	struct step *step = &side[0].nic->steps[2];
+	struct peer *p = side[0].qp->qp.peer;
+	struct endpoint was = p->ep;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 8);
+	assert_true(
+		engine_plan(side[0].nic, step, false, os_now(side[0].nic->os)));
+	p->ep.port = ROCE_PORT;
+	engine_move(side[0].nic, step);
+	p->ep = was;
+	engine_commit(side[0].nic, step, os_now(side[0].nic->os));
+	assert_true(engine_receive(side[1].nic, &side[1].nic->steps[2]));
+	finish_receive(side[1].nic, &side[1].nic->steps[2]);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* Packets for a QP that is gone must not find a new one. */
+static void demux__a_qpn_rests(void **state)
+{
+	enum { RESTS = 200, MADE = 5 * 1024 };
+	struct nic_qp_init init = side[0].qp->init;
+	static uint32_t qpn[MADE];
+	struct nic_qp *qp;
+
+	(void)state;
+	for (int i = 0; i < MADE; i++) {
+		assert_int_equal(
+			nic_qp_create(side[0].nic, NULL, &init, &qp, &qpn[i]),
+			0);
+		assert_int_not_equal(qpn[i], side[0].qpn);
+		for (int k = i - 1; k >= 0 && i - k <= RESTS; k--)
+			assert_int_not_equal(qpn[i], qpn[k]);
+		assert_int_equal(nic_qp_destroy(qp), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +514,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			engine_settled__not_while_an_ack_is_due, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(
+			engine_move__where_it_was_planned_to, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(demux__a_qpn_rests, setup,
+						sides_close),
 		cmocka_unit_test_setup_teardown(scatter__sockets_are_not_empty,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(scatter__repeated_in_part,
