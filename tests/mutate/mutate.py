@@ -17,8 +17,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed"]
-UNITS = ["mem_ticket_test", "mem_dma_test", "mem_spt_test", "mem_mr_test",
-         "mem_model_test", "xport_window_test",
+UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
+         "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
          "nic_takeover_test"]
 PATIENCE_S = 300
 
