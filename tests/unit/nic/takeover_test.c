@@ -448,6 +448,47 @@ static void replay__headers_are_of_their_own_read(void **state)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+static unsigned slots_take(struct mem *m, int *slot, unsigned max)
+{
+	unsigned n = 0;
+
+	while (n < max && (slot[n] = slot_get(m)) >= 0)
+		n++;
+	return n;
+}
+
+/* A page is missing and there is no slot to keep the packet in: the requester
+ * is told to wait, and told when it may go on. It would wait for ever here. */
+static void fault__resume_ends_the_hold(void **state)
+{
+	const uint64_t vpn = page_of((uintptr_t)side[1].buf + BUF / 2);
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[2];
+	struct req *r = &side[0].qp->qp.req;
+	int slot[4096];
+	unsigned n;
+
+	(void)state;
+	nic->x.strategies |= 1u << STRATEGY_RESUME;
+	nic->peek = 0;
+	post(&side[0], WR_WRITE, LEN);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	spt_unmap(nic->mem, vpn, 1);
+	n = slots_take(nic->mem, slot, ARRAY_SIZE(slot));
+	assert_true(engine_receive(nic, step));
+	finish_receive(nic, step);
+	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
+	plan_move_commit(nic, step);
+	pump(&side[0]);
+	assert_true(r->held);
+	r->hold_until = TIME_NEVER - 1;
+	while (n--)
+		slot_put(nic->mem, slot[n]);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_memory_equal(side[1].buf + BUF / 2, side[0].buf, LEN);
+}
+
 /* A peer turns out to be of another kind while a burst to it is being sent. */
 static void engine_move__where_it_was_planned_to(void **state)
 {
@@ -514,6 +555,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			engine_settled__not_while_an_ack_is_due, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(fault__resume_ends_the_hold,
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			engine_move__where_it_was_planned_to, setup,
 			sides_close),
