@@ -9,16 +9,6 @@ static void open_ready(struct fix *f)
 	fix_open(f, (struct mem_config){.entries = 64, .always_ready = true});
 }
 
-static void open_exact(struct fix *f, uint32_t entries)
-{
-	fix_open(f, (struct mem_config){.entries = entries, .exact = true});
-}
-
-static void open_ageing(struct fix *f)
-{
-	fix_open(f, (struct mem_config){.entries = 1024});
-}
-
 /* --- checks -------------------------------------------------------------- */
 
 static bool check_bounds(struct fix *f, uint32_t key, uint64_t at, uint64_t len,
@@ -161,7 +151,7 @@ static void dma_resolve__no_bytes_any_key(void **state)
 	struct dma d;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	for (unsigned i = 0; i < 40; i++) {
 		d = fix_dma(&f, UINT64_MAX - i, 0, i % 2);
 		d.key = i * 0x01234567;
@@ -192,7 +182,7 @@ static void dma_resolve__pages_of_an_access(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 1024);
+	fix_open_exact(&f, 1024);
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct dma d = fix_dma(&f, cases[i].addr, cases[i].len, true);
 		uint64_t vpn = cases[i].vpn, pages = cases[i].pages;
@@ -303,7 +293,7 @@ static void dma_resolve__all_or_nothing(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 10, 5, true, f.now);
 	spt_map(f.m, 16, 1, true, f.now);
 	assert_int_equal(fix_access(&f, 10, 7, true, &f.w), V_WAIT);
@@ -323,7 +313,7 @@ static void dma_resolve__without_waiter_only_looks(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	assert_int_equal(fix_access(&f, 10, 1, true, NULL), V_WAIT);
 	assert_int_equal(tickets_out(f.m), 0);
 	assert_int_equal(f.cnt.v[CNT_faults], 0);
@@ -379,7 +369,7 @@ static void dma_resolve__the_run_of_a_ticket(void **state)
 	uint32_t key;
 
 	(void)state;
-	open_exact(&f, 4096);
+	fix_open_exact(&f, 4096);
 	key = fix_mr(&f, 4096 * 1000, 0, 4096 * 400 + 1, FIX_RIGHTS);
 	spt_map(f.m, 1010, 1, true, f.now);
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -403,7 +393,7 @@ static void dma_resolve__ahead_ends_with_the_address_space(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	d = fix_dma(&f, ADDR_END - 3 * 4096, 1, false);
 	d.ahead = UINT64_MAX;
 	assert_int_equal(fix_run(&f, &d, &f.w), V_WAIT);
@@ -422,7 +412,7 @@ static void dma_resolve__asked_again(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	assert_int_equal(fix_access(&f, 10, 2, true, &f.w), V_WAIT);
 	id = f.w.ticket;
 	assert_int_equal(f.w.since_ns, f.now);
@@ -447,7 +437,7 @@ static void dma_resolve__busy_while_a_ticket_is_out(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	waiter_init(&w, NULL);
 	assert_int_equal(fix_access(&f, 10, 1, false, &f.w), V_WAIT);
 	req = fix_next(&f);
@@ -467,7 +457,7 @@ static void dma_resolve__progress_after_waking(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f);
+	fix_open_ageing(&f, 1024);
 	for (int i = 0; i < 1000; i++) {
 		fix_sleep(&f, 12345679);
 		f.fresh = f.now;
@@ -546,7 +536,7 @@ static void dma_resolve__not_inline_if_all_must_be_ready(void **state)
 	struct dma d;
 
 	(void)state;
-	open_ageing(&f);
+	fix_open_ageing(&f, 1024);
 	mem_inline_budget(f.m, 2);
 	cheap_learn(&f.m->cheap, 10, 20, f.now);
 	d = fix_dma(&f, 10 * 4096, 8192, true);
@@ -562,7 +552,7 @@ static void dma_resolve__inline_only_while_fresh(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f);
+	fix_open_ageing(&f, 1024);
 	mem_inline_budget(f.m, 3);
 	cheap_learn(&f.m->cheap, 10, 20, f.now);
 	fix_sleep(&f, 10 * MS);
@@ -577,7 +567,7 @@ static void dma_resolve__not_inline_after_a_change(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f);
+	fix_open_ageing(&f, 1024);
 	mem_inline_budget(f.m, 100);
 	cheap_learn(&f.m->cheap, 10, 20, f.now);
 	assert_int_equal(spt_unmap(f.m, 12, 1), 0);
@@ -635,7 +625,7 @@ static void dma_resolve_atomic__the_move(void **state)
 	struct dma d;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	d = fix_dma(&f, 4096 + 8, 8, true);
 	d.need = ACCESS_REMOTE_ATOMIC;
 	spt_map(f.m, 1, 1, false, f.now);

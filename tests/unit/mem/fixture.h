@@ -62,6 +62,16 @@ static inline void fix_open(struct fix *f, struct mem_config cfg)
 	list_init(&f->woken);
 }
 
+static inline void fix_open_exact(struct fix *f, uint32_t entries)
+{
+	fix_open(f, (struct mem_config){.entries = entries, .exact = true});
+}
+
+static inline void fix_open_ageing(struct fix *f, uint32_t entries)
+{
+	fix_open(f, (struct mem_config){.entries = entries});
+}
+
 static inline void fix_close(struct fix *f)
 {
 	dma_release(f->m, &f->holds, 0, false, f->now);

@@ -4,23 +4,13 @@
  */
 #include "fixture.h"
 
-static void open_exact(struct fix *f, uint32_t entries)
-{
-	fix_open(f, (struct mem_config){.entries = entries, .exact = true});
-}
-
-static void open_ageing(struct fix *f)
-{
-	fix_open(f, (struct mem_config){.entries = 1024});
-}
-
 /* What is used stays fresh, with nobody else's help. */
 static void dma_release__touches(void **state)
 {
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f);
+	fix_open_ageing(&f, 1024);
 	spt_map(f.m, 10, 2, true, f.now);
 	for (int i = 0; i < 100; i++) {
 		fix_sleep(&f, 8 * MS);
@@ -43,7 +33,7 @@ static void dma_release__inlined_pages_become_ready(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f);
+	fix_open_ageing(&f, 1024);
 	mem_inline_budget(f.m, 2);
 	cheap_learn(&f.m->cheap, 10, 20, f.now);
 	assert_int_equal(fix_access(&f, 10, 1, true, NULL), V_OK);
@@ -62,7 +52,7 @@ static void dma_release__concludes_nothing_after_a_change(void **state)
 
 	(void)state;
 	for (int how = 0; how < 4; how++) {
-		open_ageing(&f);
+		fix_open_ageing(&f, 1024);
 		spt_map(f.m, 10, 1, true, f.now);
 		assert_int_equal(fix_access(&f, 10, 1, true, NULL), V_OK);
 		if (how == 0)
@@ -86,7 +76,7 @@ static void dma_release__from_an_index(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 0, 10, true, f.now);
 	for (uint64_t p = 0; p < 10; p++)
 		assert_int_equal(fix_access(&f, p, 1, true, NULL), V_OK);
@@ -115,9 +105,9 @@ static void dma_trim__holds_and_touches_less(void **state)
 		struct dma d;
 
 		if (i % 2)
-			open_exact(&f, 64);
+			fix_open_exact(&f, 64);
 		else
-			open_ageing(&f);
+			fix_open_ageing(&f, 1024);
 		spt_map(f.m, 10, 10, true, f.now);
 		fix_sleep(&f, 8 * MS);
 		assert_int_equal(fix_access(&f, 10, 1, true, NULL), V_OK);
@@ -145,7 +135,7 @@ static void dma_fault__drops_what_the_table_said(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 10, 6, true, f.now);
 	assert_int_equal(fix_access(&f, 12, 1, true, NULL), V_OK);
 	dma_fault(f.m, 11 * 4096 + 4095, 4098);

@@ -4,16 +4,6 @@
 
 #define TICK (UINT64_C(1) << 20)
 
-static void open_exact(struct fix *f, uint32_t entries)
-{
-	fix_open(f, (struct mem_config){.entries = entries, .exact = true});
-}
-
-static void open_ageing(struct fix *f, uint32_t entries)
-{
-	fix_open(f, (struct mem_config){.entries = entries});
-}
-
 static unsigned num_entries(const struct fix *f)
 {
 	unsigned n = 0;
@@ -28,7 +18,7 @@ static void spt_map__pages(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 10, 3, false, f.now);
 	spt_map(f.m, 12, 2, true, f.now);
 	spt_map(f.m, 20, 0, true, f.now);
@@ -44,7 +34,7 @@ static void spt_map__takes_no_right_away(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 10, 1, true, f.now);
 	spt_map(f.m, 10, 1, false, f.now);
 	assert_true(fix_ready(&f, 10, true));
@@ -56,7 +46,7 @@ static void spt_map__end_of_the_address_space(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, VPN_END - 2, UINT64_MAX, true, f.now);
 	spt_map(f.m, VPN_END, 5, true, f.now);
 	spt_map(f.m, UINT64_MAX, 5, true, f.now);
@@ -75,7 +65,7 @@ static void spt_map__more_than_the_table(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 0, UINT64_C(1) << 40, true, f.now);
 	assert_int_equal(num_entries(&f), 64);
 	assert_true(fix_ready(&f, (UINT64_C(1) << 40) - 1, true));
@@ -98,7 +88,7 @@ static void spt_unmap__long_and_short_ranges(void **state)
 		uint64_t lo = rnd_next(&r) % VPN_END, page[40];
 		uint64_t num = rnd_next(&r) % (VPN_END - lo);
 
-		open_exact(&f, 1024);
+		fix_open_exact(&f, 1024);
 		for (unsigned i = 0; i < ARRAY_SIZE(page); i++) {
 			page[i] = edge[i % ARRAY_SIZE(edge)] +
 				  rnd_next(&r) % 4000;
@@ -156,7 +146,7 @@ static void spt_view__freshness(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
-		open_ageing(&f, 64);
+		fix_open_ageing(&f, 64);
 		spt_map(f.m, 10, 1, true, cases[i].stamp);
 		f.now = cases[i].now;
 		f.fresh = cases[i].fresh;
@@ -173,7 +163,7 @@ static void spt_view__exact_hosts_do_not_age(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 10, 1, true, f.now);
 	f.now += TICK << 22;
 	f.fresh = UINT64_MAX;
@@ -191,7 +181,7 @@ static void spt_tick__wrapped_stamps_are_gone(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(step); i++) {
-		open_ageing(&f, 1 << 12);
+		fix_open_ageing(&f, 1 << 12);
 		spt_map(f.m, 10, 1000, true, f.now);
 		for (uint64_t t = 0; t < (1 << 20) + 20; t += step[i]) {
 			fix_sleep(&f, step[i] * TICK);
@@ -214,7 +204,7 @@ static void spt_tick__keeps_what_is_young(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f, 64);
+	fix_open_ageing(&f, 64);
 	for (uint64_t t = 0; t < 3 << 20; t += 1 << 13) {
 		spt_map(f.m, 10, 30, true, f.now);
 		fix_sleep(&f, 8 * MS);
@@ -255,7 +245,7 @@ static void spt_protect_all__many_in_a_tick(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f, 64);
+	fix_open_ageing(&f, 64);
 	for (int i = 0; i < 30; i++) {
 		spt_map(f.m, 10, 1, true, f.now);
 		assert_true(fix_ready(&f, 10, true));
@@ -277,7 +267,7 @@ static void spt_install__keeps_writable(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f, 64);
+	fix_open_ageing(&f, 64);
 	spt_map(f.m, 10, 2, true, f.now);
 	for (int i = 0; i < 100; i++) {
 		fix_sleep(&f, 9 * MS);
@@ -325,7 +315,7 @@ static void spt_place__half_a_table_fits(void **state)
 
 	(void)state;
 	for (uint64_t base = 0; base < 4000; base += 17) {
-		open_exact(&f, 64);
+		fix_open_exact(&f, 64);
 		spt_map(f.m, base, 32, true, f.now);
 		assert_int_equal(f.cnt.v[CNT_spt_evictions], 0);
 		fix_close(&f);
@@ -337,7 +327,7 @@ static void spt_was_replaced__counts_table_misses(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 16);
+	fix_open_exact(&f, 16);
 	spt_map(f.m, 0, 16, true, f.now);
 	spt_map(f.m, 1000, 64, true, f.now);
 	assert_int_equal(fix_access(&f, 3, 1, true, &f.w), V_WAIT);
@@ -375,7 +365,7 @@ static void spt_hold__keeps_pages(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 64);
+	fix_open_exact(&f, 64);
 	spt_map(f.m, 10, 10, true, f.now);
 	assert_int_equal(fix_access(&f, 12, 2, true, NULL), V_OK);
 	assert_int_equal(fix_access(&f, 13, 2, false, NULL), V_OK);
@@ -402,7 +392,7 @@ static void spt_hold__is_not_replaced(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 16);
+	fix_open_exact(&f, 16);
 	spt_map(f.m, 3, 2, true, f.now);
 	assert_int_equal(fix_access(&f, 3, 2, true, NULL), V_OK);
 	spt_map(f.m, 1000, 2000, true, f.now);
@@ -420,7 +410,7 @@ static void spt_hold__table_full_of_holds(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 16);
+	fix_open_exact(&f, 16);
 	spt_map(f.m, 0, 16, true, f.now);
 	assert_int_equal(fix_access(&f, 0, 16, true, NULL), V_OK);
 	spt_map(f.m, 500, 1, true, f.now);
@@ -439,7 +429,7 @@ static void spt_hold__does_not_overflow(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f, 16);
+	fix_open_exact(&f, 16);
 	spt_map(f.m, 6, 2, true, f.now);
 	for (int i = 0; i < (1 << 20) - 1; i++)
 		assert_true(spt_hold(f.m, 7));
@@ -462,7 +452,7 @@ static void spt_hold__not_on_ageing_hosts(void **state)
 	struct fix f;
 
 	(void)state;
-	open_ageing(&f, 64);
+	fix_open_ageing(&f, 64);
 	spt_map(f.m, 10, 1, true, f.now);
 	assert_int_equal(fix_access(&f, 10, 1, true, NULL), V_OK);
 	assert_false(spt_held(f.m, 10, 1));

@@ -2,11 +2,6 @@
 /* ticket_test.c: outstanding faults, their waiters, and what they install. */
 #include "fixture.h"
 
-static void open_exact(struct fix *f)
-{
-	fix_open(f, (struct mem_config){.entries = 4096, .exact = true});
-}
-
 /* Miss [vpn, vpn + pages) with a waiter of its own. */
 static void miss(struct fix *f, struct waiter *w, uint64_t vpn, uint64_t pages,
 		 bool write)
@@ -32,7 +27,7 @@ static void ticket_find__merges(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 4, true);
 	miss(&f, &b, 102, 1, true);
 	miss(&f, &c, 103, 9, false);
@@ -53,7 +48,7 @@ static void ticket_find__reading_is_not_enough_to_write(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &r, 100, 4, false);
 	miss(&f, &w, 101, 1, true);
 	miss(&f, &r2, 103, 1, false);
@@ -73,7 +68,7 @@ static void ticket_find__across_blocks(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 255, 2, true);
 	for (uint64_t p = 254; p < 259; p++) {
 		bool inside = p == 255 || p == 256;
@@ -101,7 +96,7 @@ static void ticket_room__stops_at_the_next_ticket(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 300, 4, false);
 	miss(&f, &b, 200, 200, false);
 	check_req(&f, 300, 4, false);
@@ -117,7 +112,7 @@ static void ticket_open__bounded(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	for (unsigned i = 0; i < FIX_TICKETS; i++)
 		miss(&f, &w[i], 10 * i, 1, false);
 	waiter_init(&w[FIX_TICKETS], NULL);
@@ -142,7 +137,7 @@ static void ticket_open__ids(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	for (int i = 0; i < 70000 * FIX_TICKETS / 8; i++) {
 		miss(&f, &w, 5, 1, false);
 		assert_int_not_equal(w.ticket.v, last.v);
@@ -159,7 +154,7 @@ static void waiter_cancel__takes_an_unsent_ticket_along(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, false);
 	miss(&f, &b, 100, 1, false);
 	waiter_cancel(f.m, &a);
@@ -178,7 +173,7 @@ static void waiter_cancel__leaves_a_sent_ticket(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, false);
 	req = fix_next(&f);
 	waiter_cancel(f.m, &a);
@@ -196,7 +191,7 @@ static void waiter_cancel__forgets_the_verdict(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, false);
 	fix_done(&f, fix_next(&f), 0, true);
 	assert_true(a.bad);
@@ -213,7 +208,7 @@ static void ticket_next__each_once_in_order(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	assert_false(ticket_next(f.m, &r));
 	miss(&f, &a, 100, 1, false);
 	miss(&f, &b, 200, 2, true);
@@ -241,7 +236,7 @@ static void ticket_unsent__comes_first_again(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, false);
 	miss(&f, &b, 200, 1, false);
 	r = fix_next(&f);
@@ -266,7 +261,7 @@ static void ticket_unsent__is_not_stale(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, false);
 	assert_int_equal(spt_unmap(f.m, 100, 1), 0);
 	r = fix_next(&f);
@@ -286,7 +281,7 @@ static void ticket_done__wakes_in_order_and_installs(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	for (int i = 0; i < 4; i++)
 		miss(&f, &w[i], 100, 3, true);
 	fix_done(&f, fix_next(&f), 3, false);
@@ -311,7 +306,7 @@ static void ticket_done__readable_only(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, true);
 	r = fix_next(&f);
 	r.write = false;
@@ -358,7 +353,7 @@ static void ticket_done__after_a_change(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++)
 		for (enum change how = UNMAP; how < PROTECT_ALL; how++) {
 			struct ticket_req r;
@@ -422,7 +417,7 @@ static void ticket_next__ahead_comes_last(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	waiter_init(&a, &a);
 	d = fix_dma(&f, 100 * PAGE_BYTES, 1, true);
 	d.ahead = 62 * PAGE_BYTES; /* 2 + 4 + 8 + 16 + 16 + 16 */
@@ -456,7 +451,7 @@ static void ticket_done__stale_failure_is_no_verdict(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, true);
 	r = fix_next(&f);
 	change(&f, UNMAP, 100, 1);
@@ -473,7 +468,7 @@ static void ticket_done__failed(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &on, 100, 8, true);
 	miss(&f, &before, 101, 2, true);
 	miss(&f, &behind, 106, 1, true);
@@ -496,7 +491,7 @@ static void ticket_done__failed_behind_its_last_page(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, true);
 	fix_done(&f, fix_next(&f), 1, true);
 	assert_false(a.bad);
@@ -512,7 +507,7 @@ static void ticket_done__failed_write_is_no_verdict_on_reading(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &w, 100, 1, true);
 	miss(&f, &r, 100, 1, false);
 	assert_int_equal(r.ticket.v, w.ticket.v);
@@ -530,7 +525,7 @@ static void ticket_done__failed_but_ready_meanwhile(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, true);
 	fix_done(&f, fix_next(&f), 0, true);
 	spt_map(f.m, 100, 1, true, f.now);
@@ -545,7 +540,7 @@ static void ticket_done__learns_what_is_cheap(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, true);
 	list_init(&f.woken);
 	ticket_done(f.m, fix_next(&f).id, 1, false, true, 150 * 4096 + 1,
@@ -565,7 +560,7 @@ static void tickets_out__counts(void **state)
 	struct fix f;
 
 	(void)state;
-	open_exact(&f);
+	fix_open_exact(&f, 4096);
 	for (unsigned i = 0; i < 3; i++) {
 		miss(&f, &w[i], 10 * i, 1, false);
 		r[i] = fix_next(&f);

@@ -107,6 +107,15 @@ static int setup(void **state)
 	return 0;
 }
 
+/* What waits for @s is received in place, and not planned yet. */
+static void receive_in_place(struct side *s, struct step *step)
+{
+	know_pages(s);
+	s->nic->peek = 1;
+	assert_true(engine_receive(s->nic, step));
+	assert_ptr_equal(step->scatter.qp, &s->qp->qp);
+}
+
 /* @s has a burst received in place by a thread that then sleeps; meanwhile
  * @from sends the same again and another thread of @s takes it; then the first
  * one wakes. */
@@ -114,10 +123,7 @@ static void overtake(struct side *s, struct side *from)
 {
 	struct step *slow = &s->nic->steps[2];
 
-	know_pages(s);
-	s->nic->peek = 1;
-	assert_true(engine_receive(s->nic, slow));
-	assert_ptr_equal(slow->scatter.qp, &s->qp->qp);
+	receive_in_place(s, slow);
 	if (from->qp->qp.req.una != from->qp->qp.req.max)
 		retry_rewind(&from->qp->qp, FLIGHT_TIMEOUT, 0);
 	else
@@ -167,10 +173,7 @@ static void scatter__counts_a_burst_once(void **state)
 	(void)state;
 	post(&side[0], WR_WRITE, 4 * LEN);
 	send_all(&side[0]);
-	know_pages(&side[1]);
-	nic->peek = 1;
-	assert_true(engine_receive(nic, step));
-	assert_ptr_equal(step->scatter.qp, &side[1].qp->qp);
+	receive_in_place(&side[1], step);
 	len = step->rx.len;
 	finish_receive(nic, step);
 	assert_int_equal(nic->cnt.v[CNT_rx_bursts] - bursts, 1);
@@ -200,10 +203,7 @@ static void scatter__destroy_waits_and_goes_on(void **state)
 	(void)state;
 	post(&side[0], WR_WRITE, LEN);
 	send_all(&side[0]);
-	know_pages(&side[1]);
-	nic->peek = 1;
-	assert_true(engine_receive(nic, slow));
-	assert_ptr_equal(slow->scatter.qp, &side[1].qp->qp);
+	receive_in_place(&side[1], slow);
 	assert_int_equal(pthread_create(&thread, NULL, destroy, &side[1]), 0);
 	while (!waits) {
 		nic_lock(nic);
@@ -349,10 +349,7 @@ static void scatter__repeated_in_part(void **state)
 	memset(side[0].buf, 0x3c, LEN);
 	post(&side[0], WR_WRITE, LEN);
 	send_all(&side[0]);
-	know_pages(&side[1]);
-	side[1].nic->peek = 1;
-	assert_true(engine_receive(side[1].nic, slow));
-	assert_ptr_equal(slow->scatter.qp, &side[1].qp->qp);
+	receive_in_place(&side[1], slow);
 	r->lost_base = r->acc;
 	r->lost = 1 << 5;
 	qp_kick(&side[0].qp->qp);
