@@ -44,7 +44,7 @@ bool engine_receive(struct nic *nic, struct step *s)
 	int n;
 
 	s->kind = STEP_RX;
-	s->planned = false;
+	s->taken = 0;
 	s->at = 0;
 	s->npkts = 0;
 	s->scatter.qp = NULL;
@@ -186,8 +186,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 	enum rx_result res = RX_NEXT;
 
 	engine_refresh(nic, now_ns);
-	if (!s->planned) {
-		s->planned = true;
+	if (!s->taken) {
 		s->taken = s->rx.len;
 		count(&nic->cnt, CNT_rx_bursts);
 		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
@@ -283,8 +282,7 @@ static void run_timers(struct nic *nic, uint64_t now_ns)
 			     __atomic_load_n(&nic->heard, __ATOMIC_RELAXED));
 	while ((t = timerq_pop(&nic->x.timers, now_ns)))
 		qp_timeout(container_of(t, struct qp, timer), now_ns);
-	if (nic->standard_peers || timerq_next(&nic->hello_timers) <= now_ns)
-		peers_timers(nic, now_ns);
+	peers_timers(nic, now_ns);
 }
 
 static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
@@ -320,6 +318,11 @@ static bool plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 	return false;
 }
 
+static bool ack_due(const struct peer *p, bool flush, uint64_t now_ns)
+{
+	return flush || p->ack_due_ns <= now_ns;
+}
+
 /* The first peer whose ACKs are due; with @flush any. */
 static bool plan_acks(struct nic *nic, struct step *s, bool flush,
 		      uint64_t now_ns)
@@ -327,7 +330,7 @@ static bool plan_acks(struct nic *nic, struct step *s, bool flush,
 	list_for_each_safe(l, tmp, &nic->x.ack_peers) {
 		struct peer *p = list_entry(l, struct peer, ack_link);
 
-		if ((flush || p->ack_due_ns <= now_ns) &&
+		if (ack_due(p, flush, now_ns) &&
 		    peer_ack_burst(&nic->x, p, &s->burst, now_ns)) {
 			/* no QP that is moving keeps it */
 			p->refs++;
@@ -348,22 +351,6 @@ static uint64_t next_deadline(const struct nic *nic)
 	return at;
 }
 
-/* Something that looks at pages may be planned. */
-static bool pages_matter(const struct nic *nic)
-{
-	return !list_empty(&nic->x.drainable) || !list_empty(&nic->x.runnable);
-}
-
-static bool pages_answered(const struct nic *nic)
-{
-	return os_pages_waiting(nic->os) || nic->x.starved;
-}
-
-static bool events_wait(const struct nic *nic)
-{
-	return !list_empty(&nic->x.fired) || !list_empty(&nic->x.errors);
-}
-
 /* Tell everybody when something is due next. */
 static void publish(struct nic *nic, uint64_t now_ns)
 {
@@ -375,53 +362,47 @@ static void publish(struct nic *nic, uint64_t now_ns)
 
 static bool acks_wait(const struct nic *nic, bool flush, uint64_t now_ns)
 {
-	list_for_each(l, &nic->x.ack_peers) {
-		const struct peer *p = list_entry(l, struct peer, ack_link);
-
-		if (flush || p->ack_due_ns <= now_ns)
+	list_for_each(l, &nic->x.ack_peers)
+		if (ack_due(list_entry(l, struct peer, ack_link), flush,
+			    now_ns))
 			return true;
-	}
 	return false;
 }
 
-static bool closed(const struct nic *nic)
+static bool died(const struct nic *nic)
 {
-	return __atomic_load_n(&nic->closed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&nic->closed, __ATOMIC_RELAXED) && !nic->dead;
 }
 
 bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		 uint64_t now_ns)
 {
-	bool found = false;
+	bool found;
 
+	engine_refresh(nic, now_ns);
 	posted_take(nic, now_ns);
-	if (pages_answered(nic)) {
-		engine_refresh(nic, now_ns);
-		take_pages(nic, now_ns);
-	}
-	if (closed(nic) && !nic->dead)
+	take_pages(nic, now_ns);
+	if (died(nic))
 		events_died(nic, now_ns);
 	if (!nic->dead)
 		run_timers(nic, now_ns);
 	s->kind = STEP_NONE;
-	if (!nic->dead && pages_matter(nic)) {
-		engine_refresh(nic, now_ns);
-		found = plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns);
-	}
-	if (!nic->dead && !found)
-		found = plan_acks(nic, s, flush_acks, now_ns);
-	if (ticket_new(nic->mem))
-		ask_pages(nic);
-	if (events_wait(nic))
-		events_deliver(nic);
+	found = !nic->dead &&
+		(plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
+		 plan_acks(nic, s, flush_acks, now_ns));
+	ask_pages(nic);
+	events_deliver(nic);
 	publish(nic, now_ns);
 	return found;
 }
 
 bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 {
-	if (pages_matter(nic) || pages_answered(nic) || events_wait(nic) ||
-	    ticket_new(nic->mem) || (closed(nic) && !nic->dead) ||
+	const struct xport *x = &nic->x;
+
+	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
+	    !list_empty(&x->fired) || !list_empty(&x->errors) || x->starved ||
+	    os_pages_waiting(nic->os) || ticket_new(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
 	    acks_wait(nic, flush_acks, now_ns))
 		return false;

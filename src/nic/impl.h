@@ -66,8 +66,7 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * that moves can name its parts.
  * @buf:	received bytes (RX), or staged payload of standard packets (SEND)
  * @at:		RX: offset of the next segment in @buf
- * @planned:	RX: its first plan was made
- * @taken:	RX: bytes that came, also those in place
+ * @taken:	RX: bytes that came, also those in place; 0 before the first plan
  * @token:	RX: what nic.token is while nobody has overtaken us
  * @nonce:	RX: of packets from @nonce_ip; 0: none came yet
  * @npkts:	RX: parsed packets that the run refers to
@@ -88,7 +87,6 @@ struct step {
 	int error;
 	uint64_t majflt;
 	struct scatter scatter;
-	bool planned;
 	uint32_t taken;
 	bool lost, efault; /* of a burst that was received in place */
 	uint8_t side[BURST_SEGS * SIDE_BYTES]; /* scattered: CRC and header */

@@ -214,12 +214,6 @@ static uint64_t move_and_commit(struct nic *nic, struct step *s)
 	return now;
 }
 
-static void hear_from(struct nic *nic, uint64_t from_ns)
-{
-	__atomic_store_n(&nic->hear_from, from_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->hear_bytes, 0, __ATOMIC_RELAXED);
-}
-
 /* Token held since @from_ns; @taken: bytes received and committed, or 0 if the
  * sockets were empty. Who is overtaken in here may still count its bytes to the
  * next holder's: that is as good as having received them a little later.
@@ -236,7 +230,8 @@ static void heard(struct nic *nic, uint64_t from_ns, uint32_t taken)
 	from = taken ? __atomic_load_n(&nic->hear_from, __ATOMIC_RELAXED)
 		     : from_ns;
 	__atomic_store_n(&nic->heard, from, __ATOMIC_RELAXED);
-	hear_from(nic, from_ns);
+	__atomic_store_n(&nic->hear_from, from_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->hear_bytes, 0, __ATOMIC_RELAXED);
 }
 
 /* @now_ns: now, afterwards too. What there is to do then is left to the caller

@@ -6,11 +6,11 @@
  * Theory of operation
  *
  * Scatter: NIC memory is a memfd, so preadv(2) copies from it to the
- * application. A call costs 200 ns (pread(2) 40 less, and O_NOATIME another 20),
- * a further piece 30..60, and the NIC sides
- * of a burst lie in the file one behind the other with headers between them:
- * successive scatters become one call that reads those gaps into a bin. The
- * kernel fills the pieces in order, so what a program sees appears in order.
+ * application. A call costs 200 ns (pread(2) 40 less, and O_NOATIME another
+ * 20), a further piece 30..60, and the NIC sides of a burst lie in the file one
+ * behind the other with headers between them: successive scatters become one
+ * call that reads those gaps into a bin. The kernel fills the pieces in order,
+ * so what a program sees appears in order.
  *
  * Gather: pwritev(2) into a lane (lane.c), then from there into NIC memory.
  * process_vm_readv(2) would do without the second copy but takes the

@@ -105,14 +105,15 @@ enum verdict burst_gather(struct burst *b, const struct dma *d,
 			  struct waiter *wait, uint64_t now_ns)
 {
 	struct xport *x = b->qp->x;
-	uint64_t more = MIN(d->ahead, room_ahead(b));
 	uint16_t token = (uint16_t)(b->nsegs - 1);
+	uint64_t more;
 
 	if (b->ahead) {
 		CHECK(b->ahead >= d->len);
 		b->ahead -= (uint32_t)d->len;
 		return V_OK;
 	}
+	more = MIN(d->ahead, room_ahead(b));
 	if (b->ext && more && !b->narrow) {
 		struct dma wide = *d;
 

@@ -292,8 +292,7 @@ static void receive(struct rig *r, struct input *in)
 
 	CHECK(nic_gid(r->nic, 0, &gid) == 0);
 	s->kind = STEP_RX;
-	s->at = s->npkts = 0;
-	s->planned = false;
+	s->at = s->npkts = s->taken = 0;
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
 	s->nonce = NONCE;
