@@ -222,26 +222,34 @@ static void os_page_ask__user_mode_only_uffd(void **state)
 	os_close(os);
 }
 
-/* What is there takes no time, and as much again is tried. */
+/* What is there takes no time, and as much again is tried: of a slow range an
+ * answer ends where the first slow pages end, so all but its second half was
+ * there before. A pager that is preempted may answer sooner.
+ */
 static void os_page_ask__early_answer(void **state)
 {
 	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
 	struct os_page_req req = {.addr = (uintptr_t)p,
 				  .bytes = 8 * PAGE_BYTES};
+	struct os_page_done done = {.bytes = 0};
 	struct os *os = host_plain();
-	struct os_page_done done;
+	uint64_t present = 0;
 	pthread_t t;
 
 	(void)state;
 	if (!uffd_open(0, p, 8))
 		skip();
 	t = uffd_serve(OS_PAGES_SLOW_NS / 1000 + 1);
-	for (uint64_t pages = 1; pages <= 8; pages *= 2) {
+	for (unsigned asks = 0; done.bytes < req.bytes; asks++) {
+		assert_true(asks < 1000);
 		assert_int_equal(os_page_ask(os, &req), 0);
 		while (os_page_reap(os, &done, 1) == 0)
 			os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1);
 		assert_int_equal(done.error, 0);
-		assert_int_equal(done.bytes, pages * PAGE_BYTES);
+		assert_true(done.bytes >= PAGE_BYTES);
+		assert_true(done.bytes == PAGE_BYTES ||
+			    done.bytes / 2 <= present);
+		present = MAX(present, done.bytes);
 	}
 	uffd_end(t);
 	pages_free(p, 8);
