@@ -340,8 +340,11 @@ enum mishap {
 };
 
 static enum mishap mishap_draw(struct sim *sim,
-			       const struct sim_link_config *cfg)
+			       const struct sim_link_config *cfg,
+			       const struct sim_unit *u, uint32_t off)
 {
+	if (cfg->renumber && off > 0 && u->bytes[off] < EXT_OPCODE)
+		return MISHAP_LOST;
 	if (sim_chance(sim, cfg->loss))
 		return MISHAP_LOST;
 	if (sim_chance(sim, cfg->corrupt))
@@ -398,7 +401,7 @@ static void unit_split(struct sim_unit *u, unsigned from, unsigned to)
 
 	for (uint32_t off = 0; off < u->len; off += u->seg) {
 		const uint32_t len = MIN(u->seg, u->len - off);
-		const enum mishap mishap = mishap_draw(sim, cfg);
+		const enum mishap mishap = mishap_draw(sim, cfg, u, off);
 
 		if (mishap == MISHAP_NONE)
 			continue;

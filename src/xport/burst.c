@@ -2,8 +2,16 @@
 /* burst.c: packets collected for one send call. UDP_SEGMENT cuts a send into
  * pieces of one size, so every packet but the last must be equally long; a
  * shorter one ends the burst.
+ *
+ * ICRC covers the IPv4 identification, and what the pieces get is a guess (D3):
+ * their index, as Linux numbers them. A card may do it in its own way. Then a
+ * standard peer sees the first packet of each burst and no other, and what it
+ * misses is time and again the second of the burst that began where the last one
+ * failed. Three times in a row, and GSO is off for that peer.
  */
 #include "xport/impl.h"
+
+enum { GSO_DOUBTS = 3 };
 
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 {
@@ -69,6 +77,8 @@ struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl)
 
 	if (!s)
 		return NULL;
+	if (b->nsegs == 2)
+		b->second = pkt->psn;
 	out = b->bytes + s->hdr;
 	memcpy(out, hdr, n);
 	if (inl_len)
@@ -150,4 +160,36 @@ void burst_unseg(struct burst *b, uint32_t hold, uint32_t move)
 	b->holds.num = hold;
 	if (!b->nsegs)
 		b->seg_len = 0;
+}
+
+void gso_sent(struct gso_watch *g, const struct burst *b)
+{
+	if (b->ext || b->nsegs < 2 || g->armed)
+		return;
+	g->second = b->second;
+	g->armed = true;
+}
+
+void gso_passed(struct gso_watch *g, psn_t reached)
+{
+	if (!g->armed || psn_diff(reached, g->second) <= 0)
+		return;
+	g->armed = false;
+	g->doubts = 0;
+}
+
+void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing)
+{
+	struct peer *p = qp->peer;
+
+	if (!g->armed)
+		return;
+	g->armed = false;
+	g->doubts = missing == g->second ? g->doubts + 1 : 0;
+	if (g->doubts < GSO_DOUBTS || !p->gso)
+		return;
+	p->gso = false;
+	count(qp->x->cnt, CNT_gso_off);
+	log_info("qp 0x%x: only first packets of bursts arrive, GSO is off",
+		 qp->cfg.qpn);
 }

@@ -155,6 +155,7 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 	count(qp->x->cnt, CNT_naks_rx);
 	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, psn, code, 0);
 	if (code == NAK_PSN_SEQUENCE) {
+		gso_missing(qp, &qp->req.gso, qp->req.una);
 		if (qp->req.snd != qp->req.una &&
 		    retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
 			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);

@@ -94,6 +94,12 @@ void burst_trim(struct burst *b);
 /** burst_unseg() - Take the last packet back, and what it resolved: the holds
  * from @hold and the moves from @move on. */
 void burst_unseg(struct burst *b, uint32_t hold, uint32_t move);
+/** gso_sent() - @b leaves: watch whether it arrives as a whole. */
+void gso_sent(struct gso_watch *g, const struct burst *b);
+/** gso_passed() - All before @reached has arrived. */
+void gso_passed(struct gso_watch *g, psn_t reached);
+/** gso_missing() - The peer misses what begins at @missing. */
+void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing);
 /** flow_charge() - What packets cost the receiver (design D14). */
 /** flow_whole() - Do bursts to @p arrive as one piece? */
 bool flow_whole(const struct peer *p);

@@ -88,6 +88,17 @@ struct resource {
 	uint32_t msn;
 };
 
+/**
+ * struct gso_watch - Of a burst to a standard peer whose fate is not known yet.
+ * @second:	PSN of its second packet
+ * @doubts:	bursts in a row of which only the first packet arrived
+ */
+struct gso_watch {
+	psn_t second;
+	bool armed;
+	uint8_t doubts;
+};
+
 enum {
 	RD_ATOMIC_MAX = 16, /* what a program may ask for */
 	RESOURCES_MAX = 2 * RD_ATOMIC_MAX, /* and as many answered again */
@@ -152,6 +163,7 @@ struct req {
 	uint32_t failed_wqe;
 	struct waiter wait; /* source page of a request */
 	struct waiter rsp_wait; /* destination page of a response */
+	struct gso_watch gso;
 	uint32_t epoch;
 };
 
@@ -187,6 +199,7 @@ struct resp {
 	struct waiter src_wait; /* source page of a READ response */
 	struct resource res[RESOURCES_MAX];
 	uint32_t res_next, res_at;
+	struct gso_watch gso;
 };
 
 /**

@@ -72,6 +72,7 @@ static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 	if (s->at <= k || qp->rx_moving)
 		return;
 	count(qp->x->cnt, CNT_replays);
+	gso_missing(qp, &r->gso, p->psn);
 	s->again |= s->at == s->num;
 	s->at = s->from = k;
 	if ((int32_t)(r->res_at - i) > 0)
@@ -211,6 +212,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0], b->total);
 	b->roce = peer_unsure(qp);
+	gso_sent(&r->gso, b);
 	ack_append(qp, b, now_ns);
 	r->answering = true;
 	return true;

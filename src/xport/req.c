@@ -54,6 +54,7 @@ void req_reset(struct qp *qp)
 	r->retries = qp->attr.retry_cnt;
 	r->rnr_retries = qp->attr.rnr_retry;
 	r->rto_at = r->probe_at = TIME_NEVER;
+	r->gso = (struct gso_watch){.doubts = 0};
 	r->probe_ns = r->pause_until = r->hold_until = 0;
 	r->epoch++;
 }
@@ -450,6 +451,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	 * ACK comes, or longer than the ACK timer: ask for one. */
 	if (!b->ext)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
+	gso_sent(&r->gso, b);
 	ack_append(qp, b, now_ns);
 	retry_arm(qp, now_ns);
 	return true;

@@ -25,6 +25,7 @@ void resp_reset(struct qp *qp)
 	r->xack = 0;
 	r->silence_until = 0;
 	r->res_next = r->res_at = 0;
+	r->gso = (struct gso_watch){.doubts = 0};
 	for (unsigned i = 0; i < RESOURCES_MAX; i++)
 		r->res[i].used = false;
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);

@@ -75,6 +75,7 @@ void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
 	if (qp->state == QPS_ERR)
 		return;
 	if (progress) {
+		gso_passed(&r->gso, r->una);
 		r->retries = qp->attr.retry_cnt;
 		r->rnr_retries = qp->attr.rnr_retry;
 		r->probe_at = TIME_NEVER;
@@ -348,6 +349,7 @@ static void ack_timeout(struct qp *qp, uint64_t now_ns)
 		return;
 	}
 	count(qp->x->cnt, CNT_timeouts);
+	gso_missing(qp, &r->gso, r->una);
 	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
 		    r->una);
 	if (!retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))

@@ -213,6 +213,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * @ahead:	bytes at the end of @gathers that belong to packets still to be
  *		appended; none once the burst is planned
  * @narrow:	a page of these is missing: packet by packet
+ * @second:	PSN of the second packet, unless that is an extension packet
  * In a burst of standard packets no gather is for two of them.
  */
 struct burst {
@@ -222,6 +223,7 @@ struct burst {
 	bool ext, request, roce, narrow;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;
+	psn_t second;
 	uint32_t epoch;
 	uint32_t res, res_at; /* responses: resource and packet it began with */
 	struct seg seg[BURST_SEGS];

@@ -16,7 +16,7 @@ from mutations import MUTATIONS
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
-             "teardown", "mixed"]
+             "teardown", "mixed", "card"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
          "nic_takeover_test"]

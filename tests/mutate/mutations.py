@@ -79,6 +79,8 @@ MUTATIONS = [
      "uint64_t off = (uint64_t)k * qp->mtu;\n\tuint32_t len = (uint32_t)MIN("
      "qp->mtu, w->length - off);\n\n\tif (k && psn_diff(qp->req.snd, "
      "qp->req.max) < 0)\n\t\toff -= 1;"),
+    ("gso: it stays on for a card that numbers in its own way",
+     "src/xport/burst.c", "\tp->gso = false;", ""),
     ("flow: no limit", "src/xport/flow.c",
      "if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)",
      "if (p->budget || !p->budget)"),
