@@ -15,7 +15,7 @@
 enum {
 	HELLO_TRIES = 3,
 	HELLO_NS = 20 * 1000 * 1000,
-	WIRE_VERSION = 1,
+	WIRE_VERSION = 2,
 };
 
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip)

@@ -32,6 +32,7 @@ enum {
 	 * opcode from 0xc0 on means that the CRC covers only the headers, of
 	 * which there are at least these. */
 	EXT_OPCODE = 0xc0,
+	EXT_ACK = 0xc3, /* those before it are sent with a lock held */
 	EXT_HDR_BYTES = 12,
 };
 
@@ -535,6 +536,20 @@ static void tx_go(struct os *os, struct sim_unit *u, unsigned to)
 	free(u);
 }
 
+void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns)
+{
+	sim->preempt = chance;
+	sim->preempt_max_ns = max_ns;
+}
+
+static void preempt(struct sim *sim)
+{
+	if (sim->preempt == 0 || !sim_chance(sim, sim->preempt))
+		return;
+	sim->stats.preempts++;
+	sim_sleep(sim, sim_between(sim, 0, sim->preempt_max_ns));
+}
+
 int os_send(struct os *os, const struct os_tx *tx)
 {
 	struct sim *sim = os->sim;
@@ -547,6 +562,8 @@ int os_send(struct os *os, const struct os_tx *tx)
 	if (err)
 		return err;
 	err = tx_gather(os, tx, u->bytes);
+	if (u->len && (u->bytes[0] < EXT_OPCODE || u->bytes[0] >= EXT_ACK))
+		preempt(sim);
 	to = ip_machine(sim, &tx->dst.ip);
 	if (!err && to == SIM_HOSTS_MAX)
 		err = -ENETUNREACH;
@@ -628,20 +645,6 @@ static int rx_take(struct os *os, struct iovec *iov, unsigned n,
 	return ret;
 }
 
-void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns)
-{
-	sim->preempt = chance;
-	sim->preempt_max_ns = max_ns;
-}
-
-static void rx_preempt(struct sim *sim)
-{
-	if (sim->preempt == 0 || !sim_chance(sim, sim->preempt))
-		return;
-	sim->stats.preempts++;
-	sim_sleep(sim, sim_between(sim, 0, sim->preempt_max_ns));
-}
-
 /** os_recv() - rx->len is the whole length, also if @iov holds less. */
 int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	    enum os_recv_mode mode)
@@ -650,10 +653,10 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 
 	rx->all = true;
 	if (rx_find(os, rx->port) >= 0)
-		rx_preempt(os->sim);
+		preempt(os->sim);
 	ret = rx_take(os, iov, n, rx, mode);
 	if (ret != 0)
-		rx_preempt(os->sim);
+		preempt(os->sim);
 	return ret;
 }
 

@@ -106,7 +106,8 @@ static void build_xack(struct writer *w, const struct pkt *pkt)
 {
 	PUT(w, xack, be32_put(pkt->nonce),
 	    {pkt->syndrome, be24_put(pkt->aeth_msn)}, be24_put(pkt->accepted),
-	    (uint8_t)pkt->xack_flags, be32_put(pkt->credit));
+	    (uint8_t)pkt->xack_flags, be32_put(pkt->credit),
+	    be16_put(pkt->question), be16_put(pkt->answer));
 	if (pkt->xack_flags & XACK_SACK)
 		*(be64_t *)put(w, sizeof(be64_t)) = be64_put(pkt->sack);
 }

@@ -125,12 +125,15 @@ struct xack {
 	be24_t accepted;
 	uint8_t flags;
 	be32_t credit;
+	be16_t question, answer;
 };
-ASSERT_HDR(xack, 16);
+ASSERT_HDR(xack, 20);
 ASSERT_AT(xack, aeth, 4);
 ASSERT_AT(xack, accepted, 8);
 ASSERT_AT(xack, flags, 11);
 ASSERT_AT(xack, credit, 12);
+ASSERT_AT(xack, question, 16);
+ASSERT_AT(xack, answer, 18);
 
 /** struct hello - OP_X_HELLO and OP_X_HELLO_REPLY behind the BTH. */
 struct hello {

@@ -133,6 +133,8 @@ static bool parse_xack(struct cursor *c, struct pkt *pkt)
 	pkt->accepted = be24_get(h->accepted);
 	pkt->xack_flags = h->flags & XACK_KNOWN;
 	pkt->credit = be32_get(h->credit);
+	pkt->question = be16_get(h->question);
+	pkt->answer = be16_get(h->answer);
 	if (!(pkt->xack_flags & XACK_SACK))
 		return true;
 	if (c->left < sizeof(be64_t))

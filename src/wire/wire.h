@@ -130,10 +130,8 @@ enum xack_flag {
 	XACK_RESUME = 1 << 2, /* send again from `psn`, now */
 	XACK_PROBE = 1 << 3, /* say at once where you are */
 	XACK_PROBED = 1 << 4, /* this is the answer */
-	XACK_PROBE_ODD = 1 << 5, /* which of two questions it is */
-	XACK_PROBED_ODD = 1 << 6, /* which of two questions it answers */
 	XACK_KNOWN = XACK_SACK | XACK_HOLD | XACK_RESUME | XACK_PROBE |
-		     XACK_PROBED | XACK_PROBE_ODD | XACK_PROBED_ODD,
+		     XACK_PROBED,
 };
 
 /**
@@ -184,6 +182,7 @@ struct pkt {
 	psn_t accepted;
 	uint32_t xack_flags;
 	uint32_t credit;
+	uint16_t question, answer; /* XACK_PROBE, XACK_PROBED: which one */
 	uint64_t sack;
 	/* hello */
 	uint8_t version;

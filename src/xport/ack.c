@@ -72,10 +72,10 @@ static psn_t ack_limit(const struct qp *qp)
 	return limit;
 }
 
-/* The question that goes out now: the one that is not answered, or the other. */
-static bool question_odd(const struct req *r)
+/* The question that goes out now: the one that is not answered, or the next. */
+static uint16_t question_now(const struct req *r)
 {
-	return r->asked ? r->odd : !r->odd;
+	return r->asked ? r->question : (uint16_t)(r->question + 1);
 }
 
 static void extend(struct qp *qp, struct pkt *p)
@@ -89,8 +89,10 @@ static void extend(struct qp *qp, struct pkt *p)
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer->granted);
 	p->xack_flags = r->xack;
-	if ((r->xack & XACK_PROBE) && question_odd(&qp->req))
-		p->xack_flags |= XACK_PROBE_ODD;
+	if (r->xack & XACK_PROBE)
+		p->question = question_now(&qp->req);
+	if (r->xack & XACK_PROBED)
+		p->answer = r->answer;
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
 	if (p->sack)
 		p->xack_flags |= XACK_SACK;
@@ -135,7 +137,7 @@ static void question_asked(struct req *r)
 {
 	if (r->asked)
 		return;
-	r->odd = question_odd(r);
+	r->question = question_now(r);
 	r->asked = true;
 	r->probe_max = r->snd;
 }

@@ -180,12 +180,15 @@ void gso_passed(struct gso_watch *g, psn_t reached)
 
 void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing)
 {
+	int32_t d = psn_diff(missing, g->second);
 	struct peer *p = qp->peer;
 
 	if (!g->armed)
 		return;
 	g->armed = false;
-	g->doubts = missing == g->second ? g->doubts + 1 : 0;
+	if (d < 0)
+		return; /* nothing of it arrived, which says nothing */
+	g->doubts = d == 0 ? g->doubts + 1 : 0;
 	if (g->doubts < GSO_DOUBTS || !p->gso)
 		return;
 	p->gso = false;

@@ -191,7 +191,7 @@ static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
 static bool probed(const struct qp *qp, const struct pkt *p)
 {
 	return (p->xack_flags & XACK_PROBED) && qp->req.asked &&
-	       !(p->xack_flags & XACK_PROBED_ODD) == !qp->req.odd;
+	       p->answer == qp->req.question;
 }
 
 static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)

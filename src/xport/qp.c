@@ -442,12 +442,8 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp->state >= QPS_RTR && qp->state <= QPS_SQE) {
-		qp->resp.xack &= ~(uint32_t)XACK_PROBED_ODD;
-		ack_say(qp,
-			pkt->xack_flags & XACK_PROBE_ODD
-				? XACK_PROBED | XACK_PROBED_ODD
-				: XACK_PROBED,
-			now_ns);
+		qp->resp.answer = pkt->question;
+		ack_say(qp, XACK_PROBED, now_ns);
 	}
 	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR)
 		return RX_NEXT;

@@ -127,7 +127,7 @@ struct flight_run {
  * @lost:	bit i: PSN lost_base + i is to be sent again (nopin peers)
  * @recover:	@max when the last loss was found: the holes below @sack_high
  *		are being sent again until news of what is behind it comes
- * @asked, @odd: XACK_PROBE is not answered yet; the question we asked last
+ * @asked, @question: XACK_PROBE is not answered yet; what we asked last
  * @probe_max:	@snd when we asked that for the first time
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
@@ -158,7 +158,8 @@ struct req {
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
 	bool held, failed, rsp_gap, rsp_missed, ask_again;
-	bool asked, odd;
+	bool asked;
+	uint16_t question;
 	uint8_t failed_status;
 	uint32_t failed_wqe;
 	struct waiter wait; /* source page of a request */
@@ -182,6 +183,7 @@ struct req {
  * @ack_owed:	something is to be said to the requester
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
  * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
+ * @answer:	the question that XACK_PROBED answers
  * @ext:	format of the last request
  * @res:	ring; [res_at, res_next) are not answered whole
  */
@@ -194,6 +196,7 @@ struct resp {
 	uint8_t nak;
 	psn_t nak_psn, plan;
 	uint32_t xack;
+	uint16_t answer;
 	uint64_t silence_until;
 	struct waiter wait; /* destination page of a request */
 	struct waiter src_wait; /* source page of a READ response */

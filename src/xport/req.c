@@ -49,7 +49,7 @@ void req_reset(struct qp *qp)
 				     MAX(1, flow_charge(false, 1, qp->mtu)));
 	r->lost = 0;
 	r->recovering = r->held = r->failed = r->rsp_gap = false;
-	r->rsp_missed = r->asked = r->odd = false;
+	r->rsp_missed = r->asked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	r->retries = qp->attr.retry_cnt;
 	r->rnr_retries = qp->attr.rnr_retry;

@@ -9,8 +9,8 @@
  * packet to provoke an answer we ask (XACK_PROBE) after 1 ms and then ever more
  * rarely; the answer (XACK_PROBED) also tells that what was sent before the
  * question and is not in the map was lost. Answers may be late (a thread of
- * the peer did not run), so two questions take turns, and one is repeated until
- * it is answered. Retries are only spent when a peer says nothing for the whole
+ * the peer lost its CPU between making one and sending it, say), so questions
+ * have numbers, and one is repeated until it is answered. Retries are only spent when a peer says nothing for the whole
  * ACK timeout; nothing else is sent again for that, because the peer may be
  * alive and only not have run.
  */

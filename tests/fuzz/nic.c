@@ -261,6 +261,8 @@ static struct pkt some_packet(struct rig *r, struct input *in)
 	p.aeth_msn = eat(in, 1);
 	p.accepted = near(in, &r->qp->qp, OPF_RESPONSE);
 	p.credit = eat(in, 3);
+	p.question = (uint16_t)eat(in, 2);
+	p.answer = (uint16_t)eat(in, 2);
 	p.xack_flags = eat(in, 1) & XACK_KNOWN;
 	p.sack = (uint64_t)eat(in, 4) << 32 | eat(in, 4);
 	return p;

@@ -96,6 +96,8 @@ static void check_same(const struct pkt *a, const struct pkt *b)
 	SAME(a, b, accepted);
 	SAME(a, b, xack_flags);
 	SAME(a, b, credit);
+	SAME(a, b, question);
+	SAME(a, b, answer);
 	SAME(a, b, sack);
 	SAME(a, b, version);
 	SAME(a, b, features);

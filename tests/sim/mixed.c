@@ -32,6 +32,10 @@ static void run(struct world *w)
 	c->preempt_ns = 20 * SIM_MS;
 	c->force = sim_chance(sim, SIM_PPM / 2);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
+	/* Else the link may be cut at each of a program's seven retries, which
+	 * for a nopin take 4 s, but for a standard peer half a second. */
+	if (c->standard && c->cut_ns)
+		c->cut_ns += 100 * SIM_MS;
 	if (sim_chance(sim, SIM_PPM / 4)) {
 		c->mtu = 1500;
 		c->path_mtu = MIN(c->path_mtu, 1024);

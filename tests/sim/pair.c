@@ -76,6 +76,24 @@ const struct scenario scenario_far = {
 	.must = {CNT_rx_packets, CNT_acks_tx},
 };
 
+/* More programs spin than there are CPUs: any thread loses its CPU now and then
+ * while it sends or receives, and others go on in its place.
+ */
+static void run_busy(struct world *w)
+{
+	w->cfg.preempt = SIM_PPM / 50;
+	w->cfg.preempt_ns = 30 * SIM_MS;
+	build(w);
+	finish(w);
+}
+
+const struct scenario scenario_busy = {
+	.name = "busy",
+	.run = run_busy,
+	.musts = 2,
+	.must = {CNT_token_moving, CNT_acks_behind},
+};
+
 const struct scenario scenario_pair = {
 	.name = "pair",
 	.run = run_pair,

@@ -22,7 +22,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_pair,	    &scenario_lossy, &scenario_fault,
 	&scenario_evict,    &scenario_rnr,   &scenario_replay,
 	&scenario_teardown, &scenario_mixed, &scenario_preempt,
-	&scenario_far,	    &scenario_card,
+	&scenario_far,	    &scenario_card,  &scenario_busy,
 };
 
 /** struct options - @seconds: stop after that time, 0: never */

@@ -79,6 +79,8 @@ static void random_control_fields(struct pkt *p)
 		p->syndrome = (uint8_t)rnd_next(&rnd);
 		p->aeth_msn = rnd_next(&rnd) & 0xffffff;
 		p->accepted = rnd_next(&rnd) & PSN_MASK;
+		p->question = (uint16_t)rnd_next(&rnd);
+		p->answer = (uint16_t)rnd_next(&rnd);
 		p->xack_flags = rnd_next(&rnd) & XACK_KNOWN;
 		p->sack = p->xack_flags & XACK_SACK ? rnd_next(&rnd) : 0;
 		return;
@@ -153,7 +155,7 @@ static void pkt_build__fits_gso(void **state)
 
 	(void)state;
 	ack = pkt_build(&(struct pkt){.opcode = OP_X_ACK}, out) + ICRC_BYTES;
-	assert_int_equal(ack, 32);
+	assert_int_equal(ack, 36);
 	for (uint8_t op = 0; op < 0x20; op++) {
 		struct pkt p = {.opcode = op, .ext = true};
 		unsigned n;

@@ -38,7 +38,7 @@ static const struct {
 	{0xc0, "X_HELLO", 32, 0},
 	{0xc1, "X_HELLO_REPLY", 32, 0},
 	{0xc2, "X_FORWARD", 46, 0},
-	{0xc3, "X_ACK", 28, 0},
+	{0xc3, "X_ACK", 32, 0},
 };
 
 static void opcode_info__names_and_bytes(void **state)

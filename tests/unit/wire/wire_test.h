@@ -82,6 +82,8 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(accepted)                                                            \
 	X(xack_flags)                                                          \
 	X(credit)                                                              \
+	X(question)                                                            \
+	X(answer)                                                              \
 	X(sack)                                                                \
 	X(version)                                                             \
 	X(features)                                                            \
