@@ -30,6 +30,21 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
 }
 
+/* How far behind the first PSN of @w is @at? A message may take half of all PSNs
+ * (2 GiB at path MTU 256), too many for psn_diff(); what is asked about is at
+ * most REQ_PSNS_AHEAD (2^21) before its beginning or behind its end. */
+static int32_t wqe_offset(const struct wqe *w, psn_t at)
+{
+	uint32_t d = (at - w->first_psn) & PSN_MASK;
+
+	return (int32_t)(d < 3u << 22 ? d : d - (PSN_MASK + 1));
+}
+
+static bool wqe_passed(const struct wqe *w, psn_t at)
+{
+	return wqe_offset(w, at) >= (int32_t)w->num_psn;
+}
+
 void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 {
 	struct wq *sq = qp->cfg.sq;
@@ -41,12 +56,12 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 
 		if (r->failed && sq->cons == r->failed_wqe)
 			break;
-		if (wqe_is_read(w) && psn_diff(end, r->una) > 0) {
-			if (psn_diff(target, w->first_psn) > 0)
+		if (wqe_is_read(w) && !wqe_passed(w, r->una)) {
+			if (wqe_offset(w, target) > 0)
 				target = w->first_psn;
 			break;
 		}
-		if (psn_diff(end, target) > 0)
+		if (!wqe_passed(w, target))
 			break;
 		r->una = end;
 		if (r->cur == sq->cons)
@@ -273,9 +288,8 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 		r->rsp = sq->cons;
 	for (; r->rsp != r->started; r->rsp++) {
 		const struct wqe *w = wq_at(sq, r->rsp);
-		psn_t end = psn_add(w->first_psn, w->num_psn);
 
-		if (!wqe_is_read(w) || psn_diff(end, r->win.next) <= 0)
+		if (!wqe_is_read(w) || wqe_passed(w, r->win.next))
 			continue;
 		*psn = psn_diff(r->win.next, w->first_psn) > 0 ? r->win.next
 							       : w->first_psn;

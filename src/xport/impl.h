@@ -220,6 +220,7 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns);
 
 bool strategy_on(const struct xport *x, enum strategy s);
 
-enum { SGE_MAX = 32, FLOW_SLOT_CHARGE = 512 };
+/* REQ_PSNS_AHEAD: no request is started so far behind the oldest */
+enum { SGE_MAX = 32, FLOW_SLOT_CHARGE = 512, REQ_PSNS_AHEAD = 1 << 21 };
 
 #endif

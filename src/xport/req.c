@@ -351,7 +351,7 @@ static bool find_work(struct qp *qp, uint64_t now_ns)
 			return false;
 		if (r->cur == r->started) {
 			if (qp->state != QPS_RTS || r->cur == wq_end(sq) ||
-			    psn_diff(r->max, r->una) >= 1 << 22)
+			    psn_diff(r->max, r->una) >= REQ_PSNS_AHEAD)
 				return false;
 			if (!start(qp, wq_at(sq, r->cur), now_ns))
 				return false;

@@ -24,6 +24,7 @@ struct side {
 };
 
 static struct side side[SIDES];
+static uint16_t side_mtu = 4096; /* path MTU of what is connected next */
 
 static void side_open(struct side *s, const struct nic_config *cfg)
 {
@@ -58,7 +59,7 @@ static struct qp_attr side_attr(const struct side *s, const struct side *peer)
 			    .port = 1,
 			    .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
 				      ACCESS_REMOTE_ATOMIC,
-			    .path_mtu = 4096,
+			    .path_mtu = side_mtu,
 			    .dest_qpn = peer->qpn,
 			    .rq_psn = 0xfffffe,
 			    .sq_psn = 0xfffffe,
