@@ -431,6 +431,13 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	from = r->snd;
 	fill(qp, b, again, now_ns);
 	burst_trim(b);
+	if (qp->state == QPS_ERR) {
+		/* A part of the oldest request was refused: its buffers are the
+		 * program's again. */
+		dma_release(qp->x->mem, &b->holds, 0, false, now_ns);
+		b->nsegs = 0;
+		return false;
+	}
 	if (b->nsegs) {
 		if (!again)
 			flow_sent(qp, r->snd,

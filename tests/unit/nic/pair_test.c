@@ -167,6 +167,32 @@ static void read__every_size(void **state)
 	}
 }
 
+/* The second part of a request is refused when the first is in the burst that is
+ * being made: nothing stays charged to the peer. */
+static void send__fails_in_the_middle(void **state)
+{
+	struct wqe *slot;
+
+	(void)state;
+	assert_int_equal(nic_send_begin(side[0].qp), 0);
+	slot = nic_send_slot(side[0].qp);
+	assert_non_null(slot);
+	*slot = (struct wqe){.op = WR_WRITE,
+			     .flags = WQE_SIGNALED,
+			     .raddr = (uintptr_t)side[1].buf,
+			     .rkey = side[1].key,
+			     .length = 65536,
+			     .num_sge = 2};
+	wqe_sge(slot)[0] =
+		(struct sge){(uintptr_t)side[0].buf, 32768, side[0].key};
+	wqe_sge(slot)[1] =
+		(struct sge){(uintptr_t)side[0].buf, 32768, ~side[0].key};
+	nic_send_publish(side[0].qp);
+	nic_send_end(side[0].qp);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_LOC_PROT_ERR);
+	assert_int_equal(side[0].qp->qp.peer->in_flight, 0);
+}
+
 static void atomic__counts(void **state)
 {
 	uint64_t *cell = (uint64_t *)side[1].buf;
@@ -420,6 +446,7 @@ int main(void)
 		BOTH(send__every_size),
 		BOTH(write__every_size),
 		BOTH(read__every_size),
+		BOTH(send__fails_in_the_middle),
 		BOTH(atomic__counts),
 		BOTH(write__wrong_key_is_remote_access_error),
 		BOTH(write__unmapped_is_remote_access_error),
