@@ -130,8 +130,9 @@ enum xack_flag {
 	XACK_RESUME = 1 << 2, /* send again from `psn`, now */
 	XACK_PROBE = 1 << 3, /* say at once where you are */
 	XACK_PROBED = 1 << 4, /* this is the answer */
+	XACK_FAULT = 1 << 5, /* RNR because of a page: costs no RNR retry */
 	XACK_KNOWN = XACK_SACK | XACK_HOLD | XACK_RESUME | XACK_PROBE |
-		     XACK_PROBED,
+		     XACK_PROBED | XACK_FAULT,
 };
 
 /**

@@ -29,6 +29,7 @@ void ack_owe(struct qp *qp, uint64_t now_ns)
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
 {
 	qp->resp.nak = syndrome;
+	qp->resp.nak_fault = false;
 	qp->resp.nak_psn = psn;
 	owe_by(qp, now_ns);
 }
@@ -89,6 +90,8 @@ static void extend(struct qp *qp, struct pkt *p)
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer->granted);
 	p->xack_flags = r->xack;
+	if (p->syndrome != (AETH_ACK | AETH_CREDIT_INVALID) && r->nak_fault)
+		p->xack_flags |= XACK_FAULT;
 	if (r->xack & XACK_PROBE)
 		p->question = question_now(&qp->req);
 	if (r->xack & XACK_PROBED)

@@ -49,6 +49,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 {
 	struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
+	psn_t una = r->una;
 
 	while (sq->cons != r->started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
@@ -70,6 +71,8 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	}
 	if (psn_diff(target, r->una) > 0)
 		r->una = target;
+	if (r->una != una)
+		retry_reload(qp);
 	/* WRITEs alone must not leave it half the PSNs behind */
 	if (psn_diff(r->una, r->win.next) > 0)
 		r->win.next = r->una;
@@ -221,7 +224,7 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		break;
 	case AETH_RNR:
 		comp_placed(qp, p->psn, now_ns);
-		retry_rnr(qp, value, now_ns);
+		retry_rnr(qp, value, p->xack_flags & XACK_FAULT, now_ns);
 		break;
 	case AETH_NAK:
 		comp_placed(qp, p->psn, now_ns);

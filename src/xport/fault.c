@@ -33,6 +33,29 @@ static void note(struct qp *qp, enum strategy s, psn_t psn, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_FAULT, psn, s, 0);
 }
 
+/* As long again as it has taken: so a budget of 6 lasts for a page that takes
+ * 2.5 s (655 ms is the longest that can be said), where 6 times the program's
+ * own timer often is less than one ACK timeout. */
+static uint8_t rnr_code(const struct qp *qp, uint64_t now_ns)
+{
+	const struct resp *r = &qp->resp;
+	uint64_t wait = rnr_code_to_ns(qp->attr.min_rnr_timer);
+
+	if (r->wait.ticket.v)
+		wait = MAX(wait, now_ns - r->wait.since_ns);
+	if (r->src_wait.ticket.v)
+		wait = MAX(wait, now_ns - r->src_wait.since_ns);
+	return rnr_ns_to_code(wait);
+}
+
+static void rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
+{
+	count(qp->x->cnt, CNT_rnr_tx);
+	count(qp->x->cnt, CNT_fault_rnr);
+	ack_nak(qp, AETH_RNR | code, psn, now_ns);
+	qp->resp.nak_fault = true;
+}
+
 void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 		   uint64_t now_ns)
 {
@@ -63,6 +86,10 @@ void fault_forget(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		count(qp->x->cnt, CNT_fault_resume);
 		note(qp, STRATEGY_RESUME, p->psn, now_ns);
 		ack_say(qp, XACK_HOLD, now_ns);
+	} else if (p->ext) {
+		note(qp, STRATEGY_RNR, p->psn, now_ns);
+		rnr(qp, rnr_code(qp, now_ns), p->psn, now_ns);
+		r->rnr_told = true;
 	} else {
 		count(qp->x->cnt, CNT_fault_silence);
 		note(qp, STRATEGY_RNR, p->psn, now_ns);
@@ -118,7 +145,7 @@ void fault_resolved(struct qp *qp, uint64_t now_ns)
 void fault_silence_over(struct qp *qp, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
-	uint8_t code = qp->attr.min_rnr_timer;
+	uint8_t code = rnr_code(qp, now_ns);
 	psn_t psn = r->win.head;
 
 	r->silence_until = 0;
@@ -130,9 +157,7 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns)
 
 		psn = psn_add(s->psn, s->at);
 	}
-	count(qp->x->cnt, CNT_rnr_tx);
-	count(qp->x->cnt, CNT_rnr_fault_tx);
-	ack_nak(qp, AETH_RNR | code, psn, now_ns);
+	rnr(qp, code, psn, now_ns);
 	if (r->forgot)
 		r->rnr_told = true;
 	r->silence_until = sat_add(

@@ -138,9 +138,12 @@ void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
 /** retry_ask_again() - Send the READ or atomic at una again, nothing else. */
 void retry_ask_again(struct qp *qp);
 void retry_arm(struct qp *qp, uint64_t now_ns);
+/** retry_reload() - There was progress: what it cost before counts no more. */
+void retry_reload(struct qp *qp);
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
 void retry_timeout(struct qp *qp, uint64_t now_ns);
-void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns);
+/** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
+void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns);
 void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
 void retry_hold(struct qp *qp, uint64_t now_ns);
 void retry_resume(struct qp *qp, uint64_t now_ns);

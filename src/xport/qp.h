@@ -182,6 +182,7 @@ struct req {
  *		overtake it
  * @ack_owed:	something is to be said to the requester
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
+ * @nak_fault:	because of a page: costs a nopin peer no RNR retry
  * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
  * @answer:	the question that XACK_PROBED answers
  * @ext:	format of the last request
@@ -194,6 +195,7 @@ struct resp {
 	bool ack_owed, ext, established, answering;
 	uint8_t fail_event, fail_status;
 	uint8_t nak;
+	bool nak_fault;
 	psn_t nak_psn, plan;
 	uint32_t xack;
 	uint16_t answer;

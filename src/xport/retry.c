@@ -68,6 +68,12 @@ void retry_arm(struct qp *qp, uint64_t now_ns)
 	qp_rearm(qp);
 }
 
+void retry_reload(struct qp *qp)
+{
+	qp->req.retries = qp->attr.retry_cnt;
+	qp->req.rnr_retries = qp->attr.rnr_retry;
+}
+
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
@@ -76,8 +82,7 @@ void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
 		return;
 	if (progress) {
 		gso_passed(&r->gso, r->una);
-		r->retries = qp->attr.retry_cnt;
-		r->rnr_retries = qp->attr.rnr_retry;
+		retry_reload(qp);
 		r->probe_at = TIME_NEVER;
 		if (r->cwnd < MAX(1, MIN(CWND_MAX, 65536 / qp->mtu)))
 			r->cwnd++;
@@ -178,7 +183,7 @@ bool retry_spend(struct qp *qp, enum wc_status status, uint64_t now_ns)
 	return false;
 }
 
-void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns)
+void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -188,12 +193,12 @@ void retry_rnr(struct qp *qp, uint8_t code, uint64_t now_ns)
 		    r->rnr_retries);
 	if (r->snd == r->una && r->pause_until)
 		return;
-	if (r->rnr_retries == 0) {
+	if (r->rnr_retries == 0 && !fault) {
 		if (req_wqe_at(qp, r->una, &index))
 			comp_fail_wqe(qp, index, WC_RNR_RETRY_EXC_ERR, now_ns);
 		return;
 	}
-	if (r->rnr_retries != 7)
+	if (r->rnr_retries != 7 && !fault)
 		r->rnr_retries--;
 	retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
 	r->pause_until = now_ns + rnr_code_to_ns(code);

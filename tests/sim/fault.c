@@ -40,3 +40,59 @@ const struct scenario scenario_fault = {
 		 CNT_redirected_bytes, CNT_slots_used_max, CNT_tickets_merged,
 		 CNT_fault_resume},
 };
+
+/* Pages that take longer than an ACK timeout, and standard peers that allow six
+ * RNR NAKs. */
+static void run_slow(struct world *w)
+{
+	w->cfg.backing = SIM_FILE;
+	w->cfg.standard = true;
+	w->cfg.mem.major_min_ns = 10 * SIM_MS;
+	w->cfg.mem.major_max_ns = 150 * SIM_MS;
+	w->cfg.evict_ns = 100 * SIM_MS;
+	w->cfg.pagers = 32;
+	w->cfg.big = 0;
+	w->cfg.rnr_retry = 6;
+	w->cfg.rnr_timer = 12;
+	w->cfg.ops = 20;
+	w->cfg.slots = 64;
+	w->cfg.recvs = 16;
+	w->cfg.window = MIN(w->cfg.window, 8);
+	w->cfg.polite = true;
+	world_build(w);
+	world_finish(w);
+	world_close(w);
+}
+
+const struct scenario scenario_slow = {
+	.name = "slow",
+	.run = run_slow,
+	.musts = 2,
+	.must = {CNT_fault_rnr, CNT_rnr_rx},
+};
+
+/* RNR is all that a nopin may say of a missing page: it costs no budget. */
+static void run_refuse(struct world *w)
+{
+	w->cfg.backing = SIM_SWAP;
+	w->cfg.mem.major_max_ns = 3 * SIM_MS;
+	w->cfg.evict_ns = 500 * SIM_US;
+	w->cfg.strategies = 1u << STRATEGY_RNR;
+	w->cfg.retry_cnt = 0;
+	w->cfg.rnr_retry = 0;
+	w->cfg.recvs = 16;
+	w->cfg.window = MIN(w->cfg.window, 8);
+	w->cfg.polite = true;
+	world_build(w);
+	world_finish(w);
+	world_close(w);
+	EXPECT(w, w->total.v[CNT_timeouts] == 0, "I2: %" PRIu64 " timeouts",
+	       w->total.v[CNT_timeouts]);
+}
+
+const struct scenario scenario_refuse = {
+	.name = "refuse",
+	.run = run_refuse,
+	.musts = 2,
+	.must = {CNT_fault_rnr, CNT_rnr_rx},
+};

@@ -19,10 +19,11 @@
 enum { HANG_SECONDS = 20, JOBS_MAX = 64, SHOW_MAX = 20 };
 
 static const struct scenario *const scenarios[] = {
-	&scenario_pair,	    &scenario_lossy, &scenario_fault,
-	&scenario_evict,    &scenario_rnr,   &scenario_replay,
-	&scenario_teardown, &scenario_mixed, &scenario_preempt,
-	&scenario_far,	    &scenario_card,  &scenario_busy,
+	&scenario_pair,	    &scenario_lossy,  &scenario_fault,
+	&scenario_evict,    &scenario_rnr,    &scenario_replay,
+	&scenario_teardown, &scenario_mixed,  &scenario_preempt,
+	&scenario_far,	    &scenario_card,   &scenario_busy,
+	&scenario_slow,	    &scenario_refuse,
 };
 
 /** struct options - @seconds: stop after that time, 0: never */

@@ -183,10 +183,10 @@ static void send__fails_in_the_middle(void **state)
 			     .rkey = side[1].key,
 			     .length = 65536,
 			     .num_sge = 2};
-	wqe_sge(slot)[0] =
-		(struct sge){(uintptr_t)side[0].buf, 32768, side[0].key};
-	wqe_sge(slot)[1] =
-		(struct sge){(uintptr_t)side[0].buf, 32768, ~side[0].key};
+	wqe_sge(slot)[0] = (struct sge){(uintptr_t)side[0].buf, 32768,
+					side[0].key};
+	wqe_sge(slot)[1] = (struct sge){(uintptr_t)side[0].buf, 32768,
+					~side[0].key};
 	nic_send_publish(side[0].qp);
 	nic_send_end(side[0].qp);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_LOC_PROT_ERR);
