@@ -68,7 +68,7 @@ struct sim_stats {
 	uint64_t moves, torn, efaults, minor, major, exact_misses, cows;
 	uint64_t evictions, evict_busy, unmaps, unmap_busy, protects, forks;
 	uint64_t page_asks, page_fails, page_partial, page_probes;
-	uint64_t pauses, preempts, lock_waits;
+	uint64_t pauses, preempts, full, lock_waits;
 };
 struct sim_stats *sim_stats(struct sim *sim);
 
@@ -121,6 +121,8 @@ bool sim_in_thread(const struct sim *sim);
  * receiving call, when there is something, or sends: with the probability @chance.
  */
 void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns);
+/** sim_full() - The probability that a send buffer is full: -EAGAIN. */
+void sim_full(struct sim *sim, uint32_t chance);
 /** sim_threads() - How many have not ended. */
 unsigned sim_threads(const struct sim *sim);
 

@@ -550,6 +550,11 @@ static void preempt(struct sim *sim)
 	sim_sleep(sim, sim_between(sim, 0, sim->preempt_max_ns));
 }
 
+void sim_full(struct sim *sim, uint32_t chance)
+{
+	sim->full = chance;
+}
+
 int os_send(struct os *os, const struct os_tx *tx)
 {
 	struct sim *sim = os->sim;
@@ -567,6 +572,10 @@ int os_send(struct os *os, const struct os_tx *tx)
 	to = ip_machine(sim, &tx->dst.ip);
 	if (!err && to == SIM_HOSTS_MAX)
 		err = -ENETUNREACH;
+	if (!err && sim->full && sim_chance(sim, sim->full)) {
+		sim->stats.full++;
+		err = -EAGAIN;
+	}
 	if (err || os->dead) {
 		free(u);
 		return err;

@@ -50,7 +50,7 @@ struct sim {
 	struct sim_thread *running;
 	ucontext_t main;
 	void *main_fiber;
-	uint32_t preempt;
+	uint32_t preempt, full;
 	uint64_t preempt_max_ns;
 	struct sim_stats stats;
 	uint64_t majflt;

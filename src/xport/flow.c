@@ -84,6 +84,22 @@ static void uncharge(struct qp *qp, uint32_t charge)
 	qp->peer->in_flight -= charge;
 }
 
+void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
+{
+	struct req *r = &qp->req;
+	struct flight_run *run;
+
+	if (r->flight_head == r->flight_tail)
+		return; /* a standard peer */
+	run = &r->flight[(r->flight_tail - 1) % FLIGHT_RUNS];
+	run->end = from;
+	run->charge -= charge;
+	if (!run->charge)
+		r->flight_tail--;
+	uncharge(qp, charge);
+	wake_stalled(qp->peer);
+}
+
 void flow_accepted(struct qp *qp, psn_t accepted)
 {
 	struct req *r = &qp->req;

@@ -108,6 +108,8 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 /* flow.c */
 bool flow_may_send(struct qp *qp, uint32_t charge);
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
+/** flow_unsent() - What was charged last, from @from on, did not leave. */
+void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
 void flow_accepted(struct qp *qp, psn_t accepted);
 void flow_forget(struct qp *qp);
 bool flow_may_read(struct qp *qp, uint32_t charge);
@@ -135,6 +137,8 @@ uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 
 /* retry.c */
 void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
+/** retry_unsent() - Nothing of @b left: go on where it began. */
+void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
 /** retry_ask_again() - Send the READ or atomic at una again, nothing else. */
 void retry_ask_again(struct qp *qp);
 void retry_arm(struct qp *qp, uint64_t now_ns);
@@ -183,7 +187,8 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 
 /* replay.c */
 bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
-void replay_unsent(struct qp *qp, const struct burst *b);
+void replay_unsent(struct qp *qp, const struct burst *b, int error,
+		   uint64_t now_ns);
 /** replay_pending() - READs and atomics not answered whole; @room: in the ring. */
 uint32_t replay_pending(const struct qp *qp, uint32_t *room);
 void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
@@ -224,6 +229,8 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns);
 bool strategy_on(const struct xport *x, enum strategy s);
 
 /* REQ_PSNS_AHEAD: no request is started so far behind the oldest */
+/* PAUSE_FULL_NS: after the socket's send buffer was full */
+enum { PAUSE_FULL_NS = 100 * 1000 };
 enum { SGE_MAX = 32, FLOW_SLOT_CHARGE = 512, REQ_PSNS_AHEAD = 1 << 21 };
 
 #endif

@@ -394,6 +394,8 @@ void qp_rearm(struct qp *qp)
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
 		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
 	}
+	if (qp->state != QPS_ERR && qp->resp.pause_until)
+		at = MIN(at, qp->resp.pause_until);
 	if (qp->state != QPS_ERR && qp->resp.silence_until)
 		at = MIN(at, qp->resp.silence_until);
 	timerq_set(&qp->x->timers, &qp->timer, at);
@@ -546,7 +548,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 	if ((error == -EFAULT || error == -EAGAIN) && b->request)
 		req_unsent(qp, b, error, now_ns);
 	else if ((error == -EFAULT || error == -EAGAIN))
-		replay_unsent(qp, b);
+		replay_unsent(qp, b, error, now_ns);
 	ack_again(qp);
 	qp_flush(qp, now_ns);
 	qp_kick_again(qp);

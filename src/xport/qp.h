@@ -176,6 +176,7 @@ struct req {
  * @rnr_told:	an RNR NAK went out for win.next; drop until it comes again
  * @forgot:	pages of win.next are being fetched and the packet was not
  *		kept; ask for it when @wait is woken
+ * @pause_until: the socket was full: no response before (0: go on)
  * @silence_until: standard peers: then say RNR instead (0: nothing to say)
  * @dead:	a request failed; nothing more is taken
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
@@ -199,7 +200,7 @@ struct resp {
 	psn_t nak_psn, plan;
 	uint32_t xack;
 	uint16_t answer;
-	uint64_t silence_until;
+	uint64_t silence_until, pause_until;
 	struct waiter wait; /* destination page of a request */
 	struct waiter src_wait; /* source page of a READ response */
 	struct resource res[RESOURCES_MAX];

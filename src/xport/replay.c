@@ -5,6 +5,8 @@
  */
 #include "xport/impl.h"
 
+#include <errno.h>
+
 static struct resource *res_at(struct resp *r, uint32_t i)
 {
 	return &r->res[i % RESOURCES_MAX];
@@ -190,7 +192,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	const struct resource *before = NULL;
 	struct resp *r = &qp->resp;
 
-	if (!replay_busy(qp) || r->src_wait.ticket.v)
+	if (!replay_busy(qp) || r->src_wait.ticket.v || r->pause_until)
 		return false;
 	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN && r->ext);
 	b->res = r->res_at;
@@ -218,15 +220,24 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	return true;
 }
 
-void replay_unsent(struct qp *qp, const struct burst *b)
+void replay_unsent(struct qp *qp, const struct burst *b, int error,
+		   uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
+	uint32_t first;
 
 	if (qp->state < QPS_RTR || qp->state > QPS_SQE ||
 	    r->res_next - b->res > RESOURCES_MAX)
 		return;
+	/* Unless something older was asked for again meanwhile. */
+	first = MIN(res_at(r, b->res)->at, b->res_at);
 	for (uint32_t i = b->res; i != r->res_next; i++)
 		res_at(r, i)->at = res_at(r, i)->from;
-	r->res_at = b->res;
-	res_at(r, b->res)->at = b->res_at;
+	res_at(r, b->res)->at = first;
+	if ((int32_t)(r->res_at - b->res) > 0)
+		r->res_at = b->res;
+	if (error == -EAGAIN) {
+		r->pause_until = now_ns + PAUSE_FULL_NS;
+		qp_rearm(qp);
+	}
 }

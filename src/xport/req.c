@@ -12,7 +12,6 @@
 #include <errno.h>
 
 enum { CWND_START = 16, CWND_MAX = 128, STD_WINDOW_BYTES = 65536 };
-enum { PAUSE_FULL_NS = 100 * 1000 };
 
 bool wqe_is_read(const struct wqe *w)
 {
@@ -420,16 +419,16 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t back, from;
-	uint32_t back_cur;
-	bool again;
+	uint32_t back_cur = r->cur;
+	psn_t back = r->snd;
 
 	if (!may_send(qp, now_ns))
 		return false;
 	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN);
-	again = aim_at_lost(qp, &back, &back_cur);
-	from = r->snd;
-	fill(qp, b, again, now_ns);
+	b->again = aim_at_lost(qp, &back, &back_cur);
+	b->from = r->snd;
+	b->max = r->max;
+	fill(qp, b, b->again, now_ns);
 	burst_trim(b);
 	if (qp->state == QPS_ERR) {
 		/* A part of the oldest request was refused: its buffers are the
@@ -439,16 +438,16 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	}
 	if (b->nsegs) {
-		if (!again)
-			flow_sent(qp, r->snd,
-				  flow_charge(flow_whole(qp->peer), b->nsegs,
-					      b->total));
-		flight_note(&qp->log, now_ns, FLIGHT_TX, from,
+		b->charge = flow_charge(flow_whole(qp->peer), b->nsegs,
+					b->total);
+		if (!b->again)
+			flow_sent(qp, r->snd, b->charge);
+		flight_note(&qp->log, now_ns, FLIGHT_TX, b->from,
 			    b->bytes[b->seg[0].hdr], b->total);
 		b->request = true;
 		b->epoch = r->epoch;
 	}
-	if (again && psn_diff(back, r->snd) > 0) {
+	if (b->again && psn_diff(back, r->snd) > 0) {
 		r->snd = back;
 		r->cur = back_cur;
 	}
@@ -469,8 +468,9 @@ void req_unsent(struct qp *qp, const struct burst *b, int error,
 {
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
-	if (b->epoch == qp->req.epoch)
-		retry_rewind(qp, FLIGHT_TX, now_ns);
+	/* What is sent again is asked about again. */
+	if (b->epoch == qp->req.epoch && !b->again)
+		retry_unsent(qp, b, now_ns);
 	if (error == -EAGAIN) {
 		qp->req.pause_until = now_ns + PAUSE_FULL_NS;
 		qp_rearm(qp);

@@ -23,7 +23,7 @@ void resp_reset(struct qp *qp)
 	r->ack_owed = r->ext = r->established = r->answering = false;
 	r->nak = 0;
 	r->xack = 0;
-	r->silence_until = 0;
+	r->silence_until = r->pause_until = 0;
 	r->res_next = r->res_at = 0;
 	r->gso = (struct gso_watch){.doubts = 0};
 	for (unsigned i = 0; i < RESOURCES_MAX; i++)
@@ -332,6 +332,10 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 
 void resp_timeout(struct qp *qp, uint64_t now_ns)
 {
+	if (qp->resp.pause_until && now_ns >= qp->resp.pause_until) {
+		qp->resp.pause_until = 0;
+		qp_kick(qp);
+	}
 	if (qp->resp.silence_until && now_ns >= qp->resp.silence_until)
 		fault_silence_over(qp, now_ns);
 }

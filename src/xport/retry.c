@@ -162,6 +162,24 @@ void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
 	back_to(qp, r->una, why, now_ns);
 }
 
+void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+
+	if (!req_wqe_at(qp, b->from, &index))
+		return;
+	flight_note(&qp->log, now_ns, FLIGHT_RETX, b->from, FLIGHT_TX,
+		    (uint64_t)psn_diff(r->snd, b->from));
+	r->snd = b->from;
+	r->max = b->max;
+	r->cur = index;
+	flow_unsent(qp, b->from, b->charge);
+	flow_read_done(qp, r->read_charged);
+	recount_reads(qp, b->from);
+	qp_kick(qp);
+}
+
 void retry_ask_again(struct qp *qp)
 {
 	qp->req.ask_again = true;

@@ -213,6 +213,8 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * @ahead:	bytes at the end of @gathers that belong to packets still to be
  *		appended; none once the burst is planned
  * @narrow:	a page of these is missing: packet by packet
+ * @again:	what was lost is sent again
+ * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
  * In a burst of standard packets no gather is for two of them.
  */
@@ -220,10 +222,11 @@ struct burst {
 	struct qp *qp;
 	struct peer *peer;
 	struct endpoint to;
-	bool ext, request, roce, narrow;
+	bool ext, request, roce, narrow, again;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;
-	psn_t second;
+	psn_t second, from, max;
+	uint32_t charge;
 	uint32_t epoch;
 	uint32_t res, res_at; /* responses: resource and packet it began with */
 	struct seg seg[BURST_SEGS];

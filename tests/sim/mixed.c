@@ -30,6 +30,7 @@ static void run(struct world *w)
 	c->cut_ns = some(sim, 100) * SIM_MS;
 	c->preempt = some(sim, SIM_PPM / 20);
 	c->preempt_ns = 20 * SIM_MS;
+	c->full = some(sim, SIM_PPM / 50);
 	c->force = sim_chance(sim, SIM_PPM / 2);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
 	/* Else the link may be cut at each of a program's seven retries, which

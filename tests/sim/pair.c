@@ -87,6 +87,29 @@ static void run_busy(struct world *w)
 	finish(w);
 }
 
+/* The card is slower than we are: nothing is lost for that, and nothing that was
+ * sent is sent again.
+ */
+static void run_full(struct world *w)
+{
+	w->cfg.full = SIM_PPM / 20;
+	build(w);
+	finish(w);
+}
+
+static const char *never_full(const struct sim_stats *st)
+{
+	return st->full == 0 ? "a full send buffer" : NULL;
+}
+
+const struct scenario scenario_full = {
+	.name = "full",
+	.run = run_full,
+	.musts = 2,
+	.must = {CNT_tx_packets, CNT_acks_behind},
+	.never = never_full,
+};
+
 const struct scenario scenario_busy = {
 	.name = "busy",
 	.run = run_busy,

@@ -24,6 +24,6 @@ struct scenario {
 extern const struct scenario scenario_pair, scenario_lossy, scenario_fault,
 	scenario_evict, scenario_rnr, scenario_replay, scenario_teardown,
 	scenario_mixed, scenario_preempt, scenario_far, scenario_card,
-	scenario_busy, scenario_slow, scenario_refuse;
+	scenario_busy, scenario_slow, scenario_refuse, scenario_full;
 
 #endif

@@ -23,7 +23,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_evict,    &scenario_rnr,    &scenario_replay,
 	&scenario_teardown, &scenario_mixed,  &scenario_preempt,
 	&scenario_far,	    &scenario_card,   &scenario_busy,
-	&scenario_slow,	    &scenario_refuse,
+	&scenario_slow,	    &scenario_refuse, &scenario_full,
 };
 
 /** struct options - @seconds: stop after that time, 0: never */

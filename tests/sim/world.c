@@ -173,6 +173,7 @@ void world_build(struct world *w)
 		sim_filter(w->sim, late_hello, w);
 	sim_link_default(w->sim, &c->link);
 	sim_preempt(w->sim, c->preempt, c->preempt_ns);
+	sim_full(w->sim, c->full);
 	for (unsigned i = 0; i < c->nodes; i++)
 		node_new(w, i);
 	for (unsigned i = 0; i < c->conns; i++) {

@@ -49,6 +49,7 @@ enum op_kind {
  * @evict_ns, @fork_ns, @pause_ns, @cut_ns: mean time between, 0: never
  * @preempt, @preempt_ns: probability that a thread loses the CPU as it receives,
  *		and for how long at most
+ * @full:	probability that a send finds the socket's buffer full
  * @force:	evict pages that were just touched, too
  * @backing:	of the memory that the NICs work on
  */
@@ -64,6 +65,7 @@ struct world_config {
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
 	uint32_t preempt;
 	uint64_t preempt_ns;
+	uint32_t full;
 	uint32_t mtu, path_mtu;
 	size_t rcvbuf;
 	unsigned pagers, slots, entries;
