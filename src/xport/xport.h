@@ -63,10 +63,20 @@ void qp_fini(struct qp *qp);
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	      struct peer *peer, uint64_t now_ns);
 
+/** qp_modify_ok() - Would qp_modify() do it? */
+bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
+		  uint32_t mask);
+
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 
 /** qp_error() - To ERR: flush both queues once nothing is moving. */
 void qp_error(struct qp *qp, uint64_t now_ns);
+
+/**
+ * qp_abandon() - As qp_error(), for a QP that the program destroys or resets:
+ * it has no completion any more. Ends with RESET.
+ */
+void qp_abandon(struct qp *qp, uint64_t now_ns);
 
 /** qp_idle() - No burst and no rx_run of @qp is out: it may be freed. */
 static inline bool qp_idle(const struct qp *qp)
