@@ -278,6 +278,8 @@ bool os_closed(const struct os *os);
 
 /** os_event_open() - A pollable descriptor; starts unreadable. */
 int os_event_open(void);
+/** os_event_own() - One that no program is told of: out of its way. */
+int os_event_own(void);
 void os_event_set(int fd);
 /** os_event_clear() - Return: true if it was set. */
 bool os_event_clear(int fd);

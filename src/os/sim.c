@@ -477,6 +477,11 @@ int os_event_open(void)
 	return SIM_FD_BASE + events++;
 }
 
+int os_event_own(void)
+{
+	return os_event_open();
+}
+
 bool sim_event_is_set(int fd)
 {
 	return fd >= SIM_FD_BASE && fd < SIM_FD_BASE + events &&
