@@ -24,6 +24,7 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 		/* every page is copy-on-write now, or becomes so */
 		nic->forks = forks;
 		nic->forking = forking;
+		nic->protects++;
 		spt_protect_all(nic->mem);
 	}
 }
@@ -222,10 +223,8 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 		for (unsigned i = 0; i < n; i++) {
 			const struct os_page_done *d = &done[i];
 
-			if (!d->id) { /* a prefetch that nobody waits for */
-				spt_map(nic->mem, page_of(d->addr),
-					d->bytes >> PAGE_SHIFT, d->writable,
-					now_ns);
+			if (d->id >= PREFETCH_ID) {
+				prefetch_done(nic, d, now_ns);
 				continue;
 			}
 			ticket_done(nic->mem,
@@ -268,6 +267,7 @@ static void ask_pages(struct nic *nic)
 			break;
 		}
 	}
+	prefetch_ask(nic);
 }
 
 /* Timers ask whether an answer came in time: not before what waits in the

@@ -158,6 +158,25 @@ struct nic_qp {
 	uint32_t posted;
 };
 
+enum { PREFETCHES = 128 };
+
+/* What the pagers are asked for a prefetch: + its index; tickets' are less. */
+#define PREFETCH_ID (UINT64_C(1) << 32)
+
+/**
+ * struct prefetch - A range that is brought in while nobody waits.
+ * @link:	unless a piece of it is with the pagers
+ * @rest:	what was not asked for yet
+ * @protects:	nic.protects when the last piece was asked for
+ */
+struct prefetch {
+	struct list link;
+	uint32_t pd;
+	enum nic_advice advice;
+	struct sge rest;
+	uint64_t protects;
+};
+
 /**
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
@@ -193,6 +212,7 @@ struct nic {
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
 	bool forking; /* and os_forking() */
+	uint64_t protects; /* how often every page became readable only */
 	struct list qps, peers, asyncs;
 	bool closed, dead;
 	struct timerq hello_timers;
@@ -207,6 +227,11 @@ struct nic {
 		struct moves moves;
 		struct holds holds;
 	} scratch; /* nic_mr_advise() */
+	struct {
+		struct prefetch all[PREFETCHES];
+		struct list idle, queue;
+		unsigned out; /* pieces with the pagers */
+	} prefetch;
 	struct nic_qp *posted; /* atomic stack, posted.c */
 	/* steps */
 	struct step *steps;
@@ -342,6 +367,14 @@ void standby_watch(struct nic *nic, bool works);
 bool scatter_receive(struct nic *nic, struct step *s);
 /** scatter_packets() - Lock held: feed what was received in place to the QP. */
 void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns);
+
+/* prefetch.c: lock held */
+void prefetch_init(struct nic *nic);
+/** prefetch_ask() - Hand the next pieces to the pagers. */
+void prefetch_ask(struct nic *nic);
+/** prefetch_done() - An answer with PREFETCH_ID or more. */
+void prefetch_done(struct nic *nic, const struct os_page_done *d,
+		   uint64_t now_ns);
 
 /* posted.c */
 void posted_push(struct nic_qp *qp);

@@ -134,6 +134,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	list_init(&nic->peers);
 	list_init(&nic->asyncs);
 	timerq_init(&nic->hello_timers);
+	prefetch_init(nic);
 	nic->roce_port = -1;
 	nic->roce_claim = -1;
 	nic->deadline = TIME_NEVER;
