@@ -218,7 +218,6 @@ struct nic {
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;
 	size_t rcvbuf;
-	uint32_t push_budget;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;
 	uint32_t idle_events; /* idle_lock */

@@ -117,7 +117,7 @@ static void share_budget(struct nic *nic)
 	const size_t rcvbuf = os_rcvbuf(nic->os);
 
 	nic->rcvbuf = rcvbuf;
-	nic->push_budget = (uint32_t)(rcvbuf / 100 * 45);
+	nic->x.push_budget = (uint32_t)(rcvbuf / 100 * 45);
 	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 30);
 }
 

@@ -471,8 +471,10 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 				: XACK_PROBED,
 			now_ns);
 	}
-	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR)
+	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR) {
+		qp->peer->budget = pkt->credit;
 		return RX_NEXT;
+	}
 	if (run->qp && (run->qp != qp || run->responses != response))
 		return RX_FULL;
 	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
