@@ -29,6 +29,20 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 	}
 }
 
+uint64_t majflt_begin(const struct nic *nic)
+{
+	return nic->cfg.account ? os_majflt() : 0;
+}
+
+uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose)
+{
+	uint64_t n = majflt_begin(nic) - before;
+
+	if (n)
+		count_atomic(&nic->cnt, whose, n);
+	return n;
+}
+
 /* --- receiving --------------------------------------------------------------- */
 
 void engine_closed(struct nic *nic)
@@ -48,6 +62,7 @@ bool engine_receive(struct nic *nic, struct step *s)
 	s->taken = 0;
 	s->at = 0;
 	s->npkts = 0;
+	s->majflt = 0;
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
 	rx_run_init(&s->run);
@@ -414,15 +429,13 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 
 void engine_move(struct nic *nic, struct step *s)
 {
-	uint64_t before = nic->cfg.account ? os_majflt() : 0;
+	uint64_t before = majflt_begin(nic);
 
 	if (s->kind == STEP_SEND)
 		txbatch_send(nic, s);
 	else if (s->run.moves.num)
 		os_moves(nic->os, &s->run.moves);
-	s->majflt = nic->cfg.account ? os_majflt() - before : 0;
-	if (s->majflt)
-		count_atomic(&nic->cnt, CNT_engine_majflt, s->majflt);
+	s->majflt = majflt_end(nic, before, CNT_engine_majflt);
 }
 
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)

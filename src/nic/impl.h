@@ -69,6 +69,7 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * @taken:	RX: bytes that came, also those in place; 0 before the first plan
  * @token:	RX: what nic.token is while nobody has overtaken us
  * @nonce:	RX: of packets from @nonce_ip; 0: none came yet
+ * @majflt:	major faults on application memory, of the last move or receive
  * @npkts:	RX: parsed packets that the run refers to
  * @error:	SEND: what os_send() said
  */
@@ -308,6 +309,12 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 void engine_refresh(struct nic *nic, uint64_t now_ns);
 /** engine_closed() - The program closed our descriptors. Any thread. */
 void engine_closed(struct nic *nic);
+/**
+ * majflt_begin(), majflt_end() - If faults are to be accounted: those between
+ * the two count as @whose. Return: how many.
+ */
+uint64_t majflt_begin(const struct nic *nic);
+uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 /** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
