@@ -41,6 +41,8 @@ struct nic_config {
 
 /** config_read() - Return: 0; -EINVAL after logging what would be valid. */
 int config_read(struct nic_config *cfg);
+/** config_check() - What only the host can tell. Return: as config_read(). */
+int config_check(const struct nic_config *cfg, struct os *os);
 
 enum {
 	STEPS_MAX = 9,

@@ -73,6 +73,15 @@ struct os_addr {
  */
 int os_addresses(struct os *os, struct os_addr *out, unsigned max);
 
+/**
+ * os_addr_check() - Does everything in os_config.addr name an address or an
+ * interface that is up?
+ * @valid: if not, set to what could be named, with blanks between; cut if need
+ *	be
+ * Return: 0; -EINVAL.
+ */
+int os_addr_check(struct os *os, char *valid, size_t size);
+
 /* --- datagrams ---------------------------------------------------------- */
 
 enum {
