@@ -159,3 +159,12 @@ int config_read(struct nic_config *cfg)
 	cfg->account = cfg->log >= LOG_INFO || block;
 	return err ? err : read_sizes(cfg);
 }
+
+int config_check(const struct nic_config *cfg, struct os *os)
+{
+	char valid[1024];
+
+	if (!os_addr_check(os, valid, sizeof(valid)))
+		return 0;
+	return refuse("NOPIN_ADDR", cfg->os.addr, valid);
+}

@@ -24,8 +24,23 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 		/* every page is copy-on-write now, or becomes so */
 		nic->forks = forks;
 		nic->forking = forking;
+		nic->protects++;
 		spt_protect_all(nic->mem);
 	}
+}
+
+uint64_t majflt_begin(const struct nic *nic)
+{
+	return nic->cfg.account ? os_majflt() : 0;
+}
+
+uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose)
+{
+	uint64_t n = majflt_begin(nic) - before;
+
+	if (n)
+		count_atomic(&nic->cnt, whose, n);
+	return n;
 }
 
 /* --- receiving --------------------------------------------------------------- */
@@ -47,6 +62,7 @@ bool engine_receive(struct nic *nic, struct step *s)
 	s->taken = 0;
 	s->at = 0;
 	s->npkts = 0;
+	s->majflt = 0;
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
 	rx_run_init(&s->run);
@@ -222,10 +238,8 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 		for (unsigned i = 0; i < n; i++) {
 			const struct os_page_done *d = &done[i];
 
-			if (!d->id) { /* a prefetch that nobody waits for */
-				spt_map(nic->mem, page_of(d->addr),
-					d->bytes >> PAGE_SHIFT, d->writable,
-					now_ns);
+			if (d->id >= PREFETCH_ID) {
+				prefetch_done(nic, d, now_ns);
 				continue;
 			}
 			ticket_done(nic->mem,
@@ -268,6 +282,7 @@ static void ask_pages(struct nic *nic)
 			break;
 		}
 	}
+	prefetch_ask(nic);
 }
 
 /* Timers ask whether an answer came in time: not before what waits in the
@@ -414,15 +429,13 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 
 void engine_move(struct nic *nic, struct step *s)
 {
-	uint64_t before = nic->cfg.account ? os_majflt() : 0;
+	uint64_t before = majflt_begin(nic);
 
 	if (s->kind == STEP_SEND)
 		txbatch_send(nic, s);
 	else if (s->run.moves.num)
 		os_moves(nic->os, &s->run.moves);
-	s->majflt = nic->cfg.account ? os_majflt() - before : 0;
-	if (s->majflt)
-		count_atomic(&nic->cnt, CNT_engine_majflt, s->majflt);
+	s->majflt = majflt_end(nic, before, CNT_engine_majflt);
 }
 
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)

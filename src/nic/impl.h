@@ -41,6 +41,8 @@ struct nic_config {
 
 /** config_read() - Return: 0; -EINVAL after logging what would be valid. */
 int config_read(struct nic_config *cfg);
+/** config_check() - What only the host can tell. Return: as config_read(). */
+int config_check(const struct nic_config *cfg, struct os *os);
 
 enum {
 	STEPS_MAX = 9,
@@ -69,6 +71,7 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * @taken:	RX: bytes that came, also those in place; 0 before the first plan
  * @token:	RX: what nic.token is while nobody has overtaken us
  * @nonce:	RX: of packets from @nonce_ip; 0: none came yet
+ * @majflt:	major faults on application memory, of the last move or receive
  * @npkts:	RX: parsed packets that the run refers to
  * @error:	SEND: what os_send() said
  */
@@ -158,6 +161,25 @@ struct nic_qp {
 	uint32_t posted;
 };
 
+enum { PREFETCHES = 128 };
+
+/* What the pagers are asked for a prefetch: + its index; tickets' are less. */
+#define PREFETCH_ID (UINT64_C(1) << 32)
+
+/**
+ * struct prefetch - A range that is brought in while nobody waits.
+ * @link:	unless a piece of it is with the pagers
+ * @rest:	what was not asked for yet
+ * @protects:	nic.protects when the last piece was asked for
+ */
+struct prefetch {
+	struct list link;
+	uint32_t pd;
+	enum nic_advice advice;
+	struct sge rest;
+	uint64_t protects;
+};
+
 /**
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
@@ -193,12 +215,12 @@ struct nic {
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
 	bool forking; /* and os_forking() */
+	uint64_t protects; /* how often every page became readable only */
 	struct list qps, peers, asyncs;
 	bool closed, dead;
 	struct timerq hello_timers;
 	unsigned npeers, nqps, standard_peers;
 	size_t rcvbuf;
-	uint32_t push_budget;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;
 	uint32_t idle_events; /* idle_lock */
@@ -207,6 +229,11 @@ struct nic {
 		struct moves moves;
 		struct holds holds;
 	} scratch; /* nic_mr_advise() */
+	struct {
+		struct prefetch all[PREFETCHES];
+		struct list idle, queue;
+		unsigned out; /* pieces with the pagers */
+	} prefetch;
 	struct nic_qp *posted; /* atomic stack, posted.c */
 	/* steps */
 	struct step *steps;
@@ -284,6 +311,12 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 void engine_refresh(struct nic *nic, uint64_t now_ns);
 /** engine_closed() - The program closed our descriptors. Any thread. */
 void engine_closed(struct nic *nic);
+/**
+ * majflt_begin(), majflt_end() - If faults are to be accounted: those between
+ * the two count as @whose. Return: how many.
+ */
+uint64_t majflt_begin(const struct nic *nic);
+uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 /** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
@@ -342,6 +375,14 @@ void standby_watch(struct nic *nic, bool works);
 bool scatter_receive(struct nic *nic, struct step *s);
 /** scatter_packets() - Lock held: feed what was received in place to the QP. */
 void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns);
+
+/* prefetch.c: lock held */
+void prefetch_init(struct nic *nic);
+/** prefetch_ask() - Hand the next pieces to the pagers. */
+void prefetch_ask(struct nic *nic);
+/** prefetch_done() - An answer with PREFETCH_ID or more. */
+void prefetch_done(struct nic *nic, const struct os_page_done *d,
+		   uint64_t now_ns);
 
 /* posted.c */
 void posted_push(struct nic_qp *qp);

@@ -66,9 +66,12 @@ static uint32_t mtu_for(uint32_t ip_mtu)
 
 static int find_addresses(struct nic *nic)
 {
-	int n = os_addresses(nic->os, nic->addr + 1, NIC_GIDS_MAX - 1);
 	uint32_t mtu = MTU_MAX;
+	int n = config_check(&nic->cfg, nic->os);
 
+	if (n)
+		return n;
+	n = os_addresses(nic->os, nic->addr + 1, NIC_GIDS_MAX - 1);
 	if (n <= 0)
 		return n ? n : -ENODEV;
 	/* Index 1 repeats index 0: scripts for soft-RoCE say -g 1 (D4). */
@@ -117,7 +120,7 @@ static void share_budget(struct nic *nic)
 	const size_t rcvbuf = os_rcvbuf(nic->os);
 
 	nic->rcvbuf = rcvbuf;
-	nic->push_budget = (uint32_t)(rcvbuf / 100 * 45);
+	nic->x.push_budget = (uint32_t)(rcvbuf / 100 * 45);
 	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 30);
 }
 
@@ -134,6 +137,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	list_init(&nic->peers);
 	list_init(&nic->asyncs);
 	timerq_init(&nic->hello_timers);
+	prefetch_init(nic);
 	nic->roce_port = -1;
 	nic->roce_claim = -1;
 	nic->deadline = TIME_NEVER;
@@ -269,7 +273,7 @@ bool nic_present(void)
 	struct nic_config cfg;
 	struct os_addr a;
 	struct os *os;
-	int n;
+	bool present;
 
 	log_set(LOG_WARN, write_line);
 	if (config_read(&cfg))
@@ -277,9 +281,9 @@ bool nic_present(void)
 	cfg.os.pagers = 0;
 	if (os_open(&os, &cfg.os))
 		return false;
-	n = os_addresses(os, &a, 1);
+	present = !config_check(&cfg, os) && os_addresses(os, &a, 1) > 0;
 	os_close(os);
-	return n > 0;
+	return present;
 }
 
 void nic_query(struct nic *nic, struct nic_attr *out)

@@ -145,7 +145,7 @@ enum nic_advice {
 };
 /**
  * nic_mr_advise() - Bring pages in (or only learn which are there).
- * @flush:	wait until it is done
+ * @flush:	wait until it is done; else ranges beyond a bound are forgotten
  * Return: -EFAULT for an unmapped or protected range (when flushing);
  * -EINVAL, -EPERM: bad key, range or PD, rights that the region lacks.
  */

@@ -37,21 +37,32 @@ uint32_t step_nonce(const struct nic *nic, struct step *s)
 	return s->nonce;
 }
 
-static uint32_t fair_share(const struct nic *nic)
+/* Who has more than his share may be idle and would keep it for ever. Who has
+ * less is told when he uses it. */
+static void tell_shares(struct nic *nic, uint64_t now_ns)
 {
-	return nic->push_budget / MAX(nic->npeers, 1);
-}
+	uint32_t share = flow_share(&nic->x);
+	bool any = false;
 
-static void share_again(struct nic *nic)
-{
-	nic->x.peers = nic->npeers;
-	list_for_each(l, &nic->peers)
-		list_entry(l, struct peer, link)->granted = fair_share(nic);
+	list_for_each(l, &nic->peers) {
+		struct peer *p = list_entry(l, struct peer, link);
+
+		p->shrinks = p->granted > share;
+		any |= p->shrinks;
+	}
+	if (!any)
+		return;
+	list_for_each(l, &nic->qps) {
+		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
+
+		if (qp->peer && qp->peer->shrinks && ack_credit(qp, now_ns))
+			qp->peer->shrinks = false;
+	}
 }
 
 static void send_hello(struct nic *nic, uint8_t opcode,
 		       const struct endpoint *to, const struct ipaddr *from,
-		       int port, uint32_t nonce)
+		       int port, uint32_t nonce, uint32_t credit)
 {
 	struct pkt p = {.opcode = opcode,
 			.ext = true,
@@ -60,7 +71,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.nonce = nonce,
 			.features = os_gro(nic->os) ? HELLO_GRO : 0,
 			.my_nonce = peers_nonce(nic, &to->ip),
-			.credit = flow_grant(&nic->x, fair_share(nic))};
+			.credit = credit};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
 	unsigned n = pkt_build(&p, bytes);
 	struct iovec iov = {bytes, n + ICRC_BYTES};
@@ -73,7 +84,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 
 static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
-	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0);
+	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0, 0);
 	p->asked_ns = now_ns;
 }
 
@@ -133,8 +144,8 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		p->gso = os_gso(nic->os);
 		p->port = qp->port->os_port;
 		list_add_tail(&nic->peers, &p->link);
-		nic->npeers++;
-		share_again(nic);
+		nic->x.peers = ++nic->npeers;
+		tell_shares(nic, now_ns);
 		roce_claim(nic, now_ns);
 		if (nic->cfg.standard)
 			answered(nic, p, PEER_STANDARD);
@@ -153,14 +164,14 @@ void peer_put(struct nic *nic, struct peer *p)
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	list_del(&p->link);
 	list_del(&p->ack_link);
-	nic->npeers--;
+	nic->x.peers = --nic->npeers;
+	nic->x.granted -= p->granted;
 	nic->standard_peers -= p->kind == PEER_STANDARD;
 	heap_free(p);
-	share_again(nic);
 }
 
 static void take_reply(struct nic *nic, const struct pkt *p,
-		       const struct os_rx *rx)
+		       const struct os_rx *rx, uint64_t now_ns)
 {
 	struct peer *peer = find(nic, &rx->src, &rx->dst);
 
@@ -169,12 +180,22 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 		return;
 	}
 	peer->nonce = p->my_nonce;
+	peer->budget = p->credit;
 	if (peer->kind == PEER_NOPIN)
 		return;
 	nic->standard_peers -= peer->kind == PEER_STANDARD;
 	peer->features = p->features;
-	peer->budget = p->credit;
 	answered(nic, peer, PEER_NOPIN);
+	tell_shares(nic, now_ns); /* it could not be told before */
+}
+
+/* Who asks before we know him has nothing yet: answering costs no state. */
+static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
+{
+	struct peer *asker = find(nic, &rx->src, &rx->dst);
+
+	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst, rx->port,
+		   p->my_nonce, asker ? flow_grant(&nic->x, asker) : 0);
 }
 
 void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns)
@@ -186,16 +207,14 @@ void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns)
 void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		 uint64_t now_ns)
 {
-	(void)now_ns;
 	if (p->version != WIRE_VERSION) {
 		count(&nic->cnt, CNT_drop_ext);
 		return;
 	}
 	if (p->opcode == OP_X_HELLO_REPLY)
-		take_reply(nic, p, rx);
+		take_reply(nic, p, rx, now_ns);
 	else
-		send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst, rx->port,
-			   p->my_nonce);
+		reply(nic, p, rx);
 }
 
 void peers_timers(struct nic *nic, uint64_t now_ns)

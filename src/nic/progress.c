@@ -93,14 +93,14 @@ static void token_give(struct nic *nic, uint64_t mine)
  * counted: that is the host's business.
  */
 struct stint {
-	uint64_t from, sleeps;
+	uint64_t from, sleeps, majflt;
 };
 
 static struct stint stint_begin(struct nic *nic)
 {
 	if (!nic->cfg.account)
-		return (struct stint){0, 0};
-	return (struct stint){os_now(nic->os), os_sleeps()};
+		return (struct stint){0, 0, 0};
+	return (struct stint){os_now(nic->os), os_sleeps(), majflt_begin(nic)};
 }
 
 /* Return: how long, or 0 if it did not sleep. */
@@ -115,8 +115,10 @@ static void stint_end(struct nic *nic, struct stint st)
 {
 	uint64_t *most = &nic->cnt.v[CNT_step_sleep_max];
 
-	if (nic->cfg.account)
-		*most = MAX(*most, stint_slept(nic, st));
+	if (!nic->cfg.account)
+		return;
+	*most = MAX(*most, stint_slept(nic, st));
+	majflt_end(nic, st.majflt, CNT_own_majflt);
 }
 
 static bool plan_rx(struct nic *nic, struct step *s, uint64_t now_ns)
@@ -234,6 +236,17 @@ static void heard(struct nic *nic, uint64_t from_ns, uint32_t taken)
 	__atomic_store_n(&nic->hear_bytes, 0, __ATOMIC_RELAXED);
 }
 
+static bool receive(struct nic *nic, struct step *s, uint64_t token)
+{
+	uint64_t before = majflt_begin(nic);
+	bool got;
+
+	s->token = token;
+	got = engine_receive(nic, s);
+	majflt_end(nic, before + s->majflt, CNT_own_majflt);
+	return got;
+}
+
 /* @now_ns: now, afterwards too. What there is to do then is left to the caller
  * (work_waits()). */
 bool progress_receive(struct nic *nic, uint64_t *now_ns)
@@ -245,9 +258,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	if (!token_take(nic, mine))
 		return false;
 	s = step_get(nic);
-	if (s)
-		s->token = mine;
-	if (s && engine_receive(nic, s)) {
+	if (s && receive(nic, s, mine)) {
 		got = true;
 		handoff_lock(&nic->engine);
 		*now_ns = os_now(nic->os);

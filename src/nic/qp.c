@@ -98,7 +98,7 @@ static void detach(struct nic *nic, struct nic_qp *qp)
 {
 	struct peer *peer = qp->qp.peer;
 
-	qp_error(&qp->qp, os_now(nic->os));
+	qp_abandon(&qp->qp, os_now(nic->os));
 	demux_remove(nic, qp);
 	while (!qp_idle(&qp->qp))
 		nic_wait_idle(nic);
@@ -173,7 +173,10 @@ static int modify(struct nic *nic, struct nic_qp *qp,
 	    (attr->state == QPS_RTR || attr->state == QPS_RTS))
 		return -EIO;
 	if ((mask & QPA_STATE) && attr->state == QPS_RESET) {
-		qp_error(&qp->qp, now);
+		if (!qp_modify_ok(&qp->qp, attr, mask))
+			return -EINVAL;
+		mask = QPA_STATE; /* it is in ERR from here on */
+		qp_abandon(&qp->qp, now);
 		while (!qp_idle(&qp->qp))
 			nic_wait_idle(nic);
 		posted_take(nic, now);

@@ -85,7 +85,7 @@ int standby_start(struct nic *nic)
 {
 	int err;
 
-	nic->standby_fd = os_event_open();
+	nic->standby_fd = os_event_own();
 	if (nic->standby_fd < 0)
 		return nic->standby_fd;
 	err = os_thread_start(nic->os, &nic->standby, "nopin-standby", standby,

@@ -7,6 +7,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -167,13 +168,33 @@ static unsigned addr_collect(struct os *os, const struct ifaddrs *list,
 		a.loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
 		a.default_route = !a.loopback && (ipaddr_eq(&a.ip, &def4) ||
 						  ipaddr_eq(&a.ip, &def6));
-		if (!addr_allowed(&a, os->addr_filter))
-			continue;
 		addr_mac(list, &a);
 		a.mtu = addr_mtu(fd, a.ifname);
 		v[n++] = a;
 	}
 	addr_sort(v, n);
+	return n;
+}
+
+/* All there are, in order. The caller frees @*out. */
+static unsigned addr_all(struct os *os, struct os_addr **out)
+{
+	struct ifaddrs *list = NULL;
+	int keep = errno, fd, state;
+	unsigned n = 0;
+
+	*out = NULL;
+	/* getifaddrs() reads from a socket: a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	fd = sys_socket(os->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && getifaddrs(&list) == 0)
+		*out = calloc(ADDR_MAX, sizeof(**out));
+	if (*out)
+		n = addr_collect(os, list, *out, fd);
+	freeifaddrs(list);
+	fd_close(fd);
+	pthread_setcancelstate(state, NULL);
+	errno = keep;
 	return n;
 }
 
@@ -183,24 +204,64 @@ static unsigned addr_collect(struct os *os, const struct ifaddrs *list,
  */
 int os_addresses(struct os *os, struct os_addr *out, unsigned max)
 {
-	struct ifaddrs *list = NULL;
-	int keep = errno, fd, state;
-	struct os_addr *v = NULL;
-	unsigned n = 0;
+	struct os_addr *v;
+	unsigned all = addr_all(os, &v), n = 0;
 
-	/* getifaddrs() reads from a socket: a cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	fd = sys_socket(os->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && getifaddrs(&list) == 0)
-		v = calloc(ADDR_MAX, sizeof(*v));
-	if (v)
-		n = addr_collect(os, list, v, fd);
-	if (n > 0)
-		memcpy(out, v, MIN(n, max) * sizeof(*v));
-	freeifaddrs(list);
+	for (unsigned i = 0; i < all && n < max; i++)
+		if (addr_allowed(&v[i], os->addr_filter))
+			out[n++] = v[i];
 	free(v);
-	fd_close(fd);
-	pthread_setcancelstate(state, NULL);
-	errno = keep;
-	return n > 0 ? (int)MIN(n, max) : -ENODEV;
+	return n > 0 ? (int)n : -ENODEV;
+}
+
+static void addr_add(char *list, size_t size, const char *name)
+{
+	size_t len = strlen(list);
+
+	snprintf(list + len, size - len, "%s%s", len ? " " : "", name);
+}
+
+static void addr_list(const struct os_addr *v, unsigned n, char *list,
+		      size_t size)
+{
+	list[0] = 0;
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *b = v[i].ip.b;
+		char text[INET6_ADDRSTRLEN];
+		bool v4 = ipaddr_is_v4(&v[i].ip);
+		unsigned k = 0;
+
+		while (strcmp(v[k].ifname, v[i].ifname) != 0)
+			k++;
+		if (k == i)
+			addr_add(list, size, v[i].ifname);
+		inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? b + 12 : b, text,
+			  sizeof(text));
+		addr_add(list, size, text);
+	}
+}
+
+int os_addr_check(struct os *os, char *valid, size_t size)
+{
+	const char *item = os->addr_filter;
+	bool known = true;
+	struct os_addr *v;
+	unsigned n;
+
+	if (!item)
+		return 0;
+	n = addr_all(os, &v);
+	while (known && *item) {
+		size_t len = strcspn(item, ",");
+
+		known = !len;
+		for (unsigned i = 0; i < n && !known; i++)
+			known = addr_item(&v[i], item, len);
+		item += len;
+		item += *item == ',';
+	}
+	if (!known)
+		addr_list(v, n, valid, size);
+	free(v);
+	return known ? 0 : -EINVAL;
 }

@@ -73,6 +73,15 @@ struct os_addr {
  */
 int os_addresses(struct os *os, struct os_addr *out, unsigned max);
 
+/**
+ * os_addr_check() - Does everything in os_config.addr name an address or an
+ * interface that is up?
+ * @valid: if not, set to what could be named, with blanks between; cut if need
+ *	be
+ * Return: 0; -EINVAL.
+ */
+int os_addr_check(struct os *os, char *valid, size_t size);
+
 /* --- datagrams ---------------------------------------------------------- */
 
 enum {
@@ -278,6 +287,8 @@ bool os_closed(const struct os *os);
 
 /** os_event_open() - A pollable descriptor; starts unreadable. */
 int os_event_open(void);
+/** os_event_own() - One that no program is told of: out of its way. */
+int os_event_own(void);
 void os_event_set(int fd);
 /** os_event_clear() - Return: true if it was set. */
 bool os_event_clear(int fd);

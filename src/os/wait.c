@@ -146,10 +146,19 @@ void os_kick(struct os *os)
 	os_event_set(os->kick_fd);
 }
 
+static int event_fd(void)
+{
+	return (int)sys_call(SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0);
+}
+
 int os_event_open(void)
 {
-	return fd_event(
-		(int)sys_call(SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0));
+	return fd_event(event_fd());
+}
+
+int os_event_own(void)
+{
+	return fd_high(event_fd());
 }
 
 void os_event_set(int fd)

@@ -42,6 +42,16 @@ void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 	owe_by(qp, now_ns);
 }
 
+bool ack_credit(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->state < QPS_RTR || qp->state > QPS_SQE ||
+	    qp->peer->kind != PEER_NOPIN)
+		return false;
+	qp->resp.ext = true;
+	ack_owe(qp, now_ns);
+	return true;
+}
+
 void ack_again(struct qp *qp)
 {
 	if (qp->resp.ack_owed && list_empty(&qp->peer->ack_link))
@@ -88,7 +98,7 @@ static void extend(struct qp *qp, struct pkt *p)
 	p->ext = true;
 	p->nonce = qp->peer->nonce;
 	p->accepted = psn_add(next, PSN_MASK);
-	p->credit = flow_grant(qp->x, qp->peer->granted);
+	p->credit = flow_grant(qp->x, qp->peer);
 	p->xack_flags = r->xack;
 	if (p->syndrome != (AETH_ACK | AETH_CREDIT_INVALID) && r->nak_fault)
 		p->xack_flags |= XACK_FAULT;

@@ -3,6 +3,9 @@
  * socket may hold on our behalf is its grant, peer.budget; everything sent is
  * charged as its kernel will charge it, until it says "accepted". READ
  * responses come into our own socket, so the requester limits what it asks for.
+ * What we granted stays charged to our own budget until we said another number,
+ * so all grants together never exceed it. A peer that got nothing may still send
+ * a packet at a time, and its ACK says how much there is by then.
  * Standard peers say nothing: there the requester keeps a window of packets
  * that grows by one a round trip and is halved by a loss (retry.c).
  */
@@ -26,11 +29,26 @@ bool flow_whole(const struct peer *p)
 	return p->gso && (p->features & HELLO_GRO);
 }
 
-uint32_t flow_grant(const struct xport *x, uint32_t share)
+/* A power of two of shares: one more peer finds its own unclaimed, and the others
+ * are told that theirs shrank only when the number doubles. */
+uint32_t flow_share(const struct xport *x)
+{
+	uint32_t shares = 1;
+
+	while (shares < x->peers)
+		shares *= 2;
+	return x->push_budget / shares;
+}
+
+uint32_t flow_grant(struct xport *x, struct peer *p)
 {
 	uint64_t slots = (uint64_t)slots_free(x->mem) * FLOW_SLOT_CHARGE;
+	uint32_t others = x->granted - p->granted;
 
-	return (uint32_t)MIN(share, slots / MAX(x->peers, 1));
+	p->granted = MIN(flow_share(x), x->push_budget - others);
+	p->granted = (uint32_t)MIN(p->granted, slots / MAX(x->peers, 1));
+	x->granted = others + p->granted;
+	return p->granted;
 }
 
 bool flow_may_send(struct qp *qp, uint32_t charge)

@@ -49,7 +49,8 @@ struct peer {
 	unsigned hello_tries;
 	int port;
 	uint64_t asked_ns; /* when the last hello went out */
-	uint32_t granted; /* of our receive budget */
+	uint32_t granted; /* what it was told last that it may fill */
+	bool shrinks; /* it is to be told less */
 };
 
 void peer_init(struct peer *p, const struct endpoint *ep,

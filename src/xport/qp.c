@@ -269,8 +269,11 @@ void qp_event(struct qp *qp, unsigned event)
 void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
 		 uint64_t now_ns)
 {
-	bool full = cq_push(cq, e) != 0;
+	bool full;
 
+	if (qp->abandoned)
+		return;
+	full = cq_push(cq, e) != 0;
 	flight_note(&qp->log, now_ns, FLIGHT_CQE, 0, e->status, e->wr_id);
 	if ((full || cq->fired) && list_empty(&cq->link))
 		list_add_tail(&qp->x->fired, &cq->link);
@@ -322,12 +325,19 @@ void qp_error(struct qp *qp, uint64_t now_ns)
 		enter_error(qp, now_ns);
 }
 
+void qp_abandon(struct qp *qp, uint64_t now_ns)
+{
+	qp->abandoned = true;
+	qp_error(qp, now_ns);
+}
+
 static void to_reset(struct qp *qp, uint64_t now_ns)
 {
 	qp_disconnect(qp);
 	wq_reset(qp->cfg.sq);
 	wq_reset(qp->cfg.rq);
 	qp->peer = NULL;
+	qp->abandoned = false;
 	qp->attr = (struct qp_attr){.port = 1};
 	req_reset(qp);
 	resp_reset(qp);
@@ -353,15 +363,27 @@ static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
 		comp_drained(qp);
 }
 
+static enum qp_state state_after(const struct qp *qp,
+				 const struct qp_attr *attr, uint32_t mask)
+{
+	return mask & QPA_STATE ? attr->state : qp->state;
+}
+
+bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
+		  uint32_t mask)
+{
+	if ((mask & QPA_CUR_STATE) && attr->cur_state != qp->state)
+		return false;
+	return edge_ok(qp->state, state_after(qp, attr, mask), mask) &&
+	       values_ok(attr, mask);
+}
+
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	      struct peer *peer, uint64_t now_ns)
 {
-	enum qp_state from = qp->state;
-	enum qp_state to = mask & QPA_STATE ? attr->state : from;
+	enum qp_state from = qp->state, to = state_after(qp, attr, mask);
 
-	if ((mask & QPA_CUR_STATE) && attr->cur_state != from)
-		return -EINVAL;
-	if (!edge_ok(from, to, mask) || !values_ok(attr, mask))
+	if (!qp_modify_ok(qp, attr, mask))
 		return -EINVAL;
 	copy_attr(&qp->attr, attr, mask);
 	if (to == QPS_RESET)
@@ -447,8 +469,10 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		qp->resp.answer = pkt->question;
 		ack_say(qp, XACK_PROBED, now_ns);
 	}
-	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR)
+	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR) {
+		qp->peer->budget = pkt->credit;
 		return RX_NEXT;
+	}
 	if (run->qp && (run->qp != qp || run->responses != response))
 		return RX_FULL;
 	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)

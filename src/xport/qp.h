@@ -235,6 +235,7 @@ struct qp {
 	struct timer timer;
 	uint32_t events; /* bit per enum nic_event_type to deliver */
 	bool tx_moving, rx_moving;
+	bool abandoned; /* pushes no completion */
 	uint32_t mtu;
 	struct req req;
 	struct resp resp;

@@ -20,6 +20,8 @@
 /**
  * struct xport - What all QPs of a NIC share.
  * @strategies:	what may answer a missing page: bit per enum strategy
+ * @push_budget: bytes of our own receive buffer that peers may push into
+ * @granted:	of these told to peers == sum of peer.granted
  * @read_budget: bytes of our own receive buffer that READ responses may fill
  * @read_out:	of these asked for and not yet received
  * @ack_delay_ns: how long an ACK may be owed
@@ -31,6 +33,7 @@ struct xport {
 	struct accepted *accepted; /* one for each slot of the redirect pool */
 	uint32_t slots;
 	uint32_t strategies;
+	uint32_t push_budget, granted;
 	uint32_t read_budget, read_out;
 	uint64_t ack_delay_ns;
 	struct list runnable; /* QPs with something to send */
@@ -40,7 +43,7 @@ struct xport {
 	struct list fired; /* CQs with an event to deliver */
 	struct list errors; /* QPs with an asynchronous event to deliver */
 	struct timerq timers;
-	unsigned peers; /* that share the redirect pool */
+	unsigned peers; /* that share push_budget and the redirect pool */
 	bool starved; /* a QP found no free ticket */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */
 };
@@ -63,10 +66,20 @@ void qp_fini(struct qp *qp);
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	      struct peer *peer, uint64_t now_ns);
 
+/** qp_modify_ok() - Would qp_modify() do it? */
+bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
+		  uint32_t mask);
+
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 
 /** qp_error() - To ERR: flush both queues once nothing is moving. */
 void qp_error(struct qp *qp, uint64_t now_ns);
+
+/**
+ * qp_abandon() - As qp_error(), for a QP that the program destroys or resets:
+ * it has no completion any more. Ends with RESET.
+ */
+void qp_abandon(struct qp *qp, uint64_t now_ns);
 
 /** qp_idle() - No burst and no rx_run of @qp is out: it may be freed. */
 static inline bool qp_idle(const struct qp *qp)
@@ -257,8 +270,17 @@ bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
  */
 void qp_tx_commit(struct burst *b, int error, uint64_t now_ns);
 
-/** flow_grant() - What a peer with that @share may have on the way now. */
-uint32_t flow_grant(const struct xport *x, uint32_t share);
+/** flow_share() - What each of our peers is to have of push_budget. */
+uint32_t flow_share(const struct xport *x);
+
+/** flow_grant() - What @p may have on the way from now on: it is told. */
+uint32_t flow_grant(struct xport *x, struct peer *p);
+
+/**
+ * ack_credit() - Tell the peer of @qp soon what it may have on the way.
+ * Return: false: not now, or never, through this QP.
+ */
+bool ack_credit(struct qp *qp, uint64_t now_ns);
 
 /* --- time and pages ---------------------------------------------------------------- */
 

@@ -4,13 +4,15 @@
  *  late    the device is opened afterwards: it works
  *  early   before the first fork: the daemon gets ENODEV, who opened it goes on
  *  closed  in the very process that closes: its NIC dies with an event
- *  reach   LIMIT leaves room above them: so does the NIC, and lives
+ *  reach   LIMIT leaves room above them: so does the NIC, and lives, and what
+ *          has the numbers now is not its business
  * LIMIT: of descriptors.
  */
 #include "link.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 static void close_all(void)
@@ -117,16 +119,49 @@ static void closed(void)
 	link_close(&l);
 }
 
+static const char ours[8] = "program";
+
+/* Take every free number: what is in @fd came from its pair. */
+static int occupy(int *fd)
+{
+	int n = 0;
+
+	while (n < 1020 && socketpair(AF_UNIX, SOCK_STREAM, 0, fd + n) == 0 &&
+	       fd[n + 1] < 1024)
+		n += 2;
+	REQUIRE(n > 900);
+	for (int i = 0; i < n; i++)
+		REQUIRE(write(fd[i], ours, sizeof(ours)) == sizeof(ours));
+	return n;
+}
+
+static void untouched(const int *fd, int n)
+{
+	char is[2 * sizeof(ours)];
+
+	for (int i = 0; i < n; i++) {
+		REQUIRE(recv(fd[i], is, sizeof(is), MSG_DONTWAIT) ==
+			sizeof(ours));
+		REQUIRE(memcmp(is, ours, sizeof(ours)) == 0);
+	}
+}
+
 /* All but the descriptors that were handed out are out of reach. */
 static void reach(void)
 {
+	static int fd[1024];
 	struct link l;
+	int n;
 
 	link_open(&l);
 	link_send(&l, 0, LINK_BYTES, 1);
 	close_all();
-	for (int i = 0; i < 100; i++)
+	n = occupy(fd);
+	for (int i = 0; i < 100; i++) {
 		link_send(&l, i & 1, LINK_BYTES, (uint8_t)(i | 1));
+		usleep(1000); /* our threads sleep and wake again */
+	}
+	untouched(fd, n);
 	link_close(&l);
 }
 

@@ -36,10 +36,9 @@ static void check(const uint64_t *buf, uint64_t *seen)
 static void finish(struct host *h)
 {
 	static const char *const drops[] = {
-		"drop_short",  "drop_opcode", "drop_version", "drop_length",
-		"drop_pad",    "drop_icrc",   "drop_nonce",   "drop_qpn",
-		"drop_peer",   "drop_psn",    "drop_no_slot", "drop_ext",
-		"drop_no_step"};
+		"drop_short", "drop_opcode", "drop_version", "drop_length",
+		"drop_pad",   "drop_icrc",   "drop_nonce",   "drop_qpn",
+		"drop_peer",  "drop_psn",    "drop_no_slot", "drop_ext"};
 
 	host_close(h);
 	for (size_t i = 0; i < ARRAY_SIZE(drops); i++)

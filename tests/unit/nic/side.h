@@ -91,7 +91,7 @@ static int side_next(struct side *s, struct qp_attr *a, enum qp_state to)
 	return nic_qp_modify(s->qp, a, QPA_STATE | mask[to]);
 }
 
-static void side_connect(struct side *s, const struct side *peer)
+static inline void side_connect(struct side *s, const struct side *peer)
 {
 	struct qp_attr a = side_attr(s, peer);
 
@@ -99,7 +99,7 @@ static void side_connect(struct side *s, const struct side *peer)
 		assert_int_equal(side_next(s, &a, to), 0);
 }
 
-static void sides_open(const struct nic_config *cfg)
+static inline void sides_open(const struct nic_config *cfg)
 {
 	for (int i = 0; i < SIDES; i++)
 		side_open(&side[i], cfg);
@@ -107,7 +107,7 @@ static void sides_open(const struct nic_config *cfg)
 		side_connect(&side[i], &side[!i]);
 }
 
-static int sides_close(void **state)
+static inline int sides_close(void **state)
 {
 	(void)state;
 	for (int i = 0; i < SIDES; i++) {

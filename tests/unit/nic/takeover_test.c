@@ -5,7 +5,9 @@
 #include "side.h"
 #include "xport/impl.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { LEN = 12 * 4096, TRIES = 2000 };
 
@@ -526,6 +528,66 @@ static void demux__a_qpn_rests(void **state)
 	}
 }
 
+/* What is at @at comes from a disk at the next touch. false: not here. */
+static bool make_cold(void *at, size_t len)
+{
+	int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	unsigned char in[(8 << 20) / PAGE_BYTES];
+	bool cold;
+
+	if (fd < 0)
+		return false;
+	cold = write(fd, at, len) == (ssize_t)len && !fsync(fd) &&
+	       mmap(at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		    0) == at &&
+	       !posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) &&
+	       !mincore(at, len, in);
+	close(fd);
+	for (size_t i = 0; cold && i < len / PAGE_BYTES; i++)
+		cold = !(in[i] & 1);
+	return cold;
+}
+
+/* A burst comes in place where a page is not there after all. */
+static void engine_majflt__in_place(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[2];
+	uint64_t faults;
+
+	(void)state;
+	nic->cfg.account = true;
+	if (!make_cold(side[1].buf + BUF / 2, BUF / 2))
+		skip();
+	post(&side[0], WR_WRITE, LEN);
+	send_all(&side[0]);
+	receive_in_place(&side[1], step);
+	faults = nic->cnt.v[CNT_engine_majflt];
+	finish_receive(nic, step);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_true(faults > 0);
+	assert_int_equal(nic->cnt.v[CNT_own_majflt], 0);
+}
+
+/* The NIC's own memory was swapped out. */
+static void own_majflt__steps(void **state)
+{
+	const size_t bytes = STEPS_MAX * sizeof(struct step);
+	struct nic *nic = side[1].nic;
+	uint64_t now = os_now(nic->os);
+
+	(void)state;
+	nic->cfg.account = true;
+	post(&side[0], WR_WRITE, 8);
+	send_all(&side[0]);
+	if (!make_cold(nic->steps,
+		       DIV_ROUND_UP(bytes, PAGE_BYTES) * PAGE_BYTES))
+		skip();
+	assert_true(progress_receive(nic, &now));
+	assert_true(nic->cnt.v[CNT_own_majflt] > 0);
+	assert_int_equal(nic->cnt.v[CNT_engine_majflt], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +619,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			engine_move__where_it_was_planned_to, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(engine_majflt__in_place, setup,
+						sides_close),
+		cmocka_unit_test_setup_teardown(own_majflt__steps, setup,
+						sides_close),
 		cmocka_unit_test_setup_teardown(demux__a_qpn_rests, setup,
 						sides_close),
 		cmocka_unit_test_setup_teardown(scatter__sockets_are_not_empty,

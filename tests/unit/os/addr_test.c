@@ -68,6 +68,37 @@ static void os_addresses__filter(void **state)
 	assert_int_equal(addresses(""), addresses(NULL));
 }
 
+static int check(const char *filter, char *valid, size_t size)
+{
+	const struct os_config cfg = {.addr = filter};
+	struct os *os = host_open(&cfg);
+	int ret = os_addr_check(os, valid, size);
+
+	os_close(os);
+	return ret;
+}
+
+static void os_addr_check__names_what_there_is(void **state)
+{
+	static const char *const good[] = {NULL, "", "lo", "127.0.0.1,lo,",
+					   ",lo"};
+	static const char *const bad[] = {"eht0", "lo,eht0", "127.0.0.2",
+					  "l",	  "lo lo",   "lo,:"};
+	char valid[1024] = "x", little[5];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(check(good[i], valid, sizeof(valid)), 0);
+	assert_string_equal(valid, "x");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		valid[0] = 0;
+		assert_int_equal(check(bad[i], valid, sizeof(valid)), -EINVAL);
+		assert_non_null(strstr(valid, "lo 127.0.0.1"));
+	}
+	assert_int_equal(check("eht0", little, sizeof(little)), -EINVAL);
+	assert_in_range(strlen(little), 1, sizeof(little) - 1);
+}
+
 static void os_addresses__room(void **state)
 {
 	struct os *os = host_plain();
@@ -133,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(os_addresses__order),
 		cmocka_unit_test(os_addresses__filter),
+		cmocka_unit_test(os_addr_check__names_what_there_is),
 		cmocka_unit_test(os_addresses__room),
 		cmocka_unit_test(os_addresses__namespace),
 	};

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 static struct os *os;
 static uint16_t port;
@@ -200,6 +201,21 @@ static void os_event_open__where_select_reaches(void **state)
 	assert_false(os_event_nonblock(fd));
 }
 
+static void os_event_own__out_of_the_way(void **state)
+{
+	struct rlimit rl;
+	int fd = os_event_own();
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &rl), 0);
+	if (rl.rlim_cur >= 1280)
+		assert_true(fd >= 1024);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	os_event_set(fd);
+	assert_true(os_event_clear(fd));
+	os_event_close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +228,7 @@ int main(void)
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
 		cmocka_unit_test(os_event_open__where_select_reaches),
+		cmocka_unit_test(os_event_own__out_of_the_way),
 	};
 
 	return cmocka_run_group_tests(tests, open_host, close_host);

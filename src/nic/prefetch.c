@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* prefetch.c: ibv_advise_mr(): pages that are brought in ahead of their use, or
+ * only looked for.
+ *
+ * Who waits for it (flush) asks and waits like an access. Other ranges are kept,
+ * and asked for in pieces, one of a range and few altogether at a time: so no
+ * answer is long work for the engine, pagers are left for faults, and no more is
+ * fetched when the region is gone.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+
+enum {
+	PIECE_BYTES = 1 << 20,
+	PIECES_OUT = 4,
+};
+
+static int advise_check(struct nic *nic, uint32_t pd, bool write,
+			const struct sge *s, struct mr_attr *attr)
+{
+	if (mr_query(nic->mem, s->lkey, attr))
+		return -EINVAL;
+	if (attr->pd != pd)
+		return -EPERM;
+	if (write && !(attr->access & ACCESS_LOCAL_WRITE))
+		return -EPERM;
+	if (s->addr < attr->iova ||
+	    !range_ok(s->addr - attr->iova, s->len, attr->length))
+		return -EINVAL;
+	return 0;
+}
+
+/* --- while somebody waits -------------------------------------------------- */
+
+/* Lock held, but between two parts. Bring [iova, iova + len) in and wait until
+ * it is there. */
+static int fetch_now(struct nic *nic, struct dma *d)
+{
+	struct waiter w;
+	int err = 0;
+
+	waiter_init(&w, NULL);
+	while (d->len && !err) {
+		uint64_t n = MIN(d->len, 64 * PAGE_BYTES);
+		struct dma part = *d;
+		enum verdict v;
+
+		part.len = n;
+		moves_reset(&nic->scratch.moves);
+		nic->scratch.holds.num = 0;
+		mem_inline_budget(nic->mem, 0);
+		v = dma_resolve(nic->mem, &part, NULL, 0, os_now(nic->os),
+				os_fresh_after(nic->os, os_now(nic->os)), &w,
+				&nic->scratch.moves, &nic->scratch.holds);
+		if (v == V_OK) {
+			dma_release(nic->mem, &nic->scratch.holds, 0, false,
+				    os_now(nic->os));
+			d->iova += n;
+			d->len -= n;
+			nic_unlock(nic);
+			nic_lock(nic);
+		} else if (v == V_WAIT || v == V_NO_RESOURCE) {
+			nic_wait_idle(nic);
+		} else {
+			err = -EFAULT;
+		}
+	}
+	waiter_cancel(nic->mem, &w);
+	return err;
+}
+
+/* --- while nobody waits ---------------------------------------------------- */
+
+void prefetch_init(struct nic *nic)
+{
+	list_init(&nic->prefetch.idle);
+	list_init(&nic->prefetch.queue);
+	for (unsigned i = 0; i < PREFETCHES; i++)
+		list_add_tail(&nic->prefetch.idle, &nic->prefetch.all[i].link);
+}
+
+/* Return: false: there is no next piece. */
+static bool ask_piece(struct nic *nic, struct prefetch *p)
+{
+	struct os_page_req req = {.id = PREFETCH_ID +
+					(uint64_t)(p - nic->prefetch.all),
+				  .write = p->advice == NIC_PREFETCH_WRITE,
+				  .probe = p->advice == NIC_PREFETCH_NO_FAULT,
+				  .whole = true};
+	struct mr_attr attr;
+	uint64_t addr;
+	uint32_t len;
+
+	if (advise_check(nic, p->pd, req.write, &p->rest, &attr))
+		return false;
+	addr = attr.addr + (p->rest.addr - attr.iova);
+	len = MIN(p->rest.len, PIECE_BYTES - (uint32_t)(addr % PIECE_BYTES));
+	req.addr = addr & ~(PAGE_BYTES - 1);
+	req.bytes = pages_spanned(addr, len) << PAGE_SHIFT;
+	p->protects = nic->protects;
+	p->rest.addr += len;
+	p->rest.len -= len;
+	return os_page_ask(nic->os, &req) == 0;
+}
+
+void prefetch_ask(struct nic *nic)
+{
+	struct list *queue = &nic->prefetch.queue;
+
+	while (!list_empty(queue) && nic->prefetch.out < PIECES_OUT) {
+		struct prefetch *p = list_entry(queue->next, struct prefetch,
+						link);
+
+		list_del(&p->link);
+		if (ask_piece(nic, p))
+			nic->prefetch.out++;
+		else
+			list_add_tail(&nic->prefetch.idle, &p->link);
+	}
+}
+
+void prefetch_done(struct nic *nic, const struct os_page_done *d,
+		   uint64_t now_ns)
+{
+	struct prefetch *p = &nic->prefetch.all[d->id - PREFETCH_ID];
+	bool more = p->rest.len && !d->error;
+
+	spt_map(nic->mem, page_of(d->addr), d->bytes >> PAGE_SHIFT,
+		d->writable && p->protects == nic->protects, now_ns);
+	nic->prefetch.out--;
+	list_add_tail(more ? &nic->prefetch.queue : &nic->prefetch.idle,
+		      &p->link);
+}
+
+/* It is advice: what cannot be kept is lost. */
+static void fetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
+			const struct sge *s)
+{
+	struct list *l = nic->prefetch.idle.next;
+	struct prefetch *p = list_entry(l, struct prefetch, link);
+
+	if (list_empty(&nic->prefetch.idle))
+		return;
+	list_del(l);
+	p->pd = pd;
+	p->advice = advice;
+	p->rest = *s;
+	list_add_tail(&nic->prefetch.queue, l);
+	prefetch_ask(nic);
+}
+
+static int advise_one(struct nic *nic, uint32_t pd, enum nic_advice advice,
+		      bool flush, const struct sge *s)
+{
+	bool write = advice == NIC_PREFETCH_WRITE;
+	struct dma d = {.pd = pd,
+			.key = s->lkey,
+			.iova = s->addr,
+			.len = s->len,
+			.need = write ? ACCESS_LOCAL_WRITE : 0,
+			.write = write};
+	struct mr_attr attr;
+	int err = advise_check(nic, pd, write, s, &attr);
+
+	if (err || !s->len)
+		return err;
+	if (flush && advice != NIC_PREFETCH_NO_FAULT)
+		return fetch_now(nic, &d);
+	fetch_later(nic, pd, advice, s);
+	return 0;
+}
+
+int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
+		  bool flush, const struct sge *sge, unsigned n)
+{
+	int err = 0;
+
+	if (nic_child(nic))
+		return -ENODEV;
+	nic_lock(nic);
+	for (unsigned i = 0; i < n && !err; i++)
+		err = advise_one(nic, pd, advice, flush, &sge[i]);
+	nic_unlock(nic);
+	return err;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* peers_test.c: shares of a receive buffer (design D14): what all who send to a
+ * NIC believe that they may have on the way fits into it, whenever they came.
+ */
+#include "side.h"
+
+enum { MANY = 20, CROWD = 8, ROUNDS = 4, HALF = BUF / 2 };
+
+static struct side from[MANY], to[MANY]; /* to[]: QPs of one NIC */
+
+static void pump(struct nic *nic, bool receive)
+{
+	struct step *s = &nic->steps[1];
+	uint64_t now;
+
+	while (receive && engine_receive(nic, s))
+		while (engine_rx_plan(nic, s, os_now(nic->os))) {
+			engine_move(nic, s);
+			engine_commit(nic, s, os_now(nic->os));
+		}
+	while (now = os_now(nic->os), engine_plan(nic, s, true, now)) {
+		engine_move(nic, s);
+		engine_commit(nic, s, os_now(nic->os));
+	}
+}
+
+static void settle(unsigned n)
+{
+	for (int k = 0; k < ROUNDS; k++) {
+		pump(to->nic, true);
+		for (unsigned i = 0; i < n; i++)
+			pump(from[i].nic, true);
+	}
+}
+
+/* One more QP of the receiver. */
+static void to_open(unsigned i)
+{
+	struct nic_qp_init init = to->qp->init;
+
+	to[i] = to[0];
+	assert_int_equal(
+		nic_qp_create(to->nic, NULL, &init, &to[i].qp, &to[i].qpn), 0);
+}
+
+static void connect_to(struct side *s, const struct side *peer,
+		       enum qp_state last)
+{
+	struct qp_attr a = side_attr(s, peer);
+
+	for (enum qp_state state = QPS_INIT; state <= last; state++)
+		assert_int_equal(side_next(s, &a, state), 0);
+}
+
+/* @last: how far the sender goes */
+static void join(unsigned i, const struct nic_config *cfg, enum qp_state last)
+{
+	side_open(&from[i], cfg);
+	if (i)
+		to_open(i);
+	if (i % 2) {
+		connect_to(&from[i], &to[i], last);
+		pump(to->nic, true); /* it asks before we know it */
+		connect_to(&to[i], &from[i], QPS_RTS);
+	} else {
+		connect_to(&to[i], &from[i], QPS_RTS);
+		connect_to(&from[i], &to[i], last);
+	}
+}
+
+static void leave(unsigned i)
+{
+	assert_int_equal(nic_qp_destroy(to[i].qp), 0);
+	assert_int_equal(nic_qp_destroy(from[i].qp), 0);
+	assert_int_equal(nic_cq_destroy(from[i].cq), 0);
+	assert_int_equal(nic_mr_dereg(from[i].nic, from[i].key), 0);
+	assert_int_equal(nic_pd_dealloc(from[i].nic, from[i].pd), 0);
+	nic_close(from[i].nic);
+	free(from[i].buf);
+}
+
+static const struct nic_config cfg = {.os = {.addr = "lo"},
+				      .entries = 1 << 16,
+				      .scatter = true,
+				      .manual = true,
+				      .pool_bytes = 256 << 20,
+				      .strategies = 1u << STRATEGY_REDIRECT};
+
+static void close_all(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		leave(i);
+	assert_int_equal(nic_cq_destroy(to->cq), 0);
+	assert_int_equal(nic_mr_dereg(to->nic, to->key), 0);
+	assert_int_equal(nic_pd_dealloc(to->nic, to->pd), 0);
+	nic_close(to->nic);
+	free(to->buf);
+}
+
+/* What the senders believe, not what the receiver remembers. */
+static uint64_t believed(unsigned n)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += from[i].qp->qp.peer->budget;
+	return sum;
+}
+
+static void share__idle_peers(void **state)
+{
+	uint64_t all;
+
+	(void)state;
+	side_open(to, &cfg);
+	all = os_rcvbuf(to->nic->os) / 100 * 45;
+	for (unsigned n = 1; n <= MANY; n++) {
+		join(n - 1, &cfg, n % 3 ? QPS_RTS : QPS_RTR);
+		settle(n);
+		assert_int_equal(from[n - 1].qp->qp.peer->kind, PEER_NOPIN);
+		assert_in_range(believed(n), 0, all);
+	}
+	close_all(MANY);
+}
+
+static void post_write(unsigned i)
+{
+	struct wqe *w;
+
+	assert_int_equal(nic_send_begin(from[i].qp), 0);
+	w = nic_send_slot(from[i].qp);
+	assert_non_null(w);
+	*w = (struct wqe){.op = WR_WRITE,
+			  .flags = WQE_SIGNALED,
+			  .length = HALF,
+			  .num_sge = 1,
+			  .raddr = (uintptr_t)to->buf,
+			  .rkey = to->key};
+	wqe_sge(w)[0] = (struct sge){(uintptr_t)from[i].buf, HALF, from[i].key};
+	nic_send_publish(from[i].qp);
+	nic_send_end(from[i].qp);
+}
+
+static void know_pages(struct side *s)
+{
+	engine_refresh(s->nic, os_now(s->nic->os));
+	spt_map(s->nic->mem, page_of((uintptr_t)s->buf), BUF >> PAGE_SHIFT,
+		true, os_now(s->nic->os));
+}
+
+/* Every one sends all that it may, and the receiver does not run. */
+static void share__crowd(void **state)
+{
+	struct cqe e;
+
+	(void)state;
+	side_open(to, &cfg);
+	for (unsigned n = 1; n <= CROWD; n++) {
+		join(n - 1, &cfg, QPS_RTS);
+		settle(n);
+	}
+	for (unsigned i = 0; i < CROWD; i++) {
+		for (unsigned k = 0; k < DEPTH; k++)
+			post_write(i);
+		know_pages(&from[i]);
+		pump(from[i].nic, false);
+	}
+	pump(to->nic, true);
+	for (unsigned i = 0; i < CROWD; i++) {
+		know_pages(&from[i]);
+		know_pages(to);
+		pump(from[i].nic, true);
+		pump(to->nic, true);
+		(void)nic_cq_poll(from[i].cq, 1, &e);
+		assert_int_equal(from[i].qp->qp.state, QPS_RTS);
+	}
+	/* as the packets say that came after those */
+	assert_int_equal(to->nic->cnt.v[CNT_kernel_drops], 0);
+	close_all(CROWD);
+}
+
+/* Who came last gets as much as the others once it has something to send, and
+ * more when they are gone. */
+static void share__of_the_last(void **state)
+{
+	uint32_t all;
+
+	(void)state;
+	side_open(to, &cfg);
+	all = (uint32_t)(os_rcvbuf(to->nic->os) / 100 * 45);
+	for (unsigned n = 1; n <= 3; n++) {
+		join(n - 1, &cfg, QPS_RTS);
+		settle(n);
+	}
+	post_write(2);
+	for (int i = 0; i < 100; i++) {
+		know_pages(&from[2]);
+		know_pages(to);
+		settle(3);
+	}
+	assert_in_range(from[2].qp->qp.peer->budget, all / 4, all / 3);
+	assert_in_range(believed(3), all / 4, all);
+	leave(0);
+	leave(1);
+	post_write(2);
+	for (int i = 0; i < 100; i++) {
+		know_pages(&from[2]);
+		know_pages(to);
+		pump(from[2].nic, true);
+		pump(to->nic, true);
+	}
+	assert_int_equal(from[2].qp->qp.peer->budget, all);
+	from[0] = from[2];
+	to[0].qp = to[2].qp;
+	close_all(1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(share__idle_peers),
+		cmocka_unit_test(share__crowd),
+		cmocka_unit_test(share__of_the_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* prefetch_test.c: advice that nobody waits for: what it does to a step of the
+ * engine, and what becomes of answers that are out of date.
+ */
+#include "mem/impl.h"
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	PAGES = 8192,
+	STEP_PAGES = 1024, /* as many as one step may learn of */
+	PATIENCE_MS = 10000,
+};
+
+static struct nic *nic;
+static uint32_t pd, key;
+static uint8_t *buf;
+
+static int setup(void **state)
+{
+	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 2},
+				       .entries = 1 << 16,
+				       .manual = true,
+				       .pool_bytes = 1 << 20,
+				       .strategies = 1u << STRATEGY_REDIRECT};
+	struct mr_attr mr = {.length = PAGES * PAGE_BYTES,
+			     .access = ACCESS_LOCAL_WRITE};
+
+	(void)state;
+	assert_int_equal(nic_open(&nic, &cfg), 0);
+	assert_int_equal(nic_pd_alloc(nic, &pd), 0);
+	buf = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(buf != MAP_FAILED);
+	mr.pd = pd;
+	mr.addr = mr.iova = (uintptr_t)buf;
+	assert_int_equal(nic_mr_reg(nic, &mr, &key), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (key)
+		assert_int_equal(nic_mr_dereg(nic, key), 0);
+	assert_int_equal(nic_pd_dealloc(nic, pd), 0);
+	nic_close(nic);
+	munmap(buf, PAGES * PAGE_BYTES);
+	return 0;
+}
+
+static int advise(enum nic_advice advice, uint64_t pages)
+{
+	const struct sge s = {(uintptr_t)buf, (uint32_t)(pages * PAGE_BYTES),
+			      key};
+
+	return nic_mr_advise(nic, pd, advice, false, &s, 1);
+}
+
+/* Known pages of the buffer, however long ago they were seen. */
+static unsigned known(bool write)
+{
+	struct spt *s = &nic->mem->spt;
+	struct spt_view v = spt_view(s, os_now(nic->os), 0);
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < PAGES; i++)
+		n += spt_age(s, &v, page_of((uintptr_t)buf) + i, write) >= 0;
+	return n;
+}
+
+/* false: no answer came. */
+static bool answered(int ms)
+{
+	while (!os_pages_waiting(nic->os) && ms--)
+		usleep(1000);
+	return os_pages_waiting(nic->os);
+}
+
+static void step(void)
+{
+	assert_false(engine_plan(nic, &nic->steps[1], false, os_now(nic->os)));
+}
+
+static void prefetch__bounded_steps(void **state)
+{
+	unsigned before = 0;
+
+	(void)state;
+	assert_int_equal(advise(NIC_PREFETCH_WRITE, PAGES), 0);
+	for (;;) {
+		unsigned now;
+
+		assert_true(answered(PATIENCE_MS));
+		step();
+		now = known(true);
+		assert_true(now > before && now - before <= STEP_PAGES);
+		before = now;
+		if (now == PAGES)
+			break;
+	}
+}
+
+/* What is only looked for is learned of behind a page that is not there. */
+static void prefetch__no_fault(void **state)
+{
+	(void)state;
+	memset(buf, 1, PAGES / 2 * PAGE_BYTES);
+	madvise(buf + PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED);
+	assert_int_equal(advise(NIC_PREFETCH_NO_FAULT, PAGES), 0);
+	for (int i = 0; i < PAGES && known(false) < PAGES / 4; i++) {
+		assert_true(answered(PATIENCE_MS));
+		step();
+	}
+	assert_in_range(known(false), PAGES / 4, PAGES / 2);
+}
+
+/* The region's end is the end of what is fetched for it. */
+static void prefetch__ends_with_the_region(void **state)
+{
+	(void)state;
+	assert_int_equal(advise(NIC_PREFETCH, PAGES), 0);
+	assert_int_equal(nic_mr_dereg(nic, key), 0);
+	key = 0;
+	for (int i = 0; i < PAGES && answered(100); i++)
+		step();
+	assert_in_range(known(false), 0, STEP_PAGES);
+}
+
+/* The answer was given before a fork() and comes to be known after it. */
+static void prefetch__fork_meanwhile(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(advise(NIC_PREFETCH_WRITE, 2), 0);
+	assert_true(answered(PATIENCE_MS));
+	child = fork();
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	step();
+	assert_int_equal(known(false), 2);
+	assert_int_equal(known(true), 0);
+}
+
+/* Far more than are kept: advice that is lost loses nothing. */
+static void prefetch__many(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2000; i++)
+		assert_int_equal(advise(NIC_PREFETCH, 1), 0);
+	assert_true(answered(PATIENCE_MS));
+	step();
+	assert_int_equal(known(false), 1);
+	assert_int_equal(advise(NIC_PREFETCH, PAGES), 0);
+	while (known(false) < PAGES) {
+		assert_true(answered(PATIENCE_MS));
+		step();
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(prefetch__bounded_steps),
+		TEST(prefetch__no_fault),
+		TEST(prefetch__ends_with_the_region),
+		TEST(prefetch__fork_meanwhile),
+		TEST(prefetch__many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
