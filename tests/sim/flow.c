@@ -28,14 +28,14 @@ static uint64_t mix(uint64_t v)
 
 void gen_bytes(uint64_t seed, uint64_t off, uint8_t *out, uint64_t len)
 {
-	uint64_t word = 0;
+	while (len) {
+		const uint64_t word = mix(seed + off / 8) >> off % 8 * 8;
+		const uint64_t n = MIN(8 - off % 8, len);
 
-	for (uint64_t i = 0; i < len; i++) {
-		const uint64_t at = off + i;
-
-		if (i == 0 || at % 8 == 0)
-			word = mix(seed + at / 8);
-		out[i] = (uint8_t)(word >> at % 8 * 8);
+		memcpy(out, &word, n);
+		out += n;
+		off += n;
+		len -= n;
 	}
 }
 
