@@ -97,6 +97,12 @@ int mr_free(struct mem *m, uint32_t key);
 /** mr_invalidate() - SEND_WITH_INV and LOCAL_INV by @pd: V_OK or V_PROT. */
 enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key);
 
+/**
+ * mr_idle() - No move holds the region of @key; also true if there is none (any
+ * more). Of a revoked or invalidated region it stays true.
+ */
+bool mr_idle(struct mem *m, uint32_t key);
+
 /* --- resolving ----------------------------------------------------------- */
 
 /** struct ticket_id - Index and generation; {0} is none. */

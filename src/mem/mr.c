@@ -332,3 +332,21 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 	mr->state = MR_REVOKED;
 	return V_OK;
 }
+
+/**
+ * mr_idle() - Has nothing moved through a region any more? Asked about one that
+ * was revoked or invalidated: whoever promised that the key is dead waits for
+ * this, as moves resolved before may still write. Asking changes nothing, and
+ * also works once the program has deregistered the region.
+ * @m:		the NIC's memory
+ * @key:	any
+ *
+ * Return: false while moves hold the region; true if there is none.
+ */
+bool mr_idle(struct mem *m, uint32_t key)
+{
+	uint32_t i;
+	const struct mr *mr = mr_find(m, key, &i);
+
+	return !mr || mr->holds == 0;
+}
