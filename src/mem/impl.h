@@ -234,6 +234,25 @@ void ticket_leave(struct mem *m, struct waiter *w);
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages);
 void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages);
 
+/* --- moving.c ------------------------------------------------------------ */
+
+enum {
+	/* struct hold.mr: region, was it a write, spt.gen at resolve */
+	HOLD_WRITE = 1 << KEY_INDEX_BITS,
+	HOLD_GEN_SHIFT = KEY_INDEX_BITS + 1,
+	/* waiter.ticket of who waits for a move; real ones have gen > 0 */
+	TICKET_MOVING = 1,
+};
+
+void moving_init(struct mem *m);
+void moving_add(struct mem *m, struct holds *h);
+void moving_remove(struct holds *h);
+bool moving_page(const struct mem *m, const struct holds *own, uint64_t vpn,
+		 uint64_t pages, uint64_t *page);
+void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
+		 uint64_t now_ns);
+void moving_wake(struct mem *m, const struct hold *h);
+
 /* --- pool.c -------------------------------------------------------------- */
 
 /** struct pool - @free: stack of free slots; @used: a flag per slot. */
@@ -252,6 +271,8 @@ enum { DOUBTS = 8 };
 
 /**
  * struct mem - @holds: not yet released, all regions together.
+ * @moving:	struct holds with holds
+ * @moving_wait, @moved: waiters for such; for some that ended since
  * @doubt, @doubts: with always_ready: pages that lately gave EFAULT, so ask a
  *	pager; how many ever did
  */
@@ -267,6 +288,7 @@ struct mem {
 	struct pool pool;
 	unsigned inline_budget;
 	uint64_t holds;
+	struct list moving, moving_wait, moved;
 	struct {
 		uint64_t start, end;
 	} doubt[DOUBTS];

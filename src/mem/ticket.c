@@ -286,7 +286,7 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
 }
 
 /**
- * ticket_leave() - Take a waiter from its ticket, if it has one.
+ * ticket_leave() - Take a waiter from its ticket, or from the move it waits for.
  * @m:		the NIC's memory
  * @w:		waiter
  */
@@ -296,9 +296,13 @@ void ticket_leave(struct mem *m, struct waiter *w)
 
 	if (w->ticket.v == 0)
 		return;
+	list_del(&w->link);
+	if (w->ticket.v == TICKET_MOVING) {
+		w->ticket.v = 0;
+		return;
+	}
 	t = ticket_of(&m->tickets, w->ticket);
 	w->ticket.v = 0;
-	list_del(&w->link);
 	if (t->state == TICKET_NEW && list_empty(&t->waiters))
 		ticket_close(m, t);
 }

@@ -46,6 +46,8 @@ struct m_ticket {
 struct m_waiter {
 	struct waiter w;
 	int ticket; /* index or -1 */
+	bool moving; /* waits for the move that writes @page */
+	uint64_t page;
 	uint64_t joined;
 	uint64_t first, num;
 	bool bad, bad_write;
@@ -65,6 +67,7 @@ struct model {
 	struct counters cnt, want;
 	struct rnd rnd;
 	bool exact;
+	bool lazy; /* waiters of more than one move may be let go at once */
 	uint64_t base; /* first page */
 	uint64_t now, tick, now_tick;
 	unsigned gen, budget;
@@ -152,6 +155,19 @@ static inline bool model_busy(struct model *x, uint64_t vpn)
 	return false;
 }
 
+/* Is a move out that writes the page? */
+static inline bool model_moving(struct model *x, uint64_t vpn)
+{
+	for (int i = 0; i < ACCESSES; i++) {
+		const struct m_access *a = &x->access[i];
+
+		if (a->used && a->write && vpn >= a->first &&
+		    vpn < a->first + a->num)
+			return true;
+	}
+	return false;
+}
+
 static inline struct m_region *model_region(struct model *x, uint32_t key)
 {
 	for (int i = 0; i < REGIONS; i++)
@@ -173,6 +189,7 @@ static inline void model_leave(struct model *x, struct m_waiter *w)
 	int t = w->ticket;
 
 	w->ticket = -1;
+	w->moving = false;
 	if (t < 0 || x->ticket[t].sent || model_waited(x, t))
 		return;
 	x->ticket[t].used = false;
@@ -211,6 +228,69 @@ static inline struct m_ticket *model_next(struct model *x)
 			want[waited] = t;
 	}
 	return want[1] ? want[1] : ahead < AHEAD_OUT ? want[0] : NULL;
+}
+
+/* Everything is ready, but somebody else is writing there. */
+static inline bool model_waits(struct model *x, uint64_t first, uint64_t num,
+			       struct m_waiter *w, enum verdict got)
+{
+	bool moving = false;
+
+	for (uint64_t p = first; p < first + num; p++)
+		moving |= model_moving(x, p);
+	if (!moving)
+		return false;
+	REQUIRE(x, got == V_WAIT);
+	if (!w)
+		return true;
+	if (!w->moving || w->page != w->w.vpn) {
+		model_leave(x, w);
+		w->joined = ++x->seq;
+		w->bad = false;
+		x->want.v[CNT_moving_waits]++;
+	}
+	w->moving = true;
+	w->page = w->w.vpn;
+	REQUIRE(x, w->w.ticket.v != 0 && w->w.pages == 1);
+	REQUIRE(x, model_moving(x, w->page) && w->page >= first &&
+			   w->page < first + num);
+	return true;
+}
+
+/* Those go on, in the order they came, whose page nobody writes any more. */
+static inline void model_moved(struct model *x)
+{
+	uint64_t last = 0;
+	struct list woken;
+
+	list_init(&woken);
+	moved_take(x->m, &woken);
+	list_for_each_safe(pos, tmp, &woken) {
+		struct waiter *real = list_entry(pos, struct waiter, link);
+		struct m_waiter *w = real->owner;
+
+		list_del(pos);
+		REQUIRE(x, w->moving && real->ticket.v == 0);
+		REQUIRE(x, x->lazy || w->joined > last);
+		last = w->joined;
+		w->moving = false;
+	}
+	x->lazy = false;
+	for (int i = 0; i < WAITERS; i++)
+		REQUIRE(x, !x->waiter[i].moving ||
+				   model_moving(x, x->waiter[i].page));
+}
+
+/* An address, often where somebody else is moving. */
+static inline uint64_t model_addr(struct model *x)
+{
+	const struct m_access *a = &x->access[pick(x, ACCESSES)];
+	uint64_t off = pick(x, PLAY * 4096 - 12000);
+
+	if (a->used && chance(x, 50))
+		off = MIN((a->first - x->base) * 4096 + off % 4096,
+			  (uint64_t)PLAY * 4096 - 12001);
+	return x->base * 4096 + off;
 }
 
 #endif
