@@ -291,7 +291,7 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 	if (d->len > UINT32_MAX)
 		return V_LENGTH;
 	spt_tick(&m->spt, w->now_ns);
-	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns);
+	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->mr->since);
 	v = walk_pages(w, wait);
 	if (v == V_OK && unlikely(m->holds != holds->num))
 		v = walk_moving(w, wait, holds);
@@ -392,7 +392,7 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
  * itself. If anything lost rights since the access was resolved, maybe these
  * pages did after the move: nothing is concluded then.
  */
-static void hold_touch(struct mem *m, const struct hold *h)
+static void hold_touch(struct mem *m, const struct mr *mr, const struct hold *h)
 {
 	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
 
@@ -400,7 +400,8 @@ static void hold_touch(struct mem *m, const struct hold *h)
 	    h->touched == (uint32_t)m->spt.tick)
 		return;
 	for (uint64_t i = 0; i < h->pages; i++)
-		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE);
+		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE, mr->since,
+			    m->spt.tick);
 }
 
 /**
@@ -425,7 +426,7 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		mr->holds--;
 		m->holds--;
 		if (ok)
-			hold_touch(m, h);
+			hold_touch(m, mr, h);
 		if (unlikely(!list_empty(&m->moving_wait)))
 			moving_wake(m, h);
 		if (m->cfg.exact)

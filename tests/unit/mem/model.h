@@ -31,6 +31,7 @@ struct m_region {
 	uint32_t key;
 	bool exists, live;
 	unsigned holds;
+	int64_t since; /* what was learned up to this tick does not count */
 };
 
 struct m_ticket {
@@ -39,6 +40,7 @@ struct m_ticket {
 	bool protect; /* the answer is about reading only */
 	uint64_t first, num; /* pages */
 	uint64_t valid; /* the answer is about these */
+	uint64_t at; /* and about this tick; 0: when it comes */
 	uint64_t queued; /* order of ticket_next(), by first waiter if any */
 	struct ticket_id id;
 };
@@ -69,7 +71,8 @@ struct model {
 	bool exact;
 	bool lazy; /* waiters of more than one move may be let go at once */
 	uint64_t base; /* first page */
-	uint64_t now, tick, now_tick;
+	uint64_t now, tick, now_tick, stamped;
+	int64_t renewed;
 	unsigned gen, budget;
 	uint64_t seq, front;
 	int pd[2];
@@ -118,7 +121,7 @@ static inline void model_time(struct model *x)
 }
 
 static inline bool model_ready(struct model *x, uint64_t vpn, bool write,
-			       uint64_t fresh)
+			       uint64_t fresh, const struct m_region *r)
 {
 	const struct m_page *p = page_at(x, vpn);
 
@@ -126,20 +129,55 @@ static inline bool model_ready(struct model *x, uint64_t vpn, bool write,
 		return false;
 	if (x->exact)
 		return true;
-	if (fresh > x->now || x->tick - p->tick > 1 << 18)
+	if (fresh > x->now || x->tick - p->tick > 1 << 18 ||
+	    (int64_t)p->tick <= r->since)
 		return false;
 	return p->tick == x->tick || p->tick << 20 >= fresh;
 }
 
-static inline void model_install(struct model *x, uint64_t vpn, bool writable)
+static inline void model_install(struct model *x, uint64_t vpn, bool writable,
+				 int64_t since, uint64_t at)
 {
 	struct m_page *p = page_at(x, vpn);
 
-	if (!x->exact && p->state == 2 && x->tick - p->tick > 64)
+	if (!x->exact && p->state > 0 && p->tick > at)
+		return;
+	if (!x->exact && x->tick - at > 1 << 18)
+		return;
+	/* nothing new: not even what would be lost by it is */
+	if (!x->exact && p->tick == at && p->state >= 1 + writable)
+		return;
+	if (!x->exact && p->state == 2 &&
+	    (x->tick - p->tick > 64 || (int64_t)p->tick <= since))
 		p->state = 1;
 	if (p->state < 1 + writable)
 		p->state = 1 + writable;
-	p->tick = x->tick;
+	p->tick = at;
+	x->stamped = MAX(x->stamped, at);
+}
+
+/* A region is made. Return: its m_region.since. */
+static inline int64_t model_renew(struct model *x, const struct mr_attr *a)
+{
+	const uint64_t first = a->addr / 4096;
+	const uint64_t last = (a->addr + a->length - 1) / 4096;
+
+	if (x->exact)
+		return -1;
+	if (x->stamped == x->tick && x->tick - x->now_tick < 4)
+		x->tick++;
+	x->renewed = (int64_t)x->tick - 1;
+	for (uint64_t p = 0; p < PAGES && a->length > 0; p++)
+		if (x->base + p >= first && x->base + p <= last)
+			x->page[p].cheap = false;
+	for (int i = 0; i < TICKETS; i++) {
+		struct m_ticket *t = &x->ticket[i];
+
+		if (t->used && t->sent && t->valid > 0 && a->length > 0 &&
+		    t->first <= last && t->first + t->valid > first)
+			t->at = x->tick - 1;
+	}
+	return x->renewed;
 }
 
 static inline bool ticket_has(const struct m_ticket *t, uint64_t vpn)

@@ -53,7 +53,7 @@ static void want_pages(struct model *x, const struct dma *d, uint64_t fresh,
 		bool cheap = pg->cheap && (x->exact || pg->cheap_ns >= fresh);
 
 		if (!model_busy(x, p)) {
-			if (model_ready(x, p, d->write, fresh))
+			if (model_ready(x, p, d->write, fresh, want->r))
 				continue;
 			if (cheap && want->inlined < x->budget) {
 				want->inlined++;
@@ -68,7 +68,7 @@ static void want_pages(struct model *x, const struct dma *d, uint64_t fresh,
 	    w->bad_page >= want->first &&
 	    w->bad_page < want->first + want->num &&
 	    (model_busy(x, w->bad_page) ||
-	     !model_ready(x, w->bad_page, d->write, fresh)))
+	     !model_ready(x, w->bad_page, d->write, fresh, want->r)))
 		want->v = V_PROT;
 }
 
@@ -78,7 +78,7 @@ static bool ticket_fits(struct model *x, const struct m_ticket *t,
 {
 	return ticket_has(t, want->missing) &&
 	       (!d->write || t->write ||
-		model_ready(x, want->missing, true, fresh));
+		model_ready(x, want->missing, true, fresh, want->r));
 }
 
 static int open_ticket(struct model *x, const struct dma *d, uint64_t first,
@@ -120,7 +120,7 @@ static void check_opened(struct model *x, const struct dma *d, uint64_t fresh,
 			start |= ticket_has(&x->ticket[i], end) &&
 				 x->ticket[i].first == end;
 		if (start || end - want->missing == 256 ||
-		    model_ready(x, end, d->write, fresh))
+		    model_ready(x, end, d->write, fresh, want->r))
 			break;
 	}
 	/* what the access needs, then what is ahead in growing pieces */
@@ -349,7 +349,8 @@ static void op_release(struct model *x)
 	for (uint64_t p = a->first; p < a->first + a->num; p++) {
 		page_at(x, p)->holds--;
 		if (ok && !x->exact && a->gen == x->gen)
-			model_install(x, p, a->write);
+			model_install(x, p, a->write,
+				      x->region[a->region].since, x->tick);
 	}
 	a->used = false;
 	x->lazy |= chance(x, 20);
@@ -384,6 +385,7 @@ static void op_register(struct model *x)
 		a.length = UINT64_MAX;
 	}
 	*r = (struct m_region){.attr = a, .exists = true, .live = true};
+	r->since = model_renew(x, &a);
 	REQUIRE(x, mr_register(x->m, &a, &r->key) == 0);
 	for (int i = 0; i < REGIONS; i++)
 		REQUIRE(x, &x->region[i] == r || !x->region[i].exists ||
@@ -453,7 +455,7 @@ static void op_map(struct model *x)
 	model_time(x);
 	spt_map(x->m, first, MIN(num, VPN_END - first), writable, x->now);
 	for (uint64_t i = 0; i < num && first + i < VPN_END; i++)
-		model_install(x, first + i, writable);
+		model_install(x, first + i, writable, x->renewed, x->tick);
 }
 
 static void op_unmap(struct model *x, int limit)
@@ -527,6 +529,7 @@ static void op_next(struct model *x)
 		return;
 	ticket_unsent(x->m, req.id);
 	want->sent = want->protect = false;
+	want->at = 0;
 	want->valid = want->num;
 	want->queued = --x->front;
 	want->used = !want->ahead;
@@ -578,8 +581,9 @@ static void op_done(struct model *x)
 	x->want.v[CNT_fault_prot] += failed && ready < t->num;
 	x->want.v[CNT_service_ns] += 5;
 	for (uint64_t p = 0; p < MIN(ready, t->valid); p++)
-		model_install(x, t->first + p, writable && !t->protect);
-	if (t->valid == t->num && !t->protect) {
+		model_install(x, t->first + p, writable && !t->protect,
+			      x->renewed, t->at ? t->at : x->tick);
+	if (t->valid == t->num && !t->protect && !t->at) {
 		for (; c0 < c1; c0++) {
 			x->page[c0].cheap = true;
 			x->page[c0].cheap_ns = x->now;
@@ -692,6 +696,7 @@ static void model_open(struct model *x, bool exact)
 	x->base = bases[pick(x, ARRAY_SIZE(bases))];
 	x->now = 1000000000;
 	x->front = UINT64_C(1) << 40;
+	x->renewed = -1;
 	x->seq = x->front;
 	REQUIRE(x, mem_open(&x->m, &cfg) == 0);
 	x->pd[0] = pd_alloc(x->m);
