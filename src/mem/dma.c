@@ -14,9 +14,6 @@ enum {
 	ACCESS_REMOTE = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
 			ACCESS_REMOTE_ATOMIC,
 	ATOMIC_BYTES = 8,
-	/* struct hold.mr: region, was it a write, spt.gen at resolve */
-	HOLD_WRITE = 1 << KEY_INDEX_BITS,
-	HOLD_GEN_SHIFT = KEY_INDEX_BITS + 1,
 };
 
 /**
@@ -196,7 +193,7 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 		return V_PROT;
 	}
 	t = walk_join(w, vpn);
-	if (t && wait->ticket.v != 0 &&
+	if (t && wait->ticket.v > TICKET_MOVING &&
 	    t == ticket_of(&m->tickets, wait->ticket))
 		return V_WAIT;
 	ticket_leave(m, wait);
@@ -241,6 +238,18 @@ static enum verdict walk_pages(struct walk *w, struct waiter *wait)
 	return V_OK;
 }
 
+static enum verdict walk_moving(const struct walk *w, struct waiter *wait,
+				const struct holds *own)
+{
+	uint64_t page;
+
+	if (!moving_page(w->m, own, w->vpn, w->pages, &page))
+		return V_OK;
+	if (wait)
+		moving_wait(w->m, wait, page, w->now_ns);
+	return V_WAIT;
+}
+
 static enum verdict walk_hold(struct walk *w, struct holds *holds)
 {
 	struct mem *m = w->m;
@@ -252,6 +261,8 @@ static enum verdict walk_hold(struct walk *w, struct holds *holds)
 					spt_unhold(m, w->vpn + i);
 				return V_NO_RESOURCE;
 			}
+	if (holds->num == 0)
+		moving_add(m, holds);
 	w->mr->holds++;
 	m->holds++;
 	holds->h[holds->num++] = (struct hold){
@@ -280,8 +291,10 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 	if (d->len > UINT32_MAX)
 		return V_LENGTH;
 	spt_tick(&m->spt, w->now_ns);
-	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns);
+	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->mr->since);
 	v = walk_pages(w, wait);
+	if (v == V_OK && unlikely(m->holds != holds->num))
+		v = walk_moving(w, wait, holds);
 	if (v == V_OK)
 		v = walk_hold(w, holds);
 	if (v == V_OK && wait)
@@ -379,7 +392,7 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
  * itself. If anything lost rights since the access was resolved, maybe these
  * pages did after the move: nothing is concluded then.
  */
-static void hold_touch(struct mem *m, const struct hold *h)
+static void hold_touch(struct mem *m, const struct mr *mr, const struct hold *h)
 {
 	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
 
@@ -387,7 +400,8 @@ static void hold_touch(struct mem *m, const struct hold *h)
 	    h->touched == (uint32_t)m->spt.tick)
 		return;
 	for (uint64_t i = 0; i < h->pages; i++)
-		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE);
+		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE, mr->since,
+			    m->spt.tick);
 }
 
 /**
@@ -402,6 +416,8 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		 uint64_t now_ns)
 {
 	spt_tick(&m->spt, now_ns);
+	if (from == 0 && holds->num > 0)
+		moving_remove(holds);
 	for (unsigned i = from; i < holds->num; i++) {
 		const struct hold *h = &holds->h[i];
 		struct mr *mr = mr_at(&m->mrs, h->mr & (MR_MAX - 1));
@@ -410,7 +426,9 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		mr->holds--;
 		m->holds--;
 		if (ok)
-			hold_touch(m, h);
+			hold_touch(m, mr, h);
+		if (unlikely(!list_empty(&m->moving_wait)))
+			moving_wake(m, h);
 		if (m->cfg.exact)
 			for (uint64_t p = 0; p < h->pages; p++)
 				spt_unhold(m, h->vpn + p);

@@ -44,9 +44,15 @@ uint32_t key_index(const struct keys *k, uint32_t key);
  */
 enum mr_state { MR_FREE, MR_LIVE, MR_REVOKED, MR_STATE_NUM };
 
-/** struct mr - A region. @next: index + 1 of the next free one, 0: none. */
+/**
+ * struct mr - A region.
+ * @since:	what was learned up to this tick was about whatever was mapped
+ *		there before
+ * @next:	index + 1 of the next free one, 0: none
+ */
 struct mr {
 	struct mr_attr attr;
+	int64_t since;
 	uint32_t key;
 	uint32_t holds;
 	uint32_t next;
@@ -108,6 +114,8 @@ enum { SPT_WAYS = 4, SPT_VICTIMS = 4096 };
  * @tick:	newest time seen, in ticks; new stamps are this
  * @now_tick:	the same, but for what spt_protect_all() added
  * @protect:	entries stamped up to this tick are readable only; or -1
+ * @stamped:	newest stamp that was given
+ * @renewed:	newest mr.since
  * @gen:	counts whatever takes rights away; a hold remembers it
  * @sweep, @sweep_rest: next set to be swept; fraction of a set left over
  */
@@ -117,7 +125,8 @@ struct spt {
 	unsigned set_bits;
 	bool exact;
 	uint64_t tick, now_tick;
-	int64_t protect;
+	int64_t protect, renewed;
+	uint64_t stamped;
 	uint32_t gen;
 	uint64_t sweep, sweep_rest;
 	uint16_t victim[SPT_VICTIMS];
@@ -134,7 +143,8 @@ struct spt_view {
 int spt_init(struct mem *m);
 void spt_fini(struct mem *m);
 void spt_tick(struct spt *s, uint64_t now_ns);
-struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns);
+struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
+			 int64_t since);
 int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 		bool write);
 static inline bool spt_ready(const struct spt *s, const struct spt_view *v,
@@ -143,7 +153,9 @@ static inline bool spt_ready(const struct spt *s, const struct spt_view *v,
 	return spt_age(s, v, vpn, write) >= 0;
 }
 bool spt_room(const struct spt *s, uint64_t vpn);
-void spt_install(struct mem *m, uint64_t vpn, bool writable);
+void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
+		 uint64_t at);
+int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_hold(struct mem *m, uint64_t vpn);
 void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
@@ -180,6 +192,8 @@ enum {
 	AHEAD_OUT = 4, /* of those with the pagers */
 };
 
+#define TICK_NOW UINT64_MAX
+
 /*
  * TICKET_FREE: on the free list.
  * TICKET_NEW: nobody was asked yet; freed when its last waiter goes, but not
@@ -199,9 +213,10 @@ enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
  * @valid:	the answer counts for so many pages from the start
  * @protect:	and for reading only
  * @ahead:	sent without a waiter
+ * @at:		the answer is about this tick; TICK_NOW: about when it comes
  */
 struct ticket {
-	uint64_t vpn;
+	uint64_t vpn, at;
 	uint32_t pages, valid;
 	uint16_t gen;
 	uint8_t state;
@@ -233,6 +248,26 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w);
 void ticket_leave(struct mem *m, struct waiter *w);
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages);
 void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages);
+void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at);
+
+/* --- moving.c ------------------------------------------------------------ */
+
+enum {
+	/* struct hold.mr: region, was it a write, spt.gen at resolve */
+	HOLD_WRITE = 1 << KEY_INDEX_BITS,
+	HOLD_GEN_SHIFT = KEY_INDEX_BITS + 1,
+	/* waiter.ticket of who waits for a move; real ones have gen > 0 */
+	TICKET_MOVING = 1,
+};
+
+void moving_init(struct mem *m);
+void moving_add(struct mem *m, struct holds *h);
+void moving_remove(struct holds *h);
+bool moving_page(const struct mem *m, const struct holds *own, uint64_t vpn,
+		 uint64_t pages, uint64_t *page);
+void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
+		 uint64_t now_ns);
+void moving_wake(struct mem *m, const struct hold *h);
 
 /* --- pool.c -------------------------------------------------------------- */
 
@@ -252,6 +287,8 @@ enum { DOUBTS = 8 };
 
 /**
  * struct mem - @holds: not yet released, all regions together.
+ * @moving:	struct holds with holds
+ * @moving_wait, @moved: waiters for such; for some that ended since
  * @doubt, @doubts: with always_ready: pages that lately gave EFAULT, so ask a
  *	pager; how many ever did
  */
@@ -267,6 +304,7 @@ struct mem {
 	struct pool pool;
 	unsigned inline_budget;
 	uint64_t holds;
+	struct list moving, moving_wait, moved;
 	struct {
 		uint64_t start, end;
 	} doubt[DOUBTS];

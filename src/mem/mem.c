@@ -38,6 +38,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 	m->cfg = *cfg;
 	m->cnt = cfg->counters;
 	key_init(&m->keys, cfg->seed);
+	moving_init(m);
 	ret = spt_init(m);
 	if (ret == 0)
 		ret = ticket_init(m);

@@ -97,6 +97,12 @@ int mr_free(struct mem *m, uint32_t key);
 /** mr_invalidate() - SEND_WITH_INV and LOCAL_INV by @pd: V_OK or V_PROT. */
 enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key);
 
+/**
+ * mr_idle() - No move holds the region of @key; also true if there is none (any
+ * more). Of a revoked or invalidated region it stays true.
+ */
+bool mr_idle(struct mem *m, uint32_t key);
+
 /* --- resolving ----------------------------------------------------------- */
 
 /** struct ticket_id - Index and generation; {0} is none. */
@@ -107,7 +113,7 @@ struct ticket_id {
 /**
  * struct waiter - What a QP half keeps while it waits for a page. Zero when
  * idle. The owner embeds it and never frees it while @ticket is set.
- * @owner:	handed back by ticket_done(); the caller's
+ * @owner:	handed back by ticket_done() and moved_take(); the caller's
  * @bad_page, @bad: the ticket failed: the next resolve that needs this page
  *		through this waiter gets V_PROT instead of a new ticket
  * @bad_write:	it was a ticket for writing: reading may still be legal
@@ -143,7 +149,12 @@ struct hold {
 
 enum { HOLDS_MAX = 96 };
 
+/**
+ * struct holds - Of the moves of one plan. While @num > 0 it stays where it is,
+ * and @num changes only by dma_ functions.
+ */
 struct holds {
+	struct list link; /* mem/'s own */
 	unsigned num;
 	struct hold h[HOLDS_MAX];
 };
@@ -184,7 +195,8 @@ enum verdict dma_check(struct mem *m, const struct dma *d);
  * With len == 0: V_OK and nothing appended.
  * Pages that are missing but known to be cheap count as ready, up to the
  * budget that mem_inline_budget() set.
- * A page that a ticket is out for is busy: later accesses wait behind it.
+ * A page that a ticket is out for is busy: later accesses wait behind it. So is
+ * one that moves of another struct holds write, until their dma_release().
  * Return: V_OK, V_WAIT, V_PROT; V_LENGTH from 4 GiB on; V_NO_RESOURCE when no
  * ticket could be had, or an exact host has the table full of held pages (try
  * again after a ticket_done() or dma_release()).
@@ -218,6 +230,15 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
  */
 void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
 	      struct holds *holds);
+
+/** moved_waiters() - Would moved_take() find some? */
+bool moved_waiters(const struct mem *m);
+
+/**
+ * moved_take() - Waiters whose page was busy by a move that was released; as
+ * from ticket_done().
+ */
+void moved_take(struct mem *m, struct list *woken);
 
 /** dma_fault() - A move got EFAULT: the page is not what the table says. */
 void dma_fault(struct mem *m, uint64_t addr, uint64_t len);

@@ -218,7 +218,9 @@ static bool access_valid(uint32_t access)
 }
 
 /**
- * mr_register() - Record a region; O(1), no page is touched or checked.
+ * mr_register() - Record a region; O(1), no page is touched or checked. What is
+ * known of its pages was learned of whatever was mapped there before, and does
+ * not count.
  * @m:		the NIC's memory
  * @attr:	copied; its PD gets one more user. With ACCESS_ZERO_BASED the
  *		caller has set iova to 0
@@ -243,6 +245,8 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 	mr = mr_at(&m->mrs, i);
 	*mr = (struct mr){
 		.attr = *attr,
+		.since = spt_renew(m, page_of(attr->addr),
+				   pages_spanned(attr->addr, attr->length)),
 		.key = key_make(&m->keys, i, mr->gen),
 		.state = MR_LIVE,
 		.gen = mr->gen,
@@ -331,4 +335,22 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 		return V_PROT;
 	mr->state = MR_REVOKED;
 	return V_OK;
+}
+
+/**
+ * mr_idle() - Has nothing moved through a region any more? Asked about one that
+ * was revoked or invalidated: whoever promised that the key is dead waits for
+ * this, as moves resolved before may still write. Asking changes nothing, and
+ * also works once the program has deregistered the region.
+ * @m:		the NIC's memory
+ * @key:	any
+ *
+ * Return: false while moves hold the region; true if there is none.
+ */
+bool mr_idle(struct mem *m, uint32_t key)
+{
+	uint32_t i;
+	const struct mr *mr = mr_find(m, key, &i);
+
+	return !mr || mr->holds == 0;
 }

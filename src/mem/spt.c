@@ -53,8 +53,11 @@ enum {
 	 * often as the sweeper's (ticks).
 	 */
 	KEEP_WRITABLE = 64,
-	/* How far the stamps may run ahead of time by forks (ticks). */
+	/* How far the stamps may run ahead of time by forks (ticks), and by
+	 * registrations: they leave forks some.
+	 */
 	AHEAD_MAX = 8,
+	AHEAD_RENEW = 4,
 };
 
 #define TAG_MASK ((UINT64_C(1) << TAG_BITS) - 1)
@@ -93,12 +96,13 @@ static uint64_t e_age(const struct spt *s, uint64_t e)
 }
 
 /* The state that may be carried over when the page is touched again. */
-static enum spt_state e_kept_state(const struct spt *s, uint64_t e)
+static enum spt_state e_kept_state(const struct spt *s, uint64_t e,
+				   int64_t since)
 {
-	int64_t age = (int64_t)e_age(s, e);
+	int64_t age = (int64_t)e_age(s, e), lost = MAX(s->protect, since);
 
 	if (!s->exact && e_state(e) == SPT_WRITABLE &&
-	    (age > KEEP_WRITABLE || age >= (int64_t)s->tick - s->protect))
+	    (age > KEEP_WRITABLE || age >= (int64_t)s->tick - lost))
 		return SPT_READABLE;
 	return e_state(e);
 }
@@ -291,8 +295,10 @@ void spt_tick(struct spt *s, uint64_t now_ns)
  * @s:		the table, spt_tick() was called
  * @now_ns:	now
  * @fresh_ns:	what was learned before this does not count
+ * @since:	mr.since: nor what was up to this tick
  */
-struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns)
+struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
+			 int64_t since)
 {
 	uint64_t fresh = (fresh_ns >> TICK_SHIFT) +
 			 ((fresh_ns & ((1 << TICK_SHIFT) - 1)) != 0);
@@ -302,6 +308,7 @@ struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns)
 	if (fresh_ns > now_ns)
 		return (struct spt_view){{-1, -1}};
 	age = MIN(age, SWEEP_TICKS);
+	age = MIN(age, (int64_t)s->tick - since - 1);
 	return (struct spt_view){{age, MIN(age, since_protect)}};
 }
 
@@ -331,29 +338,36 @@ int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 /* --- installing, holding, touching --------------------------------------- */
 
 /**
- * spt_install() - The page is present as of now. Rights it had stay.
+ * spt_install() - The page was present at @at. Rights it had stay.
  * @m:		the NIC's memory, spt_tick() was called
  * @vpn:	page
  * @writable:	and writable
+ * @since:	rights it had up to this tick do not stay
+ * @at:		tick, at most spt.tick; if more is known since, nothing happens
  * Where the set is full of held entries nothing happens: the page misses.
  */
-void spt_install(struct mem *m, uint64_t vpn, bool writable)
+void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
+		 uint64_t at)
 {
 	enum spt_state state = writable ? SPT_WRITABLE : SPT_READABLE;
 	struct spt *s = &m->spt;
 	uint64_t *e = spt_find(s, vpn);
 
 	/* Within a tick the order of touches does not matter. */
-	if (e && !s->exact && e_aux(*e) == (s->tick & AUX_MASK) &&
+	if (e && !s->exact && e_aux(*e) == (at & AUX_MASK) &&
 	    e_state(*e) >= state)
+		return;
+	/* Something newer is known, or such a stamp would wrap. */
+	if (!s->exact && s->tick - at > (e ? e_age(s, *e) : SWEEP_TICKS))
 		return;
 	/* in front, with its neighbours, it stays where it is */
 	if (!e || (uint64_t)(e - s->e) % SPT_WAYS > RUN_MASK)
 		e = spt_place(m, vpn, e);
 	if (!e)
 		return;
-	state = MAX(state, e_kept_state(s, *e));
-	*e = e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : s->tick, state);
+	state = MAX(state, e_kept_state(s, *e, since));
+	s->stamped = MAX(s->stamped, at);
+	*e = e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : at, state);
 }
 
 /**
@@ -463,6 +477,33 @@ void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
+ * spt_renew() - A region is made. Nobody says when memory that is not registered
+ * is mapped anew, so what is known of its pages may be about others. The table
+ * is not walked: the region remembers the tick, up to which stamps do not count
+ * for it, and if there are such stamps already the table goes on with the next
+ * one. More than AHEAD_RENEW regions within a tick, each after a touch, trust
+ * what was touched in that tick.
+ * @m:		the NIC's memory
+ * @vpn, @pages: of the region
+ *
+ * Return: mr.since.
+ */
+int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	struct spt *s = &m->spt;
+
+	if (s->exact)
+		return -1;
+	if (s->stamped == s->tick && s->tick - s->now_tick < AHEAD_RENEW)
+		s->tick++;
+	pages = pages_clip(vpn, pages);
+	cheap_forget(&m->cheap, vpn, vpn + pages);
+	ticket_renew(m, vpn, pages, s->tick - 1);
+	s->renewed = (int64_t)s->tick - 1;
+	return s->renewed;
+}
+
+/**
  * spt_map() - The host says: pages are present.
  * @m:		the NIC's memory
  * @vpn, @pages: which; of more than the table can hold the last are noted
@@ -479,7 +520,7 @@ void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	pages = pages_clip(vpn, pages);
 	end = vpn + pages;
 	for (vpn = end - MIN(pages, num); vpn < end; vpn++)
-		spt_install(m, vpn, writable);
+		spt_install(m, vpn, writable, m->spt.renewed, m->spt.tick);
 }
 
 /**
@@ -568,7 +609,7 @@ int spt_init(struct mem *m)
 	s->set_bits = bits - 2;
 	s->set_mask = (UINT64_C(1) << s->set_bits) - 1;
 	s->exact = m->cfg.exact;
-	s->protect = -1;
+	s->protect = s->renewed = -1;
 	s->e = heap_array(UINT64_C(1) << bits, sizeof(*s->e));
 	return s->e ? 0 : -ENOMEM;
 }

@@ -178,6 +178,7 @@ struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
 	t->write = write;
 	t->whole = whole;
 	t->protect = false;
+	t->at = TICK_NOW;
 	t->state = TICKET_NEW;
 	if (++t->gen == 0)
 		t->gen = 1;
@@ -243,6 +244,24 @@ void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	}
 }
 
+/**
+ * ticket_renew() - Something else may be mapped there: answers were found
+ * before, maybe. They count as of then, so that whoever asked through an older
+ * region goes on, however often regions are made.
+ * @m:		the NIC's memory
+ * @vpn, @pages: the range
+ * @at:		tick
+ */
+void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at)
+{
+	list_for_each(pos, &m->tickets.sent) {
+		struct ticket *t = list_entry(pos, struct ticket, link);
+
+		if (ticket_front(t, vpn, pages) < t->valid)
+			t->at = at;
+	}
+}
+
 /* --- waiters ------------------------------------------------------------- */
 
 /**
@@ -286,7 +305,7 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
 }
 
 /**
- * ticket_leave() - Take a waiter from its ticket, if it has one.
+ * ticket_leave() - Take a waiter from its ticket, or from the move it waits for.
  * @m:		the NIC's memory
  * @w:		waiter
  */
@@ -296,9 +315,13 @@ void ticket_leave(struct mem *m, struct waiter *w)
 
 	if (w->ticket.v == 0)
 		return;
+	list_del(&w->link);
+	if (w->ticket.v == TICKET_MOVING) {
+		w->ticket.v = 0;
+		return;
+	}
 	t = ticket_of(&m->tickets, w->ticket);
 	w->ticket.v = 0;
-	list_del(&w->link);
 	if (t->state == TICKET_NEW && list_empty(&t->waiters))
 		ticket_close(m, t);
 }
@@ -367,6 +390,7 @@ void ticket_unsent(struct mem *m, struct ticket_id id)
 		ticket_hash(&m->tickets, t);
 	t->valid = t->pages;
 	t->protect = false;
+	t->at = TICK_NOW;
 	m->tickets.ahead_sent -= t->ahead;
 	t->ahead = false;
 	t->state = TICKET_NEW;
@@ -425,8 +449,9 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 	 * itself, what was asked for stays, not what is ahead of it.
 	 */
 	for (uint64_t i = MIN(pages_ready, t->valid); i-- > 0;)
-		spt_install(m, t->vpn + i, writable && !t->protect);
-	if (t->valid == t->pages && !t->protect)
+		spt_install(m, t->vpn + i, writable && !t->protect,
+			    m->spt.renewed, MIN(t->at, m->spt.tick));
+	if (t->valid == t->pages && !t->protect && t->at == TICK_NOW)
 		cheap_learn(&m->cheap,
 			    page_of(cheap_start) +
 				    (cheap_start % PAGE_BYTES != 0),

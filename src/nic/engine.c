@@ -249,6 +249,7 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 				    d->service_ns, now_ns, &woken);
 		}
 	}
+	moved_take(nic->mem, &woken);
 	list_for_each_safe(l, tmp, &woken) {
 		struct waiter *w = list_entry(l, struct waiter, link);
 
@@ -417,7 +418,8 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 
 	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
 	    !list_empty(&x->fired) || !list_empty(&x->errors) || x->starved ||
-	    os_pages_waiting(nic->os) || ticket_new(nic->mem) || died(nic) ||
+	    os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
+	    moved_waiters(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
 	    acks_wait(nic, flush_acks, now_ns))
 		return false;

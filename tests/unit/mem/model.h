@@ -31,6 +31,7 @@ struct m_region {
 	uint32_t key;
 	bool exists, live;
 	unsigned holds;
+	int64_t since; /* what was learned up to this tick does not count */
 };
 
 struct m_ticket {
@@ -39,6 +40,7 @@ struct m_ticket {
 	bool protect; /* the answer is about reading only */
 	uint64_t first, num; /* pages */
 	uint64_t valid; /* the answer is about these */
+	uint64_t at; /* and about this tick; 0: when it comes */
 	uint64_t queued; /* order of ticket_next(), by first waiter if any */
 	struct ticket_id id;
 };
@@ -46,6 +48,8 @@ struct m_ticket {
 struct m_waiter {
 	struct waiter w;
 	int ticket; /* index or -1 */
+	bool moving; /* waits for the move that writes @page */
+	uint64_t page;
 	uint64_t joined;
 	uint64_t first, num;
 	bool bad, bad_write;
@@ -65,8 +69,10 @@ struct model {
 	struct counters cnt, want;
 	struct rnd rnd;
 	bool exact;
+	bool lazy; /* waiters of more than one move may be let go at once */
 	uint64_t base; /* first page */
-	uint64_t now, tick, now_tick;
+	uint64_t now, tick, now_tick, stamped;
+	int64_t renewed;
 	unsigned gen, budget;
 	uint64_t seq, front;
 	int pd[2];
@@ -115,7 +121,7 @@ static inline void model_time(struct model *x)
 }
 
 static inline bool model_ready(struct model *x, uint64_t vpn, bool write,
-			       uint64_t fresh)
+			       uint64_t fresh, const struct m_region *r)
 {
 	const struct m_page *p = page_at(x, vpn);
 
@@ -123,20 +129,55 @@ static inline bool model_ready(struct model *x, uint64_t vpn, bool write,
 		return false;
 	if (x->exact)
 		return true;
-	if (fresh > x->now || x->tick - p->tick > 1 << 18)
+	if (fresh > x->now || x->tick - p->tick > 1 << 18 ||
+	    (int64_t)p->tick <= r->since)
 		return false;
 	return p->tick == x->tick || p->tick << 20 >= fresh;
 }
 
-static inline void model_install(struct model *x, uint64_t vpn, bool writable)
+static inline void model_install(struct model *x, uint64_t vpn, bool writable,
+				 int64_t since, uint64_t at)
 {
 	struct m_page *p = page_at(x, vpn);
 
-	if (!x->exact && p->state == 2 && x->tick - p->tick > 64)
+	if (!x->exact && p->state > 0 && p->tick > at)
+		return;
+	if (!x->exact && x->tick - at > 1 << 18)
+		return;
+	/* nothing new: not even what would be lost by it is */
+	if (!x->exact && p->tick == at && p->state >= 1 + writable)
+		return;
+	if (!x->exact && p->state == 2 &&
+	    (x->tick - p->tick > 64 || (int64_t)p->tick <= since))
 		p->state = 1;
 	if (p->state < 1 + writable)
 		p->state = 1 + writable;
-	p->tick = x->tick;
+	p->tick = at;
+	x->stamped = MAX(x->stamped, at);
+}
+
+/* A region is made. Return: its m_region.since. */
+static inline int64_t model_renew(struct model *x, const struct mr_attr *a)
+{
+	const uint64_t first = a->addr / 4096;
+	const uint64_t last = (a->addr + a->length - 1) / 4096;
+
+	if (x->exact)
+		return -1;
+	if (x->stamped == x->tick && x->tick - x->now_tick < 4)
+		x->tick++;
+	x->renewed = (int64_t)x->tick - 1;
+	for (uint64_t p = 0; p < PAGES && a->length > 0; p++)
+		if (x->base + p >= first && x->base + p <= last)
+			x->page[p].cheap = false;
+	for (int i = 0; i < TICKETS; i++) {
+		struct m_ticket *t = &x->ticket[i];
+
+		if (t->used && t->sent && t->valid > 0 && a->length > 0 &&
+		    t->first <= last && t->first + t->valid > first)
+			t->at = x->tick - 1;
+	}
+	return x->renewed;
 }
 
 static inline bool ticket_has(const struct m_ticket *t, uint64_t vpn)
@@ -149,6 +190,19 @@ static inline bool model_busy(struct model *x, uint64_t vpn)
 	for (int i = 0; i < TICKETS; i++)
 		if (ticket_has(&x->ticket[i], vpn))
 			return true;
+	return false;
+}
+
+/* Is a move out that writes the page? */
+static inline bool model_moving(struct model *x, uint64_t vpn)
+{
+	for (int i = 0; i < ACCESSES; i++) {
+		const struct m_access *a = &x->access[i];
+
+		if (a->used && a->write && vpn >= a->first &&
+		    vpn < a->first + a->num)
+			return true;
+	}
 	return false;
 }
 
@@ -173,6 +227,7 @@ static inline void model_leave(struct model *x, struct m_waiter *w)
 	int t = w->ticket;
 
 	w->ticket = -1;
+	w->moving = false;
 	if (t < 0 || x->ticket[t].sent || model_waited(x, t))
 		return;
 	x->ticket[t].used = false;
@@ -211,6 +266,69 @@ static inline struct m_ticket *model_next(struct model *x)
 			want[waited] = t;
 	}
 	return want[1] ? want[1] : ahead < AHEAD_OUT ? want[0] : NULL;
+}
+
+/* Everything is ready, but somebody else is writing there. */
+static inline bool model_waits(struct model *x, uint64_t first, uint64_t num,
+			       struct m_waiter *w, enum verdict got)
+{
+	bool moving = false;
+
+	for (uint64_t p = first; p < first + num; p++)
+		moving |= model_moving(x, p);
+	if (!moving)
+		return false;
+	REQUIRE(x, got == V_WAIT);
+	if (!w)
+		return true;
+	if (!w->moving || w->page != w->w.vpn) {
+		model_leave(x, w);
+		w->joined = ++x->seq;
+		w->bad = false;
+		x->want.v[CNT_moving_waits]++;
+	}
+	w->moving = true;
+	w->page = w->w.vpn;
+	REQUIRE(x, w->w.ticket.v != 0 && w->w.pages == 1);
+	REQUIRE(x, model_moving(x, w->page) && w->page >= first &&
+			   w->page < first + num);
+	return true;
+}
+
+/* Those go on, in the order they came, whose page nobody writes any more. */
+static inline void model_moved(struct model *x)
+{
+	uint64_t last = 0;
+	struct list woken;
+
+	list_init(&woken);
+	moved_take(x->m, &woken);
+	list_for_each_safe(pos, tmp, &woken) {
+		struct waiter *real = list_entry(pos, struct waiter, link);
+		struct m_waiter *w = real->owner;
+
+		list_del(pos);
+		REQUIRE(x, w->moving && real->ticket.v == 0);
+		REQUIRE(x, x->lazy || w->joined > last);
+		last = w->joined;
+		w->moving = false;
+	}
+	x->lazy = false;
+	for (int i = 0; i < WAITERS; i++)
+		REQUIRE(x, !x->waiter[i].moving ||
+				   model_moving(x, x->waiter[i].page));
+}
+
+/* An address, often where somebody else is moving. */
+static inline uint64_t model_addr(struct model *x)
+{
+	const struct m_access *a = &x->access[pick(x, ACCESSES)];
+	uint64_t off = pick(x, PLAY * 4096 - 12000);
+
+	if (a->used && chance(x, 50))
+		off = MIN((a->first - x->base) * 4096 + off % 4096,
+			  (uint64_t)PLAY * 4096 - 12001);
+	return x->base * 4096 + off;
 }
 
 #endif

@@ -334,6 +334,36 @@ static void mr_invalidate__own_pd_only(void **state)
 	fix_close(&f);
 }
 
+/* Who invalidates waits for the moves, as who deregisters does. */
+static void mr_idle__once_the_last_move_ended(void **state)
+{
+	uint32_t key, other;
+	struct dma d;
+	struct fix f;
+
+	(void)state;
+	open_small(&f);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, FIX_RIGHTS);
+	other = fix_mr(&f, 0x1000, 0x1000, 4096, FIX_RIGHTS);
+	assert_true(mr_idle(f.m, key));
+	d = fix_dma(&f, 0x1000, 8, true);
+	d.key = key;
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	assert_false(mr_idle(f.m, key));
+	assert_int_equal(mr_invalidate(f.m, f.pd, key), V_OK);
+	assert_false(mr_idle(f.m, key));
+	assert_true(mr_idle(f.m, other));
+	dma_release(f.m, &f.holds, 1, true, f.now);
+	assert_false(mr_idle(f.m, key));
+	dma_release(f.m, &f.holds, 0, true, f.now);
+	assert_true(mr_idle(f.m, key));
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_true(mr_idle(f.m, key));
+	assert_int_equal(mr_free(f.m, other), 0);
+	fix_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +381,7 @@ int main(void)
 		cmocka_unit_test(mr_revoke__unreachable_at_once),
 		cmocka_unit_test(mr_free__waits_for_holds),
 		cmocka_unit_test(mr_invalidate__own_pd_only),
+		cmocka_unit_test(mr_idle__once_the_last_move_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

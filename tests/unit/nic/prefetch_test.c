@@ -70,7 +70,7 @@ static int advise(enum nic_advice advice, uint64_t pages)
 static unsigned known(bool write)
 {
 	struct spt *s = &nic->mem->spt;
-	struct spt_view v = spt_view(s, os_now(nic->os), 0);
+	struct spt_view v = spt_view(s, os_now(nic->os), 0, -1);
 	unsigned n = 0;
 
 	for (uint64_t i = 0; i < PAGES; i++)

@@ -588,6 +588,55 @@ static void own_majflt__steps(void **state)
 	assert_int_equal(nic->cnt.v[CNT_engine_majflt], 0);
 }
 
+/* Somebody else's move is out that writes a page; a step that needs the page
+ * waits for its end, and goes on then without being asked.
+ */
+static void engine_plan__not_where_a_move_writes(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct step *other = &side[0].nic->steps[1];
+	struct nic *nic = side[0].nic;
+	struct wqe *w;
+
+	(void)state;
+	memset(side[1].buf, 7, LEN);
+	post(&side[1], WR_WRITE, 64);
+	send_all(&side[1]);
+	know_pages(&side[0]);
+	nic->peek = 0;
+	assert_true(engine_receive(nic, slow));
+	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
+	assert_int_equal(slow->run.moves.num, 1);
+
+	nic_send_begin(side[0].qp);
+	w = nic_send_slot(side[0].qp);
+	*w = (struct wqe){.op = WR_WRITE,
+			  .flags = WQE_SIGNALED,
+			  .length = 64,
+			  .num_sge = 1,
+			  .raddr = (uintptr_t)side[1].buf,
+			  .rkey = side[1].key};
+	wqe_sge(w)[0] = (struct sge){(uintptr_t)side[0].buf + BUF / 2, 64,
+				     side[0].key};
+	nic_send_publish(side[0].qp);
+	nic_send_end(side[0].qp);
+	know_pages(&side[0]);
+	assert_false(engine_plan(nic, other, false, os_now(nic->os)));
+	assert_true(engine_settled(nic, false, os_now(nic->os)));
+
+	plan_move_commit(nic, slow);
+	assert_false(engine_settled(nic, false, os_now(nic->os)));
+	know_pages(&side[0]);
+	assert_true(engine_plan(nic, other, false, os_now(nic->os)));
+	assert_int_equal(other->burst.gathers.num, 1);
+	plan_move_commit(nic, other);
+	finish_receive(nic, slow);
+	for (unsigned i = 0; i < SIDES; i++)
+		assert_int_equal(wait_cqe(&side[i]).status, WC_SUCCESS);
+	assert_memory_equal(side[1].buf, side[0].buf + BUF / 2, 64);
+	assert_int_equal(side[1].buf[0], 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -631,6 +680,9 @@ int main(void)
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			replay__headers_are_of_their_own_read, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			engine_plan__not_where_a_move_writes, setup,
 			sides_close),
 	};
 
