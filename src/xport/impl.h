@@ -69,6 +69,9 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      struct waiter *wait, struct moves *mv, struct holds *h,
 		      uint64_t now_ns);
 
+/** xport_moved() - Moves ended: see to those who waited for a region's. */
+void xport_moved(struct xport *x);
+
 /* burst.c */
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
 /**

@@ -153,6 +153,7 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	list_init(&x->drainable);
 	list_init(&x->ack_peers);
 	list_init(&x->read_waiters);
+	list_init(&x->idle_waiters);
 	list_init(&x->fired);
 	list_init(&x->errors);
 	timerq_init(&x->timers);
@@ -505,6 +506,17 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 	qp->rx_moving = true;
 }
 
+/* Moves ended. */
+void xport_moved(struct xport *x)
+{
+	list_for_each_safe(l, tmp, &x->idle_waiters) {
+		struct qp *qp = list_entry(l, struct qp, peer_link);
+
+		list_del(l);
+		qp_kick(qp);
+	}
+}
+
 /* The receiving half no longer moves: what had to wait for that goes on. */
 void qp_rx_moved(struct qp *qp, uint64_t now_ns)
 {
@@ -527,6 +539,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 	else
 		resp_commit(run, now_ns);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
+	xport_moved(qp->x);
 	rx_run_init(run);
 	qp_rx_moved(qp, now_ns);
 }
@@ -563,6 +576,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 
 	count_add(qp->x->cnt, CNT_tx_packets, error ? 0 : b->nsegs);
 	dma_release(qp->x->mem, &b->holds, 0, !error, now_ns);
+	xport_moved(qp->x);
 	qp->tx_moving = false;
 	qp->resp.answering = false;
 	if (error == -EFAULT)

@@ -128,6 +128,7 @@ struct flight_run {
  * @recover:	@max when the last loss was found: the holes below @sack_high
  *		are being sent again until news of what is behind it comes
  * @asked, @question: XACK_PROBE is not answered yet; what we asked last
+ * @revoked:	the LOCAL_INV that is next waits for the moves in its region
  * @probe_max:	@snd when we asked that for the first time
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
@@ -158,7 +159,7 @@ struct req {
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
 	bool held, failed, rsp_gap, rsp_missed, ask_again;
-	bool asked;
+	bool asked, revoked;
 	uint16_t question;
 	uint8_t failed_status;
 	uint32_t failed_wqe;
@@ -228,7 +229,8 @@ struct qp {
 	enum qp_state state;
 	struct peer *peer;
 	struct list run_link; /* xport.runnable */
-	struct list peer_link; /* peer.stalled or xport.read_waiters */
+	struct list peer_link; /* peer.stalled, xport.read_waiters or
+				* .idle_waiters */
 	struct list ack_link; /* peer.owed */
 	struct list err_link; /* xport.errors */
 	struct list drain_link; /* xport.drainable */

@@ -48,7 +48,7 @@ void req_reset(struct qp *qp)
 				     MAX(1, flow_charge(false, 1, qp->mtu)));
 	r->lost = 0;
 	r->recovering = r->held = r->failed = r->rsp_gap = false;
-	r->rsp_missed = r->asked = false;
+	r->rsp_missed = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	r->retries = qp->attr.retry_cnt;
 	r->rnr_retries = qp->attr.rnr_retry;
@@ -115,20 +115,39 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 	return len ? V_LENGTH : V_OK;
 }
 
+/* Nobody gets at the region of @w from now on; when what moves there has ended,
+ * it is done. V_WAIT: not yet. */
+static enum verdict invalidate(struct qp *qp, const struct wqe *w)
+{
+	struct mem *m = qp->x->mem;
+	struct req *r = &qp->req;
+
+	if (!r->revoked && mr_invalidate(m, qp->cfg.pd, w->imm) != V_OK)
+		return V_PROT;
+	r->revoked = !mr_idle(m, w->imm);
+	if (r->revoked && list_empty(&qp->peer_link))
+		list_add_tail(&qp->x->idle_waiters, &qp->peer_link);
+	return r->revoked ? V_WAIT : V_OK;
+}
+
 /* The WQE's PSNs start at max. false: it has to wait for a fence. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
+	enum verdict v = V_OK;
 
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
+		return false;
+	if (w->op == WR_LOCAL_INV)
+		v = invalidate(qp, w);
+	if (v == V_WAIT)
 		return false;
 	w->first_psn = r->max;
 	w->num_psn = wqe_packets(qp, w);
 	w->state = 0;
 	w->progress = 0;
 	r->started++;
-	if (w->op == WR_LOCAL_INV &&
-	    mr_invalidate(qp->x->mem, qp->cfg.pd, w->imm) != V_OK)
+	if (v != V_OK)
 		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
 	return true;
 }

@@ -39,6 +39,7 @@ struct xport {
 	struct list runnable; /* QPs with something to send */
 	struct list drainable; /* QPs whose slots may be placeable now */
 	struct list read_waiters; /* QPs that wait for read_budget */
+	struct list idle_waiters; /* and for the moves in a revoked region */
 	struct list ack_peers; /* peers with ACKs owed to them */
 	struct list fired; /* CQs with an event to deliver */
 	struct list errors; /* QPs with an asynchronous event to deliver */

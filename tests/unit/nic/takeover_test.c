@@ -637,6 +637,44 @@ static void engine_plan__not_where_a_move_writes(void **state)
 	assert_int_equal(side[1].buf[0], 7);
 }
 
+/* A region is invalidated while a peer's WRITE is on its way into it: the program
+ * hears of it when nothing moves there any more.
+ */
+static void local_inv__not_before_the_last_move(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct nic *nic = side[0].nic;
+	struct wqe *w;
+	struct cqe e;
+
+	(void)state;
+	post(&side[1], WR_WRITE, 64);
+	send_all(&side[1]);
+	know_pages(&side[0]);
+	nic->peek = 0;
+	assert_true(engine_receive(nic, slow));
+	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
+	assert_int_equal(slow->run.moves.num, 1);
+
+	nic_send_begin(side[0].qp);
+	w = nic_send_slot(side[0].qp);
+	*w = (struct wqe){.op = WR_LOCAL_INV,
+			  .flags = WQE_SIGNALED,
+			  .imm = side[0].key};
+	nic_send_publish(side[0].qp);
+	nic_send_end(side[0].qp);
+	send_all(&side[0]);
+	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 0);
+
+	plan_move_commit(nic, slow);
+	finish_receive(nic, slow);
+	send_all(&side[0]);
+	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 1);
+	assert_int_equal(e.status, WC_SUCCESS);
+	assert_int_equal(e.op, WR_LOCAL_INV);
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -667,6 +705,9 @@ int main(void)
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			engine_move__where_it_was_planned_to, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			local_inv__not_before_the_last_move, setup,
 			sides_close),
 		cmocka_unit_test_setup_teardown(engine_majflt__in_place, setup,
 						sides_close),
