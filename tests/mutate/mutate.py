@@ -16,10 +16,10 @@ from mutations import MUTATIONS
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
-             "teardown", "mixed", "card"]
+             "teardown", "mixed", "card", "busy", "full", "slow", "refuse"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
-         "nic_takeover_test"]
+         "mem_moving_test", "mem_renew_test", "nic_takeover_test"]
 PATIENCE_S = 300
 
 
