@@ -60,7 +60,7 @@ MUTATIONS = [
     ("replay: a tail from its beginning", "src/xport/replay.c",
      "\ts->at = s->from = k;\n", "\ts->at = s->from = 0;\n"),
     ("comp: complete before the READ is answered", "src/xport/comp.c",
-     "if (wqe_is_read(w) && psn_diff(end, r->una) > 0) {", "if (0) {"),
+     "if (wqe_is_read(w) && !wqe_passed(w, r->una)) {", "if (0) {"),
     ("comp: what is accepted stays charged", "src/xport/comp.c",
      "\t\tr->acc = r->una;\n\tflow_accepted(qp, r->acc);",
      "\t\tr->acc = r->una;"),
