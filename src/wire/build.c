@@ -67,6 +67,12 @@ static void build_std(struct writer *w, const struct pkt *pkt, uint32_t op)
 	build_imm_or_inv(w, pkt, op);
 }
 
+/* Instead of immediate data. */
+static void build_carried_ack(struct writer *w, psn_t psn)
+{
+	PUT(w, aeth, AETH_ACK | AETH_CREDIT_INVALID, be24_put(psn));
+}
+
 static void build_xdata(struct writer *w, const struct pkt *pkt, uint32_t op)
 {
 	const unsigned end = w->at + sizeof(struct xdata);
@@ -76,6 +82,8 @@ static void build_xdata(struct writer *w, const struct pkt *pkt, uint32_t op)
 	w->at = end - sizeof(((struct xdata *)0)->imm_or_aeth);
 	if (op & OPF_RESPONSE)
 		build_aeth(w, pkt);
+	else if (pkt->ack)
+		build_carried_ack(w, pkt->accepted);
 	else
 		build_imm_or_inv(w, pkt, op);
 	w->at = end;
@@ -171,4 +179,17 @@ void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
 void pkt_ask_ack(uint8_t *hdr)
 {
 	((struct bth *)hdr)->ack |= BTH_ACK_REQ;
+}
+
+unsigned pkt_carry_ack(uint8_t *hdr, psn_t psn)
+{
+	const struct op_info *info = opcode_info(hdr[0]);
+	const unsigned at = sizeof(struct bth) + sizeof(struct xdata) -
+			    sizeof(((struct xdata *)0)->imm_or_aeth);
+	struct writer w = {hdr, at};
+
+	if (!(info->flags & OPF_REQUEST) || info->flags & (OPF_IMM | OPF_INV))
+		return 0;
+	build_carried_ack(&w, psn);
+	return info->hdr_bytes;
 }

@@ -180,6 +180,7 @@ struct pkt {
 	uint32_t qkey, src_qpn; /* DETH */
 	/* extensions */
 	uint32_t nonce;
+	bool ack; /* a request that carries an ACK: of @accepted, which is placed */
 	psn_t accepted;
 	uint32_t xack_flags;
 	uint32_t credit;
@@ -235,6 +236,14 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out);
 void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
 		    const uint8_t prev[XDATA_HDR + ICRC_BYTES], uint8_t opcode,
 		    psn_t psn);
+
+/**
+ * pkt_carry_ack() - Put an ACK into the headers of a request that were built, an
+ * extension packet without immediate data or IETH; before their CRC.
+ * @psn:	all up to it is accepted and placed
+ * Return: length of the headers, 0: no room.
+ */
+unsigned pkt_carry_ack(uint8_t *hdr, psn_t psn);
 
 /** pkt_ask_ack() - Set AckReq in headers that were built; before their CRC. */
 void pkt_ask_ack(uint8_t *hdr);

@@ -279,6 +279,18 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	qp_kick_again(qp);
 }
 
+void comp_carried(struct qp *qp, psn_t psn, uint64_t now_ns)
+{
+	const struct pkt ack = {.opcode = OP_X_ACK,
+				.ext = true,
+				.psn = psn,
+				.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
+				.accepted = psn,
+				.credit = qp->peer->budget};
+
+	take_ack(qp, &ack, now_ns);
+}
+
 /* --- READ responses and atomic ACKs --------------------------------------- */
 
 /* The PSN of the next response and its WQE. false: none is due. */

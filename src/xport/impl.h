@@ -94,6 +94,8 @@ struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
 enum verdict burst_gather(struct burst *b, const struct dma *d,
 			  struct waiter *wait, uint64_t now_ns);
 void burst_trim(struct burst *b);
+/** burst_carry() - The first packet carries an ACK of @psn. false: no room. */
+bool burst_carry(struct burst *b, psn_t psn);
 /** burst_unseg() - Take the last packet back, and what it resolved: the holds
  * from @hold and the moves from @move on. */
 void burst_unseg(struct burst *b, uint32_t hold, uint32_t move);
@@ -133,6 +135,8 @@ bool comp_reads_pending(const struct qp *qp);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
+/** comp_carried() - A request brought an ACK: up to @psn all is placed. */
+void comp_carried(struct qp *qp, psn_t psn, uint64_t now_ns);
 /** comp_response_wqe() - The READ whose next response is @psn, or NULL. */
 const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
 uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
@@ -206,6 +210,8 @@ void ack_owe(struct qp *qp, uint64_t now_ns);
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
 /** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
+/** ack_carry() - A plain ACK goes in the headers of a burst of one request. */
+bool ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
 bool peer_unsure(const struct qp *qp);

@@ -477,6 +477,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!b->ext)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
 	gso_sent(&r->gso, b);
+	(void)ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
 	retry_arm(qp, now_ns);
 	return true;

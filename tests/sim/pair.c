@@ -120,6 +120,7 @@ const struct scenario scenario_busy = {
 const struct scenario scenario_pair = {
 	.name = "pair",
 	.run = run_pair,
-	.musts = 4,
-	.must = {CNT_rx_packets, CNT_tx_packets, CNT_acks_tx, CNT_acks_behind},
+	.musts = 5,
+	.must = {CNT_rx_packets, CNT_tx_packets, CNT_acks_tx, CNT_acks_behind,
+		 CNT_acks_carried},
 };

@@ -61,6 +61,10 @@ static void random_data_fields(struct pkt *p, uint32_t op)
 	}
 	if (p->ext)
 		p->nonce = (uint32_t)rnd_next(&rnd);
+	p->ack = p->ext && (op & OPF_REQUEST) && !(op & (OPF_IMM | OPF_INV)) &&
+		 rnd_next(&rnd) % 2;
+	if (p->ack)
+		p->accepted = rnd_next(&rnd) & PSN_MASK;
 }
 
 static void random_control_fields(struct pkt *p)
