@@ -16,6 +16,7 @@ enum {
 	HELLO_TRIES = 3,
 	HELLO_NS = 20 * 1000 * 1000,
 	WIRE_VERSION = 2,
+	LINES_MAX = 64, /* peers with a descriptor of their own */
 };
 
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip)
@@ -116,6 +117,8 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 		log_info("the NIC on port %u is taken for a standard one",
 			 p->asked.port);
 	p->ep.port = kind == PEER_STANDARD ? ROCE_PORT : p->asked.port;
+	if (kind == PEER_NOPIN && !p->line && nic->npeers <= LINES_MAX)
+		p->line = os_connect(nic->os, &p->local, &p->ep);
 	peer_answered(&nic->x, p);
 }
 
@@ -167,6 +170,8 @@ void peer_put(struct nic *nic, struct peer *p)
 	nic->x.peers = --nic->npeers;
 	nic->x.granted -= p->granted;
 	nic->standard_peers -= p->kind == PEER_STANDARD;
+	if (p->line)
+		os_disconnect(nic->os, p->line);
 	heap_free(p);
 }
 

@@ -23,6 +23,7 @@ static int send_iov(struct nic *nic, struct step *s, unsigned n)
 	struct os_tx tx = {.dst = destination(b),
 			   .src = b->peer->local,
 			   .port = b->qp ? b->qp->cfg.port : b->peer->port,
+			   .line = b->roce ? 0 : b->line,
 			   .iov = s->iov,
 			   .niov = n,
 			   .seg = b->nsegs > 1 ? b->seg_len : 0};

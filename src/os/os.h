@@ -147,15 +147,26 @@ int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu);
  * struct os_tx - One send: pieces that are cut every @seg bytes (0: do not).
  * @src:	source address, one of ours
  * @port:	index of the port to send from
+ * @line:	from os_connect() to @dst, or 0
  */
 struct os_tx {
 	struct endpoint dst;
 	struct ipaddr src;
-	int port;
+	int port, line;
 	struct iovec *iov;
 	unsigned niov;
 	uint32_t seg;
 };
+
+/**
+ * os_connect() - A quicker way from @src to @dst, for sending only. What goes
+ * that way has another source port, and the kernel numbers IPv4 packets as it
+ * likes: not for standard peers.
+ * Return: for os_tx.line, or 0: none. Context: any; does not block.
+ */
+int os_connect(struct os *os, const struct ipaddr *src,
+	       const struct endpoint *dst);
+void os_disconnect(struct os *os, int line);
 
 /**
  * os_send() - Send; pieces may point to application memory.

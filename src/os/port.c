@@ -4,7 +4,10 @@
  *
  * One socket per port serves both families: IPv6 with IPv4 as ::ffff:a.b.c.d,
  * or plain IPv4 where there is no IPv6. It is never connected: a connected
- * socket writes a counter into the IPv4 identification, which ICRC covers.
+ * socket writes a counter into the IPv4 identification, which ICRC covers. Where
+ * that does not matter a send by a connected one of the address's own family
+ * saves 0.5 us of 3 (no route to look up): such sockets only send, else they
+ * would receive what the port's own is waited on for.
  */
 #include "os/impl.h"
 
@@ -250,4 +253,62 @@ void os_port_close(struct os *os, int index)
 	pthread_mutex_unlock(&os->lock);
 	fork_forget(fd);
 	sys_close(fd);
+}
+
+static int line_connect(int fd, int family, const struct ipaddr *src,
+			const struct endpoint *dst)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+				   .sin6_scope_id = dst->scope};
+	int ret;
+
+	if (family == AF_INET) {
+		memcpy(&in.sin_addr, &src->b[12], 4);
+		ret = sys_bind(fd, &in, sizeof(in));
+		memcpy(&in.sin_addr, &dst->ip.b[12], 4);
+		in.sin_port = htons(dst->port);
+		return ret < 0 ? ret : sys_connect(fd, &in, sizeof(in));
+	}
+	memcpy(&in6.sin6_addr, src->b, sizeof(src->b));
+	ret = sys_bind(fd, &in6, sizeof(in6));
+	memcpy(&in6.sin6_addr, dst->ip.b, sizeof(dst->ip.b));
+	in6.sin6_port = htons(dst->port);
+	return ret < 0 ? ret : sys_connect(fd, &in6, sizeof(in6));
+}
+
+/** os_connect() - See os.h. */
+int os_connect(struct os *os, const struct ipaddr *src,
+	       const struct endpoint *dst)
+{
+	const int family = ipaddr_is_v4(&dst->ip) ? AF_INET : AF_INET6;
+	int fd, ret;
+
+	if (ipaddr_is_any(src) || (family == AF_INET6 && os->family == AF_INET))
+		return 0;
+	fd = fd_high(sys_socket(family,
+				SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (fd < 0)
+		return 0;
+	if (family == AF_INET)
+		ret = sys_setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER,
+				     IP_PMTUDISC_DO);
+	else
+		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+				     IPV6_PMTUDISC_DO);
+	if (ret < 0 || line_connect(fd, family, src, dst) < 0) {
+		sys_close(fd);
+		return 0;
+	}
+	port_buffers(fd);
+	fork_close_in_child(fd);
+	return fd;
+}
+
+/** os_disconnect() - See os.h. Context: nobody sends by it any more. */
+void os_disconnect(struct os *os, int line)
+{
+	(void)os;
+	fork_forget(line);
+	sys_close(line);
 }

@@ -477,6 +477,28 @@ static size_t udp_total(const struct os_tx *tx)
 	return total;
 }
 
+/* By the connected socket. false: it cannot, or something is wrong with it or
+ * the peer, and the other one finds out what. */
+static bool udp_send_line(const struct os *os, const struct os_tx *tx,
+			  size_t total, int *ret)
+{
+	uint16_t seg = (uint16_t)tx->seg;
+	union udp_tx_ctl ctl;
+	struct msghdr m = {.msg_iov = tx->iov, .msg_iovlen = tx->niov};
+	ssize_t n;
+
+	if (total > tx->seg && !os->gso)
+		return false;
+	if (total > tx->seg) {
+		m.msg_control = &ctl;
+		m.msg_controllen = udp_put(ctl.buf, IPPROTO_UDP, UDP_SEGMENT,
+					   &seg, sizeof(seg));
+	}
+	n = sys_sendmsg(tx->line, &m, MSG_DONTWAIT);
+	*ret = n >= 0 ? 0 : (int)n;
+	return n >= 0 || n == -EAGAIN || n == -EFAULT;
+}
+
 /**
  * os_send() - See os.h.
  * One segment may consist of at most 64 pieces.
@@ -496,13 +518,15 @@ int os_send(struct os *os, const struct os_tx *tx)
 			   .msg_iovlen = tx->niov};
 	int ret;
 
+	if (tx->seg > 0)
+		total = udp_total(tx);
+	if (tx->line > 0 && udp_send_line(os, tx, total, &ret))
+		return ret;
 	m.msg_namelen = endpoint_to(os, &tx->dst, &to);
 	if (m.msg_namelen == 0)
 		return -ENETUNREACH;
 	source = udp_put_source(tx, ctl.buf);
 	m.msg_controllen = source;
-	if (tx->seg > 0)
-		total = udp_total(tx);
 	if (total <= tx->seg)
 		return udp_sendmsg(os, tx->port, &m);
 	if (os->gso) {

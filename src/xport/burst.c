@@ -18,6 +18,7 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->qp = qp;
 	b->peer = peer;
 	b->to = peer->ep;
+	b->line = ext ? peer->line : 0;
 	b->ext = ext;
 	b->request = b->roce = b->narrow = false;
 	b->nsegs = 0;

@@ -22,6 +22,7 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @asked:	where the hello went: the port its QPN names
  * @local:	our address towards it
  * @nonce:	what our extension packets to it must carry
+ * @line:	a quicker way there for extension packets (os_connect()), or 0
  * @gso:	several packets a send
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
@@ -39,6 +40,7 @@ struct peer {
 	uint32_t nonce;
 	uint32_t features;
 	bool gso;
+	int line;
 	unsigned refs;
 	uint32_t budget, in_flight;
 	struct list stalled;

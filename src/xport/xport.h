@@ -217,6 +217,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * @qp:		NULL when it holds only ACKs
  * @to:		where @peer was when this was planned: it may turn out to be
  *		another kind of NIC before it is sent
+ * @line:	peer.line then, if that is the way
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made
@@ -236,6 +237,7 @@ struct burst {
 	struct qp *qp;
 	struct peer *peer;
 	struct endpoint to;
+	int line;
 	bool ext, request, roce, narrow, again;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;

@@ -13,6 +13,7 @@ static uint8_t out_buf[BUF], in_buf[BUF];
 struct pair {
 	struct os *a, *b;
 	int pa, pb; /* port indices */
+	int line; /* os_connect() from a to b, or 0 */
 	struct endpoint to_b;
 	struct ipaddr me;
 };
@@ -48,6 +49,7 @@ static int pair_send(struct pair *p, size_t len, uint32_t seg)
 	struct os_tx tx = {.dst = p->to_b,
 			   .src = p->me,
 			   .port = p->pa,
+			   .line = p->line,
 			   .iov = iov,
 			   .niov = 3,
 			   .seg = seg};
@@ -91,7 +93,11 @@ static void expect(struct pair *p, size_t len, size_t seg, bool one_burst)
 		assert_true(ipaddr_eq(&rx.src.ip, &p->me));
 		assert_true(ipaddr_eq(&rx.dst, &p->to_b.ip));
 		assert_int_equal(rx.dport, p->to_b.port);
-		assert_int_equal(rx.src.port, p->a->port[p->pa].port);
+		if (p->line > 0)
+			assert_int_not_equal(rx.src.port,
+					     p->a->port[p->pa].port);
+		else
+			assert_int_equal(rx.src.port, p->a->port[p->pa].port);
 		assert_int_equal(rx.port, p->pb);
 		assert_int_equal(rx.kernel_drops, 0);
 		at += rx.len;
@@ -507,6 +513,56 @@ static void os_recv__closed_by_the_program(void **state)
 	pair_close(&p);
 }
 
+static void os_connect__sends(void **state)
+{
+	static const struct os_config cfg;
+	const struct ipaddr ip[] = {ip4(127, 0, 0, 1), ip6_loopback()};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ip); i++) {
+		struct pair p = pair_open(&cfg, &cfg, ip[i]);
+
+		p.line = os_connect(p.a, &p.me, &p.to_b);
+		assert_true(p.line > 0);
+		for (size_t len = 1; len < 30000; len = len * 3 + 1) {
+			assert_int_equal(pair_send(&p, len, 0), 0);
+			expect(&p, len, len, true);
+			assert_int_equal(pair_send(&p, len, 1000), 0);
+			expect(&p, len, 1000, true);
+		}
+		os_disconnect(p.a, p.line);
+		pair_close(&p);
+	}
+}
+
+/* What the connected socket hears of that is said by the other one. */
+static void os_connect__peer_gone(void **state)
+{
+	static const struct os_config cfg;
+	struct pair p = pair_open(&cfg, &cfg, ip4(127, 0, 0, 1));
+	struct endpoint dst;
+	uint32_t mtu;
+	int err = 0;
+
+	(void)state;
+	p.line = os_connect(p.a, &p.me, &p.to_b);
+	assert_true(p.line > 0);
+	os_port_close(p.b, p.pb);
+	for (int i = 0; i < 100 && err == 0; i++) {
+		struct os_rx rx = {.port = -1};
+		struct iovec iov = {in_buf, BUF};
+
+		(void)pair_send(&p, 100, 0);
+		(void)os_recv(p.a, &iov, 1, &rx, OS_TAKE);
+		if (os_recv_error(p.a, &dst, &err, &mtu) == 0)
+			err = 0;
+	}
+	assert_int_equal(err, ECONNREFUSED);
+	assert_int_equal(dst.port, p.to_b.port);
+	os_disconnect(p.a, p.line);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -519,6 +575,8 @@ int main(void)
 		cmocka_unit_test(os_port_open__while_receiving),
 		cmocka_unit_test(os_recv__drops_are_counted),
 		cmocka_unit_test(os_recv__closed_by_the_program),
+		cmocka_unit_test(os_connect__sends),
+		cmocka_unit_test(os_connect__peer_gone),
 		cmocka_unit_test(os_send__sizes),
 		cmocka_unit_test(os_send__kernel_without_features),
 		cmocka_unit_test(os_send__burst_refused),
