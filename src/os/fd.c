@@ -44,6 +44,11 @@ int fd_high(int fd)
 	return fd_move(fd, limit - MIN(limit / 2, FD_ROOM));
 }
 
+int fd_open(const char *path)
+{
+	return fd_high(sys_open(path, O_RDONLY));
+}
+
 int fd_event(int fd)
 {
 	long limit = MIN(fd_limit(), FD_BASE);

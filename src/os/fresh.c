@@ -59,13 +59,13 @@ static bool fresh_read(uint64_t *sum)
 {
 	static const char *const names[] = {"\npgscan_", "\npgsteal_",
 					    "\npswpout "};
-	int fd = sys_open("/proc/vmstat", O_RDONLY);
+	int fd = fd_open("/proc/vmstat");
 	unsigned found = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
-	n = sys_read(fd, fresh_buf, FRESH_BUF - 1);
+	n = sys_pread(fd, fresh_buf, FRESH_BUF - 1, 0);
 	sys_close(fd);
 	if (n <= 0)
 		return false;

@@ -24,13 +24,13 @@ bool host_is_short(void)
 /* Return: bytes of text in @buf (always terminated), or -errno. */
 static ssize_t host_read(const char *path, char *buf, size_t size)
 {
-	int fd = sys_open(path, O_RDONLY);
+	int fd = fd_open(path);
 	ssize_t n;
 
 	buf[0] = 0;
 	if (fd < 0)
 		return fd;
-	n = sys_read(fd, buf, size - 1);
+	n = sys_pread(fd, buf, size - 1, 0);
 	sys_close(fd);
 	if (n >= 0)
 		buf[n] = 0;

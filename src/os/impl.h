@@ -103,6 +103,13 @@ struct os {
 /** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
 int fd_high(int fd);
 
+/**
+ * fd_open() - Open a file for a moment, to read with pread(). A program that
+ * closes all descriptors may close it and get its number for something else:
+ * read() would take what is in there, pread() of a socket or pipe fails.
+ */
+int fd_open(const char *path);
+
 /** fd_event() - fd_high() for what a program may hand to select(2). */
 int fd_event(int fd);
 

@@ -8,7 +8,7 @@
 int mapping_first(struct mapping_scan *s, const char *path, struct mapping *map)
 {
 	memset(s, 0, sizeof(*s));
-	s->fd = sys_open(path, O_RDONLY);
+	s->fd = fd_open(path);
 	if (s->fd < 0)
 		return s->fd;
 	s->smaps = strstr(path, "smaps") != NULL;
@@ -43,9 +43,11 @@ static char *scan_line(struct mapping_scan *s)
 		memmove(s->buf, line, left);
 		s->at = 0;
 		s->have = left;
-		n = sys_read(s->fd, s->buf + left, sizeof(s->buf) - 1 - left);
+		n = sys_pread(s->fd, s->buf + left,
+			      sizeof(s->buf) - 1 - left, s->pos);
 		if (n <= 0)
 			return NULL;
+		s->pos += (uint64_t)n;
 		s->have += (size_t)n;
 	}
 }

@@ -23,6 +23,7 @@ struct mapping_scan {
 	int fd;
 	bool smaps;
 	size_t at, have;
+	uint64_t pos;
 	char buf[1536];
 };
 

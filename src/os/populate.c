@@ -137,7 +137,7 @@ struct populate populate_probe(uint64_t addr, uint64_t bytes)
 {
 	struct populate out = {.bytes = 0};
 	uint64_t entry[PROBE_ENTRIES];
-	int fd = sys_open("/proc/self/pagemap", O_RDONLY);
+	int fd = fd_open("/proc/self/pagemap");
 	uint64_t left, vpn;
 
 	pthread_once(&populate_once, populate_init);
