@@ -43,8 +43,8 @@ static char *scan_line(struct mapping_scan *s)
 		memmove(s->buf, line, left);
 		s->at = 0;
 		s->have = left;
-		n = sys_pread(s->fd, s->buf + left,
-			      sizeof(s->buf) - 1 - left, s->pos);
+		n = sys_pread(s->fd, s->buf + left, sizeof(s->buf) - 1 - left,
+			      s->pos);
 		if (n <= 0)
 			return NULL;
 		s->pos += (uint64_t)n;

@@ -658,9 +658,8 @@ static void local_inv__not_before_the_last_move(void **state)
 
 	nic_send_begin(side[0].qp);
 	w = nic_send_slot(side[0].qp);
-	*w = (struct wqe){.op = WR_LOCAL_INV,
-			  .flags = WQE_SIGNALED,
-			  .imm = side[0].key};
+	*w = (struct wqe){
+		.op = WR_LOCAL_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
 	nic_send_publish(side[0].qp);
 	nic_send_end(side[0].qp);
 	send_all(&side[0]);
