@@ -219,7 +219,7 @@ struct nic {
 	struct list qps, peers, asyncs;
 	bool closed, dead;
 	struct timerq hello_timers;
-	unsigned npeers, nqps, standard_peers;
+	unsigned nqps, standard_peers;
 	size_t rcvbuf;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;

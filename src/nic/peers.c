@@ -117,7 +117,7 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 		log_info("the NIC on port %u is taken for a standard one",
 			 p->asked.port);
 	p->ep.port = kind == PEER_STANDARD ? ROCE_PORT : p->asked.port;
-	if (kind == PEER_NOPIN && !p->line && nic->npeers <= LINES_MAX)
+	if (kind == PEER_NOPIN && !p->line && nic->x.peers <= LINES_MAX)
 		p->line = os_connect(nic->os, &p->local, &p->ep);
 	peer_answered(&nic->x, p);
 }
@@ -138,7 +138,7 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		ep.scope = a->ifindex;
 	p = find(nic, &ep, &a->ip);
 	if (!p) {
-		if (timerq_reserve(&nic->hello_timers, nic->npeers + 1))
+		if (timerq_reserve(&nic->hello_timers, nic->x.peers + 1))
 			return NULL;
 		p = heap_alloc(sizeof(*p));
 		if (!p)
@@ -147,7 +147,7 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		p->gso = os_gso(nic->os);
 		p->port = qp->port->os_port;
 		list_add_tail(&nic->peers, &p->link);
-		nic->x.peers = ++nic->npeers;
+		nic->x.peers++;
 		tell_shares(nic, now_ns);
 		roce_claim(nic, now_ns);
 		if (nic->cfg.standard)
@@ -167,7 +167,7 @@ void peer_put(struct nic *nic, struct peer *p)
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	list_del(&p->link);
 	list_del(&p->ack_link);
-	nic->x.peers = --nic->npeers;
+	nic->x.peers--;
 	nic->x.granted -= p->granted;
 	nic->standard_peers -= p->kind == PEER_STANDARD;
 	if (p->line)

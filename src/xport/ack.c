@@ -184,7 +184,7 @@ static bool must_go_alone(const struct qp *qp)
 	return qp->resp.xack & XACK_PROBED;
 }
 
-bool ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
+void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	const struct resp *r = &qp->resp;
 	uint32_t told = qp->peer->granted;
@@ -193,10 +193,9 @@ bool ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!r->ack_owed || r->nak || r->xack || !b->ext || b->nsegs != 1 ||
 	    !make(qp, &p) || !p.ext || p.xack_flags || p.accepted != p.psn ||
 	    p.credit != told || !burst_carry(b, p.psn))
-		return false;
+		return;
 	said(qp, &p, now_ns);
 	count(qp->x->cnt, CNT_acks_carried);
-	return true;
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)

@@ -85,16 +85,6 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 	qp->peer->in_flight += charge;
 }
 
-static void wake_stalled(struct peer *p)
-{
-	list_for_each_safe(l, tmp, &p->stalled) {
-		struct qp *qp = list_entry(l, struct qp, peer_link);
-
-		list_del(&qp->peer_link);
-		qp_kick(qp);
-	}
-}
-
 static void uncharge(struct qp *qp, uint32_t charge)
 {
 	CHECK(qp->req.charged >= charge && qp->peer->in_flight >= charge);
@@ -115,7 +105,7 @@ void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
 	if (!run->charge)
 		r->flight_tail--;
 	uncharge(qp, charge);
-	wake_stalled(qp->peer);
+	qp_kick_all(&qp->peer->stalled);
 }
 
 void flow_accepted(struct qp *qp, psn_t accepted)
@@ -131,7 +121,7 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 		uncharge(qp, run->charge);
 		r->flight_head++;
 	}
-	wake_stalled(qp->peer);
+	qp_kick_all(&qp->peer->stalled);
 }
 
 void flow_forget(struct qp *qp)
@@ -140,7 +130,7 @@ void flow_forget(struct qp *qp)
 
 	if (r->charged) {
 		uncharge(qp, r->charged);
-		wake_stalled(qp->peer);
+		qp_kick_all(&qp->peer->stalled);
 	}
 	r->flight_head = r->flight_tail;
 	flow_read_done(qp, r->read_charged);
@@ -170,10 +160,5 @@ void flow_read_done(struct qp *qp, uint32_t charge)
 	charge = MIN(charge, qp->req.read_charged);
 	qp->req.read_charged -= charge;
 	x->read_out -= charge;
-	list_for_each_safe(l, tmp, &x->read_waiters) {
-		struct qp *w = list_entry(l, struct qp, peer_link);
-
-		list_del(&w->peer_link);
-		qp_kick(w);
-	}
+	qp_kick_all(&x->read_waiters);
 }

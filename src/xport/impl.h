@@ -69,8 +69,8 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      struct waiter *wait, struct moves *mv, struct holds *h,
 		      uint64_t now_ns);
 
-/** xport_moved() - Moves ended: see to those who waited for a region's. */
-void xport_moved(struct xport *x);
+/** qp_kick_all() - What QPs waited for on this list, by peer_link, happened. */
+void qp_kick_all(struct list *waiting);
 
 /* burst.c */
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
@@ -211,7 +211,7 @@ void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
 /** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
 /** ack_carry() - A plain ACK goes in the headers of a burst of one request. */
-bool ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
+void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
 bool peer_unsure(const struct qp *qp);

@@ -508,14 +508,11 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 	qp->rx_moving = true;
 }
 
-/* Moves ended. */
-void xport_moved(struct xport *x)
+void qp_kick_all(struct list *waiting)
 {
-	list_for_each_safe(l, tmp, &x->idle_waiters) {
-		struct qp *qp = list_entry(l, struct qp, peer_link);
-
+	list_for_each_safe(l, tmp, waiting) {
 		list_del(l);
-		qp_kick(qp);
+		qp_kick(list_entry(l, struct qp, peer_link));
 	}
 }
 
@@ -541,7 +538,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 	else
 		resp_commit(run, now_ns);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
-	xport_moved(qp->x);
+	qp_kick_all(&qp->x->idle_waiters);
 	rx_run_init(run);
 	qp_rx_moved(qp, now_ns);
 }
@@ -578,7 +575,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 
 	count_add(qp->x->cnt, CNT_tx_packets, error ? 0 : b->nsegs);
 	dma_release(qp->x->mem, &b->holds, 0, !error, now_ns);
-	xport_moved(qp->x);
+	qp_kick_all(&qp->x->idle_waiters);
 	qp->tx_moving = false;
 	qp->resp.answering = false;
 	if (error == -EFAULT)
@@ -604,12 +601,7 @@ void xport_tickets_free(struct xport *x, struct qp *qp)
 
 void peer_answered(struct xport *x, struct peer *peer)
 {
-	list_for_each_safe(l, tmp, &peer->stalled) {
-		struct qp *qp = list_entry(l, struct qp, peer_link);
-
-		list_del(&qp->peer_link);
-		qp_kick(qp);
-	}
+	qp_kick_all(&peer->stalled);
 	if (!list_empty(&peer->owed) && list_empty(&peer->ack_link))
 		list_add_tail(&x->ack_peers, &peer->ack_link);
 }

@@ -50,8 +50,7 @@ void req_reset(struct qp *qp)
 	r->recovering = r->held = r->failed = r->rsp_gap = false;
 	r->rsp_missed = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
-	r->retries = qp->attr.retry_cnt;
-	r->rnr_retries = qp->attr.rnr_retry;
+	retry_reload(qp);
 	r->rto_at = r->probe_at = TIME_NEVER;
 	r->gso = (struct gso_watch){.doubts = 0};
 	r->probe_ns = r->pause_until = r->hold_until = 0;
@@ -477,7 +476,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!b->ext)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
 	gso_sent(&r->gso, b);
-	(void)ack_carry(qp, b, now_ns);
+	ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
 	retry_arm(qp, now_ns);
 	return true;

@@ -10,9 +10,9 @@
  * rarely; the answer (XACK_PROBED) also tells that what was sent before the
  * question and is not in the map was lost. Answers may be late (a thread of
  * the peer lost its CPU between making one and sending it, say), so questions
- * have numbers, and one is repeated until it is answered. Retries are only spent when a peer says nothing for the whole
- * ACK timeout; nothing else is sent again for that, because the peer may be
- * alive and only not have run.
+ * have numbers, and one is repeated until it is answered. Retries are only spent
+ * when a peer says nothing for the whole ACK timeout; nothing else is sent again
+ * for that, because the peer may be alive and only not have run.
  */
 #include "xport/impl.h"
 

@@ -305,9 +305,9 @@ static void engine_plan__ack_keeps_its_peer(void **state)
 	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
 	assert_null(step->burst.qp);
 	assert_int_equal(nic_qp_destroy(side[1].qp), 0);
-	assert_int_equal(nic->npeers, 1);
+	assert_int_equal(nic->x.peers, 1);
 	plan_move_commit(nic, step);
-	assert_int_equal(nic->npeers, 0);
+	assert_int_equal(nic->x.peers, 0);
 	side[1].qp = NULL;
 }
 
@@ -588,6 +588,20 @@ static void own_majflt__steps(void **state)
 	assert_int_equal(nic->cnt.v[CNT_engine_majflt], 0);
 }
 
+/* A small WRITE of side[1] has come; @step is to move it. */
+static void plan_arriving(struct step *step)
+{
+	struct nic *nic = side[0].nic;
+
+	post(&side[1], WR_WRITE, 64);
+	send_all(&side[1]);
+	know_pages(&side[0]);
+	nic->peek = 0;
+	assert_true(engine_receive(nic, step));
+	assert_true(engine_rx_plan(nic, step, os_now(nic->os)));
+	assert_int_equal(step->run.moves.num, 1);
+}
+
 /* Somebody else's move is out that writes a page; a step that needs the page
  * waits for its end, and goes on then without being asked.
  */
@@ -600,13 +614,7 @@ static void engine_plan__not_where_a_move_writes(void **state)
 
 	(void)state;
 	memset(side[1].buf, 7, LEN);
-	post(&side[1], WR_WRITE, 64);
-	send_all(&side[1]);
-	know_pages(&side[0]);
-	nic->peek = 0;
-	assert_true(engine_receive(nic, slow));
-	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
-	assert_int_equal(slow->run.moves.num, 1);
+	plan_arriving(slow);
 
 	nic_send_begin(side[0].qp);
 	w = nic_send_slot(side[0].qp);
@@ -648,13 +656,7 @@ static void local_inv__not_before_the_last_move(void **state)
 	struct cqe e;
 
 	(void)state;
-	post(&side[1], WR_WRITE, 64);
-	send_all(&side[1]);
-	know_pages(&side[0]);
-	nic->peek = 0;
-	assert_true(engine_receive(nic, slow));
-	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
-	assert_int_equal(slow->run.moves.num, 1);
+	plan_arriving(slow);
 
 	nic_send_begin(side[0].qp);
 	w = nic_send_slot(side[0].qp);
