@@ -95,6 +95,7 @@ static int ended(pid_t pid)
 	return status;
 }
 
+#ifndef __SANITIZE_THREAD__
 static uint64_t minflt(void)
 {
 	struct rusage ru;
@@ -126,6 +127,7 @@ static void fork__no_fault(void **state)
 	assert_int_equal(ended(pid), 0);
 	heap_free(p);
 }
+#endif
 
 static void fork__child_begins_anew(void **state)
 {
@@ -143,6 +145,27 @@ static void fork__child_begins_anew(void **state)
 	heap_free(before);
 }
 
+static void *make_stacks(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2000; i++)
+		heap_free(heap_stack(256 * 1024));
+	return NULL;
+}
+
+/* For TSan: one thread makes stacks for threads while another one forks. */
+static void heap_stack__while_another_forks(void **state)
+{
+	pthread_t maker;
+
+	(void)state;
+	heap_free(heap_alloc(1));
+	assert_int_equal(pthread_create(&maker, NULL, make_stacks, NULL), 0);
+	for (int i = 0; i < 2000; i++)
+		heap_before_fork();
+	assert_int_equal(pthread_join(maker, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,7 +174,10 @@ int main(void)
 		cmocka_unit_test(heap_alloc__many),
 		cmocka_unit_test(heap_alloc__too_much),
 		cmocka_unit_test(heap_grow__keeps),
+#ifndef __SANITIZE_THREAD__ /* its own pages fault */
 		cmocka_unit_test(fork__no_fault),
+#endif
+		cmocka_unit_test(heap_stack__while_another_forks),
 		cmocka_unit_test(fork__child_begins_anew),
 	};
 
