@@ -241,6 +241,8 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	enum exec_result res;
 	enum verdict v;
 
+	if (run->num && (run->pkt[run->num - 1].pkt->op & OPF_INV))
+		return EXEC_FULL; /* it may have to wait */
 	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
 	    holds + SGE_MAX > HOLDS_MAX)
 		return EXEC_FULL;

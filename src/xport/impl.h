@@ -71,6 +71,16 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 
 /** qp_kick_all() - What QPs waited for on this list, by peer_link, happened. */
 void qp_kick_all(struct list *waiting);
+/** qp_moves_ended() - Those may go on who wait for moves in a revoked region. */
+void qp_moves_ended(struct xport *x);
+/**
+ * qp_invalidate() - Nobody gets at the region of @key from now on; when what
+ * moves there has ended, it is done.
+ * @revoked:	the caller's, of one invalidation; false to begin with
+ *
+ * Return: V_OK; V_WAIT, call again when kicked or drained; V_PROT.
+ */
+enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked);
 
 /* burst.c */
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);

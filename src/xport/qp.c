@@ -191,6 +191,7 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 	*qp = (struct qp){.x = x, .cfg = *cfg};
 	list_init(&qp->run_link);
 	list_init(&qp->peer_link);
+	list_init(&qp->idle_link);
 	list_init(&qp->ack_link);
 	list_init(&qp->err_link);
 	list_init(&qp->drain_link);
@@ -221,6 +222,7 @@ static void qp_disconnect(struct qp *qp)
 	waiter_cancel(m, &qp->resp.src_wait);
 	list_del(&qp->run_link);
 	list_del(&qp->peer_link);
+	list_del(&qp->idle_link);
 	list_del(&qp->drain_link);
 	timerq_set(&qp->x->timers, &qp->timer, TIME_NEVER);
 }
@@ -516,6 +518,31 @@ void qp_kick_all(struct list *waiting)
 	}
 }
 
+void qp_moves_ended(struct xport *x)
+{
+	list_for_each_safe(l, tmp, &x->idle_waiters) {
+		struct qp *qp = list_entry(l, struct qp, idle_link);
+
+		list_del(l);
+		qp_kick(qp);
+		qp_drainable(qp);
+	}
+}
+
+enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked)
+{
+	struct mem *m = qp->x->mem;
+
+	if (!*revoked && mr_invalidate(m, qp->cfg.pd, key) != V_OK)
+		return V_PROT;
+	*revoked = true;
+	if (mr_idle(m, key))
+		return V_OK;
+	if (list_empty(&qp->idle_link))
+		list_add_tail(&qp->x->idle_waiters, &qp->idle_link);
+	return V_WAIT;
+}
+
 /* The receiving half no longer moves: what had to wait for that goes on. */
 void qp_rx_moved(struct qp *qp, uint64_t now_ns)
 {
@@ -538,7 +565,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 	else
 		resp_commit(run, now_ns);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
-	qp_kick_all(&qp->x->idle_waiters);
+	qp_moves_ended(qp->x);
 	rx_run_init(run);
 	qp_rx_moved(qp, now_ns);
 }
@@ -575,7 +602,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 
 	count_add(qp->x->cnt, CNT_tx_packets, error ? 0 : b->nsegs);
 	dma_release(qp->x->mem, &b->holds, 0, !error, now_ns);
-	qp_kick_all(&qp->x->idle_waiters);
+	qp_moves_ended(qp->x);
 	qp->tx_moving = false;
 	qp->resp.answering = false;
 	if (error == -EFAULT)

@@ -175,6 +175,8 @@ struct req {
  * @plan:	PSN that @msg stands at: win.head <= plan <= win.next
  * @gap_told:	a sequence NAK went out for win.next
  * @rnr_told:	an RNR NAK went out for win.next; drop until it comes again
+ * @revoked:	the request at @plan revoked its R_Key and waits for the moves in
+ *		that region
  * @forgot:	pages of win.next are being fetched and the packet was not
  *		kept; ask for it when @wait is woken
  * @pause_until: the socket was full: no response before (0: go on)
@@ -193,7 +195,7 @@ struct req {
 struct resp {
 	struct window win;
 	struct message msg;
-	bool gap_told, rnr_told, forgot, dead;
+	bool gap_told, rnr_told, forgot, dead, revoked;
 	bool ack_owed, ext, established, answering;
 	uint8_t fail_event, fail_status;
 	uint8_t nak;
@@ -229,8 +231,8 @@ struct qp {
 	enum qp_state state;
 	struct peer *peer;
 	struct list run_link; /* xport.runnable */
-	struct list peer_link; /* peer.stalled, xport.read_waiters or
-				* .idle_waiters */
+	struct list peer_link; /* peer.stalled or xport.read_waiters */
+	struct list idle_link; /* xport.idle_waiters */
 	struct list ack_link; /* peer.owed */
 	struct list err_link; /* xport.errors */
 	struct list drain_link; /* xport.drainable */

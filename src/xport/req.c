@@ -114,21 +114,6 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 	return len ? V_LENGTH : V_OK;
 }
 
-/* Nobody gets at the region of @w from now on; when what moves there has ended,
- * it is done. V_WAIT: not yet. */
-static enum verdict invalidate(struct qp *qp, const struct wqe *w)
-{
-	struct mem *m = qp->x->mem;
-	struct req *r = &qp->req;
-
-	if (!r->revoked && mr_invalidate(m, qp->cfg.pd, w->imm) != V_OK)
-		return V_PROT;
-	r->revoked = !mr_idle(m, w->imm);
-	if (r->revoked && list_empty(&qp->peer_link))
-		list_add_tail(&qp->x->idle_waiters, &qp->peer_link);
-	return r->revoked ? V_WAIT : V_OK;
-}
-
 /* The WQE's PSNs start at max. false: it has to wait for a fence. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
@@ -138,9 +123,10 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
 		return false;
 	if (w->op == WR_LOCAL_INV)
-		v = invalidate(qp, w);
+		v = qp_invalidate(qp, w->imm, &r->revoked);
 	if (v == V_WAIT)
 		return false;
+	r->revoked = false;
 	w->first_psn = r->max;
 	w->num_psn = wqe_packets(qp, w);
 	w->state = 0;

@@ -18,7 +18,7 @@ void resp_reset(struct qp *qp)
 
 	r->msg = (struct message){.rq_next = qp->cfg.rq->cons};
 	r->plan = qp->attr.rq_psn;
-	r->gap_told = r->rnr_told = r->forgot = r->dead = false;
+	r->gap_told = r->rnr_told = r->forgot = r->dead = r->revoked = false;
 	r->fail_status = 0;
 	r->ack_owed = r->ext = r->established = r->answering = false;
 	r->nak = 0;
@@ -220,6 +220,9 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 
 		if (!a)
 			break;
+		if (r->revoked &&
+		    qp_invalidate(qp, a->pkt.imm, &r->revoked) == V_WAIT)
+			break;
 		psn = a->pkt.psn;
 		res = resp_execute(qp, &a->pkt, slot_data(qp->x->mem, a->slot),
 				   run, now_ns);
@@ -241,20 +244,13 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 /* --- commit ------------------------------------------------------------------ */
 
 /* Everything of run->pkt[i] is in application memory. */
-static bool placed(struct qp *qp, struct rx_run *run, unsigned i,
+static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		   uint64_t now_ns)
 {
 	struct run_pkt *rp = &run->pkt[i];
 	const struct pkt *p = rp->pkt;
 	struct resp *r = &qp->resp;
 
-	if ((p->op & OPF_INV) &&
-	    mr_invalidate(qp->x->mem, qp->cfg.pd, p->imm) != V_OK) {
-		r->dead = true;
-		r->fail_event = QP_EVENT_ACCESS_ERR;
-		ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
-		return false;
-	}
 	if (p->op & OPF_ATOMIC)
 		replay_add(qp, p, run->moves.m[rp->move_end - 1].result);
 	else if (p->op & OPF_READ)
@@ -266,18 +262,14 @@ static bool placed(struct qp *qp, struct rx_run *run, unsigned i,
 	}
 	if (p->ext || p->ack_req)
 		ack_owe(qp, now_ns);
-	return true;
 }
 
-/* The moves of run->pkt[i] met EFAULT: take the message back to there, keep
- * what is not in a slot yet; executing it again asks a pager for the verdict. */
-static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
-		       uint64_t now_ns)
+/* Take the message back to run->pkt[i], keep what is not in a slot yet. */
+static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
+		     uint64_t now_ns)
 {
-	const struct move *m = &run->moves.m[run->moves.done];
 	struct resp *r = &qp->resp;
 
-	dma_fault(qp->x->mem, m->addr, m->len);
 	r->msg = run->pkt[i].before;
 	r->plan = run->pkt[i].pkt->psn;
 	r->dead = false;
@@ -298,6 +290,45 @@ static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	}
 }
 
+/* The moves of run->pkt[i] met EFAULT: executing it again asks a pager for the
+ * verdict. */
+static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
+		       uint64_t now_ns)
+{
+	const struct move *m = &run->moves.m[run->moves.done];
+
+	dma_fault(qp->x->mem, m->addr, m->len);
+	put_back(qp, run, i, now_ns);
+}
+
+/* Everything of run->pkt[i] is in application memory, and what its R_Key named is
+ * not reachable any more. false: there are still moves to it, so this is
+ * executed again, without its payload; or the key was none. */
+static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
+			uint64_t now_ns)
+{
+	const struct pkt *p = run->pkt[i].pkt;
+	struct resp *r = &qp->resp;
+	struct accepted *a;
+	enum verdict v;
+
+	v = qp_invalidate(qp, p->imm, &r->revoked);
+	if (v == V_WAIT) {
+		put_back(qp, run, i, now_ns);
+		a = win_at(&r->win, p->psn);
+		if (a)
+			a->pkt.placed = true;
+		return false;
+	}
+	r->revoked = false;
+	if (v == V_OK)
+		return true;
+	r->dead = true;
+	r->fail_event = QP_EVENT_ACCESS_ERR;
+	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
+	return false;
+}
+
 void resp_commit(struct rx_run *run, uint64_t now_ns)
 {
 	struct qp *qp = run->qp;
@@ -312,7 +343,10 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 			not_placed(qp, run, i, now_ns);
 			break;
 		}
-		if (!placed(qp, run, i, now_ns) || qp->state == QPS_ERR)
+		if ((rp->pkt->op & OPF_INV) && !invalidated(qp, run, i, now_ns))
+			break;
+		placed(qp, run, i, now_ns);
+		if (qp->state == QPS_ERR)
 			break;
 		if (rp->acc) {
 			flight_note(&qp->log, now_ns, FLIGHT_PLACED,

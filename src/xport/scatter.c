@@ -147,7 +147,7 @@ void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns)
 
 	qp->rx_moving = false;
 	dma_release(qp->x->mem, &sc->holds, 0, ok, now_ns);
-	qp_kick_all(&qp->x->idle_waiters);
+	qp_moves_ended(qp->x);
 	if (!ok)
 		for (unsigned i = 0; i < sc->pieces->num; i++)
 			dma_fault(qp->x->mem, sc->pieces->m[i].addr,

@@ -87,7 +87,7 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	a->pkt = *pkt;
 	a->slot = slot;
 	a->at_ns = now_ns;
-	if (pkt->payload_len) {
+	if (pkt->payload_len && !pkt->placed) {
 		memcpy(slot_data(x->mem, slot), payload, pkt->payload_len);
 		count_add(x->cnt, CNT_redirected_bytes, pkt->payload_len);
 	}

@@ -23,9 +23,14 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
 PATIENCE_S = 300
 
 
-def run(command, **more):
-    return subprocess.run(command, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, check=False, **more)
+def run(command):
+    """Whether @command succeeds, in good time."""
+    try:
+        return subprocess.run(command, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False,
+                              timeout=PATIENCE_S).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def not_sources(folder, names):
@@ -35,23 +40,17 @@ def not_sources(folder, names):
 
 def build(tree):
     targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS]
-    return run(["ninja", "-C", f"{tree}/build"] + targets).returncode == 0
+    return run(["ninja", "-C", f"{tree}/build"] + targets)
 
 
 def caught_by(tree, seeds):
     """The first test that fails, or None."""
     for unit in UNITS:
-        if run([f"{tree}/build/tests/unit/{unit}"],
-               timeout=PATIENCE_S).returncode:
+        if not run([f"{tree}/build/tests/unit/{unit}"]):
             return unit
     for scenario in SCENARIOS:
-        try:
-            status = run([f"{tree}/build/tests/sim/sim_run", "--scenario",
-                          scenario, "--seeds", str(seeds)],
-                         timeout=PATIENCE_S).returncode
-        except subprocess.TimeoutExpired:
-            status = 1
-        if status:
+        if not run([f"{tree}/build/tests/sim/sim_run", "--scenario",
+                    scenario, "--seeds", str(seeds)]):
             return f"sim/{scenario}"
     return None
 

@@ -654,6 +654,7 @@ static void local_inv__not_before_the_last_move(void **state)
 	struct nic *nic = side[0].nic;
 	struct wqe *w;
 	struct cqe e;
+	int early;
 
 	(void)state;
 	plan_arriving(slow);
@@ -665,14 +666,61 @@ static void local_inv__not_before_the_last_move(void **state)
 	nic_send_publish(side[0].qp);
 	nic_send_end(side[0].qp);
 	send_all(&side[0]);
-	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 0);
+	early = nic_cq_poll(side[0].cq, 1, &e);
 
 	plan_move_commit(nic, slow);
+	assert_int_equal(early, 0);
 	finish_receive(nic, slow);
 	send_all(&side[0]);
 	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 1);
 	assert_int_equal(e.status, WC_SUCCESS);
 	assert_int_equal(e.op, WR_LOCAL_INV);
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+}
+
+/* A peer's SEND invalidates a region that something of ours is still read from:
+ * its receive completes when nothing moves there any more.
+ */
+static void send_with_inv__not_before_the_last_move(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct nic *nic = side[0].nic;
+	struct wqe *w;
+	struct cqe e;
+	int early;
+
+	(void)state;
+	assert_int_equal(nic_recv_begin(side[0].qp), 0);
+	w = nic_recv_slot(side[0].qp);
+	*w = (struct wqe){.wr_id = 5};
+	nic_recv_publish(side[0].qp);
+	nic_recv_end(side[0].qp);
+	post(&side[0], WR_WRITE, 64);
+	know_pages(&side[0]);
+	assert_true(engine_plan(nic, slow, false, os_now(nic->os)));
+	assert_int_equal(slow->burst.gathers.num, 1);
+
+	assert_int_equal(nic_send_begin(side[1].qp), 0);
+	w = nic_send_slot(side[1].qp);
+	*w = (struct wqe){
+		.op = WR_SEND_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
+	nic_send_publish(side[1].qp);
+	nic_send_end(side[1].qp);
+	send_all(&side[1]);
+	for (int i = 0; i < 3; i++)
+		pump(&side[0]);
+	early = nic_cq_poll(side[0].cq, 1, &e);
+
+	plan_move_commit(nic, slow);
+	assert_int_equal(early, 0);
+	e = wait_cqe(&side[0]);
+	assert_int_equal(e.wr_id, 5);
+	assert_int_equal(e.status, WC_SUCCESS);
+	assert_int_equal(e.flags, CQE_INV);
+	assert_int_equal(e.imm, side[0].key);
+	e = wait_cqe(&side[0]);
+	assert_int_equal(e.op, WR_WRITE);
+	assert_int_equal(e.status, WC_SUCCESS);
 	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
 }
 
@@ -709,6 +757,9 @@ int main(void)
 			sides_close),
 		cmocka_unit_test_setup_teardown(
 			local_inv__not_before_the_last_move, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			send_with_inv__not_before_the_last_move, setup,
 			sides_close),
 		cmocka_unit_test_setup_teardown(engine_majflt__in_place, setup,
 						sides_close),
