@@ -114,7 +114,10 @@ static void bystander(int fd)
 /* --- work on slow pages ------------------------------------------------------------ */
 
 /* Page after page, AT_ONCE at a time, @op between @mine and the peer's pages
- * from @first on, until @until; pages that were used up are a failure.
+ * from @first on, until @until; pages that were used up are a failure. The
+ * peer sleeps between looks: of two CPUs with two programs that spin, the
+ * scheduler leaves the victim's NIC less than it needs, for milliseconds at a
+ * time. The victim spins: its looks are its NIC's progress.
  */
 static void work(struct link *l, enum ibv_wr_opcode op, struct ibv_mr *mine,
 		 bool mine_slow, uint64_t until)
@@ -134,7 +137,10 @@ static void work(struct link *l, enum ibv_wr_opcode op, struct ibv_mr *mine,
 			n++;
 		}
 		done += host_poll(l->h, AT_ONCE);
-		sched_yield();
+		if (mine_slow)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){.tv_nsec = MS / 10}, NULL);
 	}
 	printf("%zu pages\n", n);
 	REQUIRE_LE(AT_ONCE, n);
