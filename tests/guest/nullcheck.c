@@ -46,7 +46,8 @@ static void take_handler(void)
 	chains &= (older.sa_flags & SA_SIGINFO) != 0;
 }
 
-static void null_pointer_exception(void)
+__attribute__((no_sanitize("undefined"))) static void null_pointer_exception(
+	void)
 {
 	int *volatile nowhere = NULL;
 
