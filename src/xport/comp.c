@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+enum { OVERTAKEN_MAX = 1 << 22 }; /* PSNs by which an ACK may be late */
+
 static enum wr_op cqe_op(const struct wqe *w)
 {
 	return w->op;
@@ -264,8 +266,9 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	psn_t una = r->una, acc = r->acc;
 	bool x = p->opcode == OP_X_ACK;
 
+	/* One that others overtook says nothing new. */
 	if (psn_diff(p->psn, r->max) >= 0 ||
-	    psn_diff(p->psn, r->una) < (x ? -(1 << 22) : -1)) {
+	    psn_diff(p->psn, r->una) < -OVERTAKEN_MAX) {
 		count(qp->x->cnt, CNT_drop_psn);
 		return;
 	}

@@ -260,7 +260,8 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
 	}
-	if (p->ext || p->ack_req)
+	/* to a card a response is the answer */
+	if (p->ext || (p->ack_req && !(p->op & (OPF_READ | OPF_ATOMIC))))
 		ack_owe(qp, now_ns);
 }
 

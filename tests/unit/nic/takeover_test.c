@@ -1,113 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* takeover_test.c: steps of a NIC that overlap, in an order that is chosen here:
- * the NICs are manual, so a thread that is slow is a step that is not called.
+/* takeover_test.c: steps of a NIC that overlap: what was planned or received in
+ * place by a thread that then sleeps, while others go on.
  */
-#include "side.h"
+#include "steps.h"
 #include "xport/impl.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { LEN = 12 * 4096, TRIES = 2000 };
-
-/* What the NICs of @s know ages within milliseconds: all is ready again. */
-static void know_pages(struct side *s)
-{
-	engine_refresh(s->nic, os_now(s->nic->os));
-	spt_map(s->nic->mem, (uintptr_t)s->buf >> PAGE_SHIFT, BUF >> PAGE_SHIFT,
-		true, os_now(s->nic->os));
-}
-
-static void plan_move_commit(struct nic *nic, struct step *s)
-{
-	engine_move(nic, s);
-	engine_commit(nic, s, os_now(nic->os));
-}
-
-static void finish_receive(struct nic *nic, struct step *s)
-{
-	while (engine_rx_plan(nic, s, os_now(nic->os)))
-		plan_move_commit(nic, s);
-}
-
-static void send_all(struct side *s)
-{
-	struct step *step = &s->nic->steps[1];
-
-	while (engine_plan(s->nic, step, true, os_now(s->nic->os)))
-		plan_move_commit(s->nic, step);
-}
-
-/* All that @s can do now, but what another step is at. */
-static void pump(struct side *s)
-{
-	struct step *step = &s->nic->steps[1];
-
-	while (engine_receive(s->nic, step))
-		finish_receive(s->nic, step);
-	send_all(s);
-}
-
-static struct cqe wait_cqe(struct side *s)
-{
-	struct cqe e;
-
-	for (int i = 0; i < TRIES; i++) {
-		for (int k = 0; k < SIDES; k++)
-			pump(&side[k]);
-		if (nic_cq_poll(s->cq, 1, &e) == 1)
-			return e;
-		os_wait(s->nic->os, OS_WAIT_PACKETS,
-			os_now(s->nic->os) + 1000000, -1);
-	}
-	fail_msg("no completion");
-	return e;
-}
-
-/* From @off on of our buffer, to or from the second half of the peer's. */
-static void post_at(struct side *s, enum wr_op op, uint64_t off, uint32_t len)
-{
-	const struct side *to = &side[s == side];
-	struct wqe *w;
-
-	assert_int_equal(nic_send_begin(s->qp), 0);
-	w = nic_send_slot(s->qp);
-	assert_non_null(w);
-	*w = (struct wqe){.op = op,
-			  .flags = WQE_SIGNALED,
-			  .length = len,
-			  .num_sge = 1,
-			  .raddr = (uintptr_t)to->buf + BUF / 2 + off,
-			  .rkey = to->key};
-	wqe_sge(w)[0] = (struct sge){(uintptr_t)s->buf + off, len, s->key};
-	nic_send_publish(s->qp);
-	nic_send_end(s->qp);
-}
-
-static void post(struct side *s, enum wr_op op, uint32_t len)
-{
-	post_at(s, op, 0, len);
-}
-
-/* Connected, and the peers know each other. */
-static int setup(void **state)
-{
-	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 1},
-				       .entries = 1 << 16,
-				       .scatter = true,
-				       .manual = true,
-				       .pool_bytes = 1 << 20,
-				       .strategies = 1u << STRATEGY_REDIRECT};
-
-	(void)state;
-	sides_open(&cfg);
-	for (int i = 0; i < 2 * SIDES; i++) {
-		post(&side[i & 1], i & 2 ? WR_READ : WR_WRITE, LEN);
-		assert_int_equal(wait_cqe(&side[i & 1]).status, WC_SUCCESS);
-	}
-	return 0;
-}
 
 /* What waits for @s is received in place, and not planned yet. */
 static void receive_in_place(struct side *s, struct step *step)
@@ -588,142 +488,6 @@ static void own_majflt__steps(void **state)
 	assert_int_equal(nic->cnt.v[CNT_engine_majflt], 0);
 }
 
-/* A small WRITE of side[1] has come; @step is to move it. */
-static void plan_arriving(struct step *step)
-{
-	struct nic *nic = side[0].nic;
-
-	post(&side[1], WR_WRITE, 64);
-	send_all(&side[1]);
-	know_pages(&side[0]);
-	nic->peek = 0;
-	assert_true(engine_receive(nic, step));
-	assert_true(engine_rx_plan(nic, step, os_now(nic->os)));
-	assert_int_equal(step->run.moves.num, 1);
-}
-
-/* Somebody else's move is out that writes a page; a step that needs the page
- * waits for its end, and goes on then without being asked.
- */
-static void engine_plan__not_where_a_move_writes(void **state)
-{
-	struct step *slow = &side[0].nic->steps[2];
-	struct step *other = &side[0].nic->steps[1];
-	struct nic *nic = side[0].nic;
-	struct wqe *w;
-
-	(void)state;
-	memset(side[1].buf, 7, LEN);
-	plan_arriving(slow);
-
-	nic_send_begin(side[0].qp);
-	w = nic_send_slot(side[0].qp);
-	*w = (struct wqe){.op = WR_WRITE,
-			  .flags = WQE_SIGNALED,
-			  .length = 64,
-			  .num_sge = 1,
-			  .raddr = (uintptr_t)side[1].buf,
-			  .rkey = side[1].key};
-	wqe_sge(w)[0] = (struct sge){(uintptr_t)side[0].buf + BUF / 2, 64,
-				     side[0].key};
-	nic_send_publish(side[0].qp);
-	nic_send_end(side[0].qp);
-	know_pages(&side[0]);
-	assert_false(engine_plan(nic, other, false, os_now(nic->os)));
-	assert_true(engine_settled(nic, false, os_now(nic->os)));
-
-	plan_move_commit(nic, slow);
-	assert_false(engine_settled(nic, false, os_now(nic->os)));
-	know_pages(&side[0]);
-	assert_true(engine_plan(nic, other, false, os_now(nic->os)));
-	assert_int_equal(other->burst.gathers.num, 1);
-	plan_move_commit(nic, other);
-	finish_receive(nic, slow);
-	for (unsigned i = 0; i < SIDES; i++)
-		assert_int_equal(wait_cqe(&side[i]).status, WC_SUCCESS);
-	assert_memory_equal(side[1].buf, side[0].buf + BUF / 2, 64);
-	assert_int_equal(side[1].buf[0], 7);
-}
-
-/* A region is invalidated while a peer's WRITE is on its way into it: the program
- * hears of it when nothing moves there any more.
- */
-static void local_inv__not_before_the_last_move(void **state)
-{
-	struct step *slow = &side[0].nic->steps[2];
-	struct nic *nic = side[0].nic;
-	struct wqe *w;
-	struct cqe e;
-	int early;
-
-	(void)state;
-	plan_arriving(slow);
-
-	nic_send_begin(side[0].qp);
-	w = nic_send_slot(side[0].qp);
-	*w = (struct wqe){
-		.op = WR_LOCAL_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
-	nic_send_publish(side[0].qp);
-	nic_send_end(side[0].qp);
-	send_all(&side[0]);
-	early = nic_cq_poll(side[0].cq, 1, &e);
-
-	plan_move_commit(nic, slow);
-	assert_int_equal(early, 0);
-	finish_receive(nic, slow);
-	send_all(&side[0]);
-	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 1);
-	assert_int_equal(e.status, WC_SUCCESS);
-	assert_int_equal(e.op, WR_LOCAL_INV);
-	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
-}
-
-/* A peer's SEND invalidates a region that something of ours is still read from:
- * its receive completes when nothing moves there any more.
- */
-static void send_with_inv__not_before_the_last_move(void **state)
-{
-	struct step *slow = &side[0].nic->steps[2];
-	struct nic *nic = side[0].nic;
-	struct wqe *w;
-	struct cqe e;
-	int early;
-
-	(void)state;
-	assert_int_equal(nic_recv_begin(side[0].qp), 0);
-	w = nic_recv_slot(side[0].qp);
-	*w = (struct wqe){.wr_id = 5};
-	nic_recv_publish(side[0].qp);
-	nic_recv_end(side[0].qp);
-	post(&side[0], WR_WRITE, 64);
-	know_pages(&side[0]);
-	assert_true(engine_plan(nic, slow, false, os_now(nic->os)));
-	assert_int_equal(slow->burst.gathers.num, 1);
-
-	assert_int_equal(nic_send_begin(side[1].qp), 0);
-	w = nic_send_slot(side[1].qp);
-	*w = (struct wqe){
-		.op = WR_SEND_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
-	nic_send_publish(side[1].qp);
-	nic_send_end(side[1].qp);
-	send_all(&side[1]);
-	for (int i = 0; i < 3; i++)
-		pump(&side[0]);
-	early = nic_cq_poll(side[0].cq, 1, &e);
-
-	plan_move_commit(nic, slow);
-	assert_int_equal(early, 0);
-	e = wait_cqe(&side[0]);
-	assert_int_equal(e.wr_id, 5);
-	assert_int_equal(e.status, WC_SUCCESS);
-	assert_int_equal(e.flags, CQE_INV);
-	assert_int_equal(e.imm, side[0].key);
-	e = wait_cqe(&side[0]);
-	assert_int_equal(e.op, WR_WRITE);
-	assert_int_equal(e.status, WC_SUCCESS);
-	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -755,12 +519,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			engine_move__where_it_was_planned_to, setup,
 			sides_close),
-		cmocka_unit_test_setup_teardown(
-			local_inv__not_before_the_last_move, setup,
-			sides_close),
-		cmocka_unit_test_setup_teardown(
-			send_with_inv__not_before_the_last_move, setup,
-			sides_close),
 		cmocka_unit_test_setup_teardown(engine_majflt__in_place, setup,
 						sides_close),
 		cmocka_unit_test_setup_teardown(own_majflt__steps, setup,
@@ -773,9 +531,6 @@ int main(void)
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			replay__headers_are_of_their_own_read, setup,
-			sides_close),
-		cmocka_unit_test_setup_teardown(
-			engine_plan__not_where_a_move_writes, setup,
 			sides_close),
 	};
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* overlap_test.c: what has to wait for another step's moves, and what need not
+ * mind that another step overtook it.
+ */
+#include "steps.h"
+
+/* A small WRITE of side[1] has come; @step is to move it. */
+static void plan_arriving(struct step *step)
+{
+	struct nic *nic = side[0].nic;
+
+	post(&side[1], WR_WRITE, 64);
+	send_all(&side[1]);
+	know_pages(&side[0]);
+	nic->peek = 0;
+	assert_true(engine_receive(nic, step));
+	assert_true(engine_rx_plan(nic, step, os_now(nic->os)));
+	assert_int_equal(step->run.moves.num, 1);
+}
+
+/* Somebody else's move is out that writes a page; a step that needs the page
+ * waits for its end, and goes on then without being asked.
+ */
+static void engine_plan__not_where_a_move_writes(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct step *other = &side[0].nic->steps[1];
+	struct nic *nic = side[0].nic;
+	struct wqe *w;
+
+	(void)state;
+	memset(side[1].buf, 7, LEN);
+	plan_arriving(slow);
+
+	nic_send_begin(side[0].qp);
+	w = nic_send_slot(side[0].qp);
+	*w = (struct wqe){.op = WR_WRITE,
+			  .flags = WQE_SIGNALED,
+			  .length = 64,
+			  .num_sge = 1,
+			  .raddr = (uintptr_t)side[1].buf,
+			  .rkey = side[1].key};
+	wqe_sge(w)[0] = (struct sge){(uintptr_t)side[0].buf + BUF / 2, 64,
+				     side[0].key};
+	nic_send_publish(side[0].qp);
+	nic_send_end(side[0].qp);
+	know_pages(&side[0]);
+	assert_false(engine_plan(nic, other, false, os_now(nic->os)));
+	assert_true(engine_settled(nic, false, os_now(nic->os)));
+
+	plan_move_commit(nic, slow);
+	assert_false(engine_settled(nic, false, os_now(nic->os)));
+	know_pages(&side[0]);
+	assert_true(engine_plan(nic, other, false, os_now(nic->os)));
+	assert_int_equal(other->burst.gathers.num, 1);
+	plan_move_commit(nic, other);
+	finish_receive(nic, slow);
+	for (unsigned i = 0; i < SIDES; i++)
+		assert_int_equal(wait_cqe(&side[i]).status, WC_SUCCESS);
+	assert_memory_equal(side[1].buf, side[0].buf + BUF / 2, 64);
+	assert_int_equal(side[1].buf[0], 7);
+}
+
+/* A region is invalidated while a peer's WRITE is on its way into it: the program
+ * hears of it when nothing moves there any more.
+ */
+static void local_inv__not_before_the_last_move(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct nic *nic = side[0].nic;
+	struct wqe *w;
+	struct cqe e;
+	int early;
+
+	(void)state;
+	plan_arriving(slow);
+
+	nic_send_begin(side[0].qp);
+	w = nic_send_slot(side[0].qp);
+	*w = (struct wqe){
+		.op = WR_LOCAL_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
+	nic_send_publish(side[0].qp);
+	nic_send_end(side[0].qp);
+	send_all(&side[0]);
+	early = nic_cq_poll(side[0].cq, 1, &e);
+
+	plan_move_commit(nic, slow);
+	assert_int_equal(early, 0);
+	finish_receive(nic, slow);
+	send_all(&side[0]);
+	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 1);
+	assert_int_equal(e.status, WC_SUCCESS);
+	assert_int_equal(e.op, WR_LOCAL_INV);
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+}
+
+/* A peer's SEND invalidates a region that something of ours is still read from:
+ * its receive completes when nothing moves there any more.
+ */
+static void send_with_inv__not_before_the_last_move(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct nic *nic = side[0].nic;
+	struct wqe *w;
+	struct cqe e;
+	int early;
+
+	(void)state;
+	assert_int_equal(nic_recv_begin(side[0].qp), 0);
+	w = nic_recv_slot(side[0].qp);
+	*w = (struct wqe){.wr_id = 5};
+	nic_recv_publish(side[0].qp);
+	nic_recv_end(side[0].qp);
+	post(&side[0], WR_WRITE, 64);
+	know_pages(&side[0]);
+	assert_true(engine_plan(nic, slow, false, os_now(nic->os)));
+	assert_int_equal(slow->burst.gathers.num, 1);
+
+	assert_int_equal(nic_send_begin(side[1].qp), 0);
+	w = nic_send_slot(side[1].qp);
+	*w = (struct wqe){
+		.op = WR_SEND_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
+	nic_send_publish(side[1].qp);
+	nic_send_end(side[1].qp);
+	send_all(&side[1]);
+	for (int i = 0; i < 3; i++)
+		pump(&side[0]);
+	early = nic_cq_poll(side[0].cq, 1, &e);
+
+	plan_move_commit(nic, slow);
+	assert_int_equal(early, 0);
+	e = wait_cqe(&side[0]);
+	assert_int_equal(e.wr_id, 5);
+	assert_int_equal(e.status, WC_SUCCESS);
+	assert_int_equal(e.flags, CQE_INV);
+	assert_int_equal(e.imm, side[0].key);
+	e = wait_cqe(&side[0]);
+	assert_int_equal(e.op, WR_WRITE);
+	assert_int_equal(e.status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+}
+
+/* Who was to send an ACK loses its CPU, and the next ACK overtakes it. */
+static void ack__overtaken_is_no_drop(void **state)
+{
+	struct step *slow = &side[1].nic->steps[2];
+	struct step *step = &side[1].nic->steps[1];
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 8);
+	send_all(&side[0]);
+	for (int i = 0; i < TRIES && !engine_receive(nic, step); i++)
+		pump(&side[0]); /* its NIC may be who forwards */
+	finish_receive(nic, step);
+	assert_true(engine_plan(nic, slow, true, os_now(nic->os)));
+	post(&side[0], WR_WRITE, 8);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	plan_move_commit(nic, slow);
+	pump(&side[0]);
+	assert_int_equal(side[0].nic->cnt.v[CNT_drop_psn], 0);
+	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
+}
+
+/* A card gets no ACK for what is answered by a response. */
+static void ack__not_for_a_read(void **state)
+{
+	const uint64_t *acks = &side[1].nic->cnt.v[CNT_acks_tx];
+	const uint64_t before = *acks;
+
+	(void)state;
+	post(&side[0], WR_READ, 64);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	pump(&side[1]);
+	assert_int_equal(*acks, before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			local_inv__not_before_the_last_move, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			send_with_inv__not_before_the_last_move, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			engine_plan__not_where_a_move_writes, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(ack__not_for_a_read,
+						setup_standard, sides_close),
+		cmocka_unit_test_setup_teardown(ack__overtaken_is_no_drop,
+						setup_standard, sides_close),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* steps.h: two connected NICs that are manual: their steps are done in an order
+ * that the test chooses, so a thread that is slow is a step that is not called.
+ */
+#ifndef NOPIN_TESTS_UNIT_NIC_STEPS_H
+#define NOPIN_TESTS_UNIT_NIC_STEPS_H
+
+#include "side.h"
+
+enum { LEN = 12 * 4096, TRIES = 2000 };
+
+/* What the NICs of @s know ages within milliseconds: all is ready again. */
+static inline void know_pages(struct side *s)
+{
+	engine_refresh(s->nic, os_now(s->nic->os));
+	spt_map(s->nic->mem, (uintptr_t)s->buf >> PAGE_SHIFT, BUF >> PAGE_SHIFT,
+		true, os_now(s->nic->os));
+}
+
+static inline void plan_move_commit(struct nic *nic, struct step *s)
+{
+	engine_move(nic, s);
+	engine_commit(nic, s, os_now(nic->os));
+}
+
+static inline void finish_receive(struct nic *nic, struct step *s)
+{
+	while (engine_rx_plan(nic, s, os_now(nic->os)))
+		plan_move_commit(nic, s);
+}
+
+static inline void send_all(struct side *s)
+{
+	struct step *step = &s->nic->steps[1];
+
+	while (engine_plan(s->nic, step, true, os_now(s->nic->os)))
+		plan_move_commit(s->nic, step);
+}
+
+/* All that @s can do now, but what another step is at. */
+static inline void pump(struct side *s)
+{
+	struct step *step = &s->nic->steps[1];
+
+	while (engine_receive(s->nic, step))
+		finish_receive(s->nic, step);
+	send_all(s);
+}
+
+static inline struct cqe wait_cqe(struct side *s)
+{
+	struct cqe e;
+
+	for (int i = 0; i < TRIES; i++) {
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+		if (nic_cq_poll(s->cq, 1, &e) == 1)
+			return e;
+		os_wait(s->nic->os, OS_WAIT_PACKETS,
+			os_now(s->nic->os) + 1000000, -1);
+	}
+	fail_msg("no completion");
+	return e;
+}
+
+/* From @off on of our buffer, to or from the second half of the peer's. */
+static inline void post_at(struct side *s, enum wr_op op, uint64_t off,
+			   uint32_t len)
+{
+	const struct side *to = &side[s == side];
+	struct wqe *w;
+
+	assert_int_equal(nic_send_begin(s->qp), 0);
+	w = nic_send_slot(s->qp);
+	assert_non_null(w);
+	*w = (struct wqe){.op = op,
+			  .flags = WQE_SIGNALED,
+			  .length = len,
+			  .num_sge = 1,
+			  .raddr = (uintptr_t)to->buf + BUF / 2 + off,
+			  .rkey = to->key};
+	wqe_sge(w)[0] = (struct sge){(uintptr_t)s->buf + off, len, s->key};
+	nic_send_publish(s->qp);
+	nic_send_end(s->qp);
+}
+
+static inline void post(struct side *s, enum wr_op op, uint32_t len)
+{
+	post_at(s, op, 0, len);
+}
+
+/* Connected, and the peers know each other. */
+static inline int open_sides(bool standard)
+{
+	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 1},
+				       .entries = 1 << 16,
+				       .scatter = true,
+				       .manual = true,
+				       .standard = standard,
+				       .pool_bytes = 1 << 20,
+				       .strategies = 1u << STRATEGY_REDIRECT};
+
+	sides_open(&cfg);
+	for (int i = 0; i < 2 * SIDES; i++) {
+		post(&side[i & 1], i & 2 ? WR_READ : WR_WRITE, LEN);
+		assert_int_equal(wait_cqe(&side[i & 1]).status, WC_SUCCESS);
+	}
+	return 0;
+}
+
+static inline int setup(void **state)
+{
+	(void)state;
+	return open_sides(false);
+}
+
+static inline int setup_standard(void **state)
+{
+	(void)state;
+	return open_sides(true);
+}
+
+#endif
