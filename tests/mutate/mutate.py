@@ -19,7 +19,8 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
-         "mem_moving_test", "mem_renew_test", "nic_takeover_test"]
+         "mem_moving_test", "mem_renew_test", "nic_takeover_test",
+         "nic_overlap_test"]
 PATIENCE_S = 300
 
 
