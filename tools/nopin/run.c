@@ -74,7 +74,8 @@ static bool set_environment(const char *dir)
 	       extend("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
-/* As execvp() would find it. Return: 0 with @path, or an errno. */
+/* As a shell would find it: a directory of PATH that may not be searched is not
+ * one where it is. Return: 0 with @path, or an errno. */
 static int find_program(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH");
@@ -94,7 +95,7 @@ static int find_program(const char *name, char path[PATH_MAX])
 			     len ? "/" : "", name) < PATH_MAX) {
 			if (access(path, X_OK) == 0)
 				return 0;
-			if (errno == EACCES)
+			if (access(path, F_OK) == 0)
 				err = EACCES;
 		}
 		if (!dirs[len])
