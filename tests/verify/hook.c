@@ -390,7 +390,7 @@ static void drain(struct track *t, time_t deadline)
 	int n;
 
 	while (!track_drained(t)) {
-		if (!flushed)
+		if (!flushed && track_needs_flush(t))
 			flushed = flush(t);
 		n = real.poll_cq(t->qp->send_cq, BATCH, wc);
 		for (int i = 0; i < n; i++)

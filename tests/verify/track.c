@@ -307,8 +307,37 @@ void track_done(const struct ibv_wc *wc)
 		report_problem("a completion of nothing that was posted");
 }
 
-/** track_drained() - Has everything that was posted to send completed? */
+/* Of these, what is unsignaled is only seen to be done by a WRITE behind it. */
+static bool takes_flush(const struct request *req)
+{
+	return req->kind != KIND_READ && req->kind != KIND_ATOMIC;
+}
+
+/** track_drained() - Has everything that was posted to send completed? But for
+ * the last READs and atomics if they are unsignaled: their target takes no other
+ * request that would show the end of them.
+ */
 bool track_drained(const struct track *t)
 {
-	return t->broken || t->sq.head == t->sq.tail;
+	const struct line *l = &t->sq;
+
+	for (uint32_t i = l->head; !t->broken && i != l->tail; i++) {
+		const struct request *req = &l->ring[i % l->capacity];
+
+		if (req->signaled || takes_flush(req))
+			return false;
+	}
+	return true;
+}
+
+/** track_needs_flush() - Will the last request's completion not be seen? */
+bool track_needs_flush(const struct track *t)
+{
+	const struct line *l = &t->sq;
+	const struct request *last;
+
+	if (t->broken || l->head == l->tail)
+		return false;
+	last = &l->ring[(l->tail - 1) % l->capacity];
+	return !last->signaled && takes_flush(last);
 }

@@ -117,6 +117,7 @@ void track_post(struct track *t, struct request *req, struct ibv_sge *sge);
 void track_abort(struct track *t, bool is_recv);
 void track_done(const struct ibv_wc *wc);
 bool track_drained(const struct track *t);
+bool track_needs_flush(const struct track *t);
 void track_close(struct ibv_pd *pd);
 
 /* --- pattern.c -------------------------------------------------------------- */
