@@ -30,6 +30,8 @@ static int check_attr(struct ibv_context *context,
 	return 0;
 }
 
+enum { CQ_ENTRIES_MIN = 16 };
+
 static void channel_ref(struct vcq *q, int delta)
 {
 	pthread_mutex_lock(&q->obj.ctx->lock);
@@ -52,6 +54,14 @@ static void vcq_free(struct vcq *q)
 	free(q);
 }
 
+/* A card makes them larger than asked for, and programs got used to that:
+ * ib_send_lat -e asks for one, but leaves a completion there whenever an ACK is
+ * later than the answer. */
+static uint32_t cq_entries(uint32_t wanted)
+{
+	return MAX(wanted, CQ_ENTRIES_MIN);
+}
+
 static struct vcq *vcq_new(struct ibv_context *context,
 			   const struct ibv_cq_init_attr_ex *attr)
 {
@@ -62,7 +72,7 @@ static struct vcq *vcq_new(struct ibv_context *context,
 	q->base.context = context;
 	q->base.channel = attr->channel;
 	q->base.cq_context = attr->cq_context;
-	q->base.cqe = (int)attr->cqe;
+	q->base.cqe = (int)cq_entries(attr->cqe);
 	pthread_mutex_init(&q->base.mutex, NULL);
 	pthread_cond_init(&q->base.cond, NULL);
 	pthread_mutex_init(&q->ex_lock, NULL);
@@ -88,7 +98,7 @@ static struct vcq *create_cq(struct ibv_context *context,
 	if (rc)
 		goto free_cq;
 	rc = nic_cq_create(ctx->nic, ctx->async, nic_channel_of(attr->channel),
-			   attr->cqe, q->events.cookie, &q->nic);
+			   cq_entries(attr->cqe), q->events.cookie, &q->nic);
 	if (rc)
 		goto untrack;
 	vobj_add(ctx, &q->obj, VOBJ_CQ);
@@ -134,10 +144,10 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 	if (cqe <= 0 || cqe > NIC_MAX_CQE)
 		return EINVAL;
-	rc = nic_cq_resize(vcq_of(cq)->nic, (uint32_t)cqe);
+	rc = nic_cq_resize(vcq_of(cq)->nic, cq_entries((uint32_t)cqe));
 	if (rc)
 		return -rc;
-	cq->cqe = cqe;
+	cq->cqe = (int)cq_entries((uint32_t)cqe);
 	return 0;
 }
 
