@@ -24,7 +24,7 @@ check-interop: need-check need-interop all
 asan tsan: %: need-check build-%
 	tools/run-tests build-$@:$(SANITIZED)
 soak: SOAK_SECONDS = 600
-soak: need-check-all all build-fuzz
+soak: need-check need-check-all need-interop all build-fuzz
 	tools/run-tests $(BUILD):soak,long build-fuzz:fuzz
 fuzz: need-check-all build-fuzz
 	tools/run-tests build-fuzz:fuzz
