@@ -30,8 +30,6 @@ static int check_attr(struct ibv_context *context,
 	return 0;
 }
 
-enum { CQ_ENTRIES_MIN = 16 };
-
 static void channel_ref(struct vcq *q, int delta)
 {
 	pthread_mutex_lock(&q->obj.ctx->lock);
@@ -53,6 +51,8 @@ static void vcq_free(struct vcq *q)
 	pthread_cond_destroy(&q->base.cond);
 	free(q);
 }
+
+enum { CQ_ENTRIES_MIN = 16 };
 
 /* A card makes them larger than asked for, and programs got used to that:
  * ib_send_lat -e asks for one, but leaves a completion there whenever an ACK is
@@ -98,7 +98,7 @@ static struct vcq *create_cq(struct ibv_context *context,
 	if (rc)
 		goto free_cq;
 	rc = nic_cq_create(ctx->nic, ctx->async, nic_channel_of(attr->channel),
-			   cq_entries(attr->cqe), q->events.cookie, &q->nic);
+			   (uint32_t)q->base.cqe, q->events.cookie, &q->nic);
 	if (rc)
 		goto untrack;
 	vobj_add(ctx, &q->obj, VOBJ_CQ);
@@ -140,14 +140,16 @@ struct ibv_cq_ex *create_cq_ext(struct ibv_context *context,
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+	uint32_t entries;
 	int rc;
 
 	if (cqe <= 0 || cqe > NIC_MAX_CQE)
 		return EINVAL;
-	rc = nic_cq_resize(vcq_of(cq)->nic, cq_entries((uint32_t)cqe));
+	entries = cq_entries((uint32_t)cqe);
+	rc = nic_cq_resize(vcq_of(cq)->nic, entries);
 	if (rc)
 		return -rc;
-	cq->cqe = (int)cq_entries((uint32_t)cqe);
+	cq->cqe = (int)entries;
 	return 0;
 }
 

@@ -330,14 +330,12 @@ bool track_drained(const struct track *t)
 	return true;
 }
 
-/** track_needs_flush() - Will the last request's completion not be seen? */
+/** track_needs_flush() - Of what is not drained: will nothing show the last
+ * request's completion? */
 bool track_needs_flush(const struct track *t)
 {
 	const struct line *l = &t->sq;
-	const struct request *last;
+	const struct request *last = &l->ring[(l->tail - 1) % l->capacity];
 
-	if (t->broken || l->head == l->tail)
-		return false;
-	last = &l->ring[(l->tail - 1) % l->capacity];
 	return !last->signaled && takes_flush(last);
 }

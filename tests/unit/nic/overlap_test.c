@@ -26,24 +26,16 @@ static void engine_plan__not_where_a_move_writes(void **state)
 	struct step *slow = &side[0].nic->steps[2];
 	struct step *other = &side[0].nic->steps[1];
 	struct nic *nic = side[0].nic;
-	struct wqe *w;
 
 	(void)state;
 	memset(side[1].buf, 7, LEN);
 	plan_arriving(slow);
 
-	nic_send_begin(side[0].qp);
-	w = nic_send_slot(side[0].qp);
-	*w = (struct wqe){.op = WR_WRITE,
-			  .flags = WQE_SIGNALED,
-			  .length = 64,
-			  .num_sge = 1,
-			  .raddr = (uintptr_t)side[1].buf,
-			  .rkey = side[1].key};
-	wqe_sge(w)[0] = (struct sge){(uintptr_t)side[0].buf + BUF / 2, 64,
-				     side[0].key};
-	nic_send_publish(side[0].qp);
-	nic_send_end(side[0].qp);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)side[1].buf,
+			       .rkey = side[1].key},
+		  side[0].buf + BUF / 2, 64);
 	know_pages(&side[0]);
 	assert_false(engine_plan(nic, other, false, os_now(nic->os)));
 	assert_true(engine_settled(nic, false, os_now(nic->os)));
@@ -68,19 +60,15 @@ static void local_inv__not_before_the_last_move(void **state)
 {
 	struct step *slow = &side[0].nic->steps[2];
 	struct nic *nic = side[0].nic;
-	struct wqe *w;
 	struct cqe e;
 	int early;
 
 	(void)state;
 	plan_arriving(slow);
 
-	nic_send_begin(side[0].qp);
-	w = nic_send_slot(side[0].qp);
-	*w = (struct wqe){
-		.op = WR_LOCAL_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
-	nic_send_publish(side[0].qp);
-	nic_send_end(side[0].qp);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_LOCAL_INV, .imm = side[0].key}, NULL,
+		  0);
 	send_all(&side[0]);
 	early = nic_cq_poll(side[0].cq, 1, &e);
 
@@ -116,12 +104,8 @@ static void send_with_inv__not_before_the_last_move(void **state)
 	assert_true(engine_plan(nic, slow, false, os_now(nic->os)));
 	assert_int_equal(slow->burst.gathers.num, 1);
 
-	assert_int_equal(nic_send_begin(side[1].qp), 0);
-	w = nic_send_slot(side[1].qp);
-	*w = (struct wqe){
-		.op = WR_SEND_INV, .flags = WQE_SIGNALED, .imm = side[0].key};
-	nic_send_publish(side[1].qp);
-	nic_send_end(side[1].qp);
+	side_post(&side[1], (struct wqe){.op = WR_SEND_INV, .imm = side[0].key},
+		  NULL, 0);
 	send_all(&side[1]);
 	for (int i = 0; i < 3; i++)
 		pump(&side[0]);

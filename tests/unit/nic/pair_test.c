@@ -35,22 +35,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static void post(struct side *s, struct wqe w, void *addr, uint32_t len)
-{
-	struct wqe *slot;
-
-	assert_int_equal(nic_send_begin(s->qp), 0);
-	slot = nic_send_slot(s->qp);
-	assert_non_null(slot);
-	w.flags |= WQE_SIGNALED;
-	w.length = len;
-	w.num_sge = 1;
-	*slot = w;
-	wqe_sge(slot)[0] = (struct sge){(uintptr_t)addr, len, s->key};
-	nic_send_publish(s->qp);
-	nic_send_end(s->qp);
-}
-
 static void post_recv(struct side *s, void *addr, uint32_t len)
 {
 	struct wqe *slot;
@@ -110,8 +94,8 @@ static void send__every_size(void **state)
 		fill(side[0].buf, n, (unsigned)i);
 		memset(side[1].buf, 0xee, BUF);
 		post_recv(&side[1], side[1].buf + 3, BUF - 3);
-		post(&side[0], (struct wqe){.op = WR_SEND, .wr_id = i},
-		     side[0].buf, n);
+		side_post(&side[0], (struct wqe){.op = WR_SEND, .wr_id = i},
+			  side[0].buf, n);
 		e = wait_cqe(&side[1]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_int_equal(e.byte_len, n);
@@ -133,11 +117,11 @@ static void write__every_size(void **state)
 
 		fill(side[0].buf, n, (unsigned)i + 50);
 		memset(side[1].buf, 0xee, BUF);
-		post(&side[0],
-		     (struct wqe){.op = WR_WRITE,
-				  .raddr = (uintptr_t)side[1].buf + 5,
-				  .rkey = side[1].key},
-		     side[0].buf, n);
+		side_post(&side[0],
+			  (struct wqe){.op = WR_WRITE,
+				       .raddr = (uintptr_t)side[1].buf + 5,
+				       .rkey = side[1].key},
+			  side[0].buf, n);
 		e = wait_cqe(&side[0]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_memory_equal(side[1].buf + 5, side[0].buf, n);
@@ -154,11 +138,11 @@ static void read__every_size(void **state)
 
 		fill(side[1].buf, BUF, (unsigned)i + 90);
 		memset(side[0].buf, 0xee, BUF);
-		post(&side[0],
-		     (struct wqe){.op = WR_READ,
-				  .raddr = (uintptr_t)side[1].buf + 1,
-				  .rkey = side[1].key},
-		     side[0].buf + 2, n);
+		side_post(&side[0],
+			  (struct wqe){.op = WR_READ,
+				       .raddr = (uintptr_t)side[1].buf + 1,
+				       .rkey = side[1].key},
+			  side[0].buf + 2, n);
 		e = wait_cqe(&side[0]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_int_equal(e.byte_len, n);
@@ -201,22 +185,22 @@ static void atomic__counts(void **state)
 	(void)state;
 	*cell = 1000;
 	for (uint64_t i = 0; i < 100; i++) {
-		post(&side[0],
-		     (struct wqe){.op = WR_FETCH_ADD,
-				  .raddr = (uintptr_t)cell,
-				  .rkey = side[1].key,
-				  .swap_add = 3},
-		     old, 8);
+		side_post(&side[0],
+			  (struct wqe){.op = WR_FETCH_ADD,
+				       .raddr = (uintptr_t)cell,
+				       .rkey = side[1].key,
+				       .swap_add = 3},
+			  old, 8);
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 		assert_int_equal(*old, 1000 + 3 * i);
 	}
-	post(&side[0],
-	     (struct wqe){.op = WR_CMP_SWP,
-			  .raddr = (uintptr_t)cell,
-			  .rkey = side[1].key,
-			  .compare = 1300,
-			  .swap_add = 5},
-	     old, 8);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_CMP_SWP,
+			       .raddr = (uintptr_t)cell,
+			       .rkey = side[1].key,
+			       .compare = 1300,
+			       .swap_add = 5},
+		  old, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_int_equal(*old, 1300);
 	assert_int_equal(*cell, 5);
@@ -225,11 +209,11 @@ static void atomic__counts(void **state)
 static void write__wrong_key_is_remote_access_error(void **state)
 {
 	(void)state;
-	post(&side[0],
-	     (struct wqe){.op = WR_WRITE,
-			  .raddr = (uintptr_t)side[1].buf,
-			  .rkey = side[1].key ^ 0x100},
-	     side[0].buf, 8);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)side[1].buf,
+			       .rkey = side[1].key ^ 0x100},
+		  side[0].buf, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 }
 
@@ -239,11 +223,11 @@ static void write__unmapped_is_remote_access_error(void **state)
 
 	(void)state;
 	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_NONE), 0);
-	post(&side[0],
-	     (struct wqe){.op = WR_WRITE,
-			  .raddr = (uintptr_t)page - 8,
-			  .rkey = side[1].key},
-	     side[0].buf, 16);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)page - 8,
+			       .rkey = side[1].key},
+		  side[0].buf, 16);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
 }
@@ -316,25 +300,26 @@ static void user_mode_page__every_operation(void **state)
 
 	(void)state;
 	p = slow_open(&key, &server);
-	post(&side[0],
-	     (struct wqe){
-		     .op = WR_READ, .raddr = (uintptr_t)p + 100, .rkey = key},
-	     side[0].buf, 64);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_READ,
+			       .raddr = (uintptr_t)p + 100,
+			       .rkey = key},
+		  side[0].buf, 64);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	fill(side[0].buf, PAGE_BYTES, 1);
-	post(&side[0],
-	     (struct wqe){.op = WR_WRITE,
-			  .raddr = (uintptr_t)p + PAGE_BYTES + 16,
-			  .rkey = key},
-	     side[0].buf, PAGE_BYTES);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)p + PAGE_BYTES + 16,
+			       .rkey = key},
+		  side[0].buf, PAGE_BYTES);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_memory_equal(p + PAGE_BYTES + 16, side[0].buf, PAGE_BYTES);
-	post(&side[0],
-	     (struct wqe){.op = WR_FETCH_ADD,
-			  .raddr = (uintptr_t)p + 3 * PAGE_BYTES,
-			  .rkey = key,
-			  .swap_add = 7},
-	     side[0].buf, 8);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_FETCH_ADD,
+			       .raddr = (uintptr_t)p + 3 * PAGE_BYTES,
+			       .rkey = key,
+			       .swap_add = 7},
+		  side[0].buf, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_int_equal(*(uint64_t *)(p + 3 * PAGE_BYTES), 7);
 	if (block) {
@@ -397,7 +382,7 @@ static void timer__while_somebody_is_blocked(void **state)
 
 	(void)state;
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
-	post(&side[0], (struct wqe){.op = WR_WRITE}, side[0].buf, 8);
+	side_post(&side[0], (struct wqe){.op = WR_WRITE}, side[0].buf, 8);
 	do
 		nic_counters(nic, &c);
 	while (!c.v[CNT_timeouts] && os_now(nic->os) < end);

@@ -127,20 +127,11 @@ static void share__idle_peers(void **state)
 
 static void post_write(unsigned i)
 {
-	struct wqe *w;
-
-	assert_int_equal(nic_send_begin(from[i].qp), 0);
-	w = nic_send_slot(from[i].qp);
-	assert_non_null(w);
-	*w = (struct wqe){.op = WR_WRITE,
-			  .flags = WQE_SIGNALED,
-			  .length = HALF,
-			  .num_sge = 1,
-			  .raddr = (uintptr_t)to->buf,
-			  .rkey = to->key};
-	wqe_sge(w)[0] = (struct sge){(uintptr_t)from[i].buf, HALF, from[i].key};
-	nic_send_publish(from[i].qp);
-	nic_send_end(from[i].qp);
+	side_post(&from[i],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)to->buf,
+			       .rkey = to->key},
+		  from[i].buf, HALF);
 }
 
 static void know_pages(struct side *s)

@@ -107,6 +107,25 @@ static inline void sides_open(const struct nic_config *cfg)
 		side_connect(&side[i], &side[!i]);
 }
 
+/* A signaled @wqe of @len bytes at @addr; NULL: of nothing. */
+static inline void side_post(struct side *s, struct wqe wqe, void *addr,
+			     uint32_t len)
+{
+	struct wqe *slot;
+
+	assert_int_equal(nic_send_begin(s->qp), 0);
+	slot = nic_send_slot(s->qp);
+	assert_non_null(slot);
+	wqe.flags |= WQE_SIGNALED;
+	wqe.length = len;
+	wqe.num_sge = addr != NULL;
+	*slot = wqe;
+	if (addr)
+		wqe_sge(slot)[0] = (struct sge){(uintptr_t)addr, len, s->key};
+	nic_send_publish(s->qp);
+	nic_send_end(s->qp);
+}
+
 static inline int sides_close(void **state)
 {
 	(void)state;

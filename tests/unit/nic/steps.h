@@ -68,20 +68,12 @@ static inline void post_at(struct side *s, enum wr_op op, uint64_t off,
 			   uint32_t len)
 {
 	const struct side *to = &side[s == side];
-	struct wqe *w;
 
-	assert_int_equal(nic_send_begin(s->qp), 0);
-	w = nic_send_slot(s->qp);
-	assert_non_null(w);
-	*w = (struct wqe){.op = op,
-			  .flags = WQE_SIGNALED,
-			  .length = len,
-			  .num_sge = 1,
-			  .raddr = (uintptr_t)to->buf + BUF / 2 + off,
-			  .rkey = to->key};
-	wqe_sge(w)[0] = (struct sge){(uintptr_t)s->buf + off, len, s->key};
-	nic_send_publish(s->qp);
-	nic_send_end(s->qp);
+	side_post(s,
+		  (struct wqe){.op = op,
+			       .raddr = (uintptr_t)to->buf + BUF / 2 + off,
+			       .rkey = to->key},
+		  s->buf + off, len);
 }
 
 static inline void post(struct side *s, enum wr_op op, uint32_t len)
