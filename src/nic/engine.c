@@ -53,11 +53,8 @@ void engine_closed(struct nic *nic)
 	os_kick(nic->os);
 }
 
-bool engine_receive(struct nic *nic, struct step *s)
+static void rx_begin(struct step *s)
 {
-	struct iovec iov = {s->buf, sizeof(s->buf)};
-	int n;
-
 	s->kind = STEP_RX;
 	s->taken = 0;
 	s->at = 0;
@@ -66,6 +63,14 @@ bool engine_receive(struct nic *nic, struct step *s)
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
 	rx_run_init(&s->run);
+}
+
+bool engine_receive(struct nic *nic, struct step *s)
+{
+	struct iovec iov = {s->buf, sizeof(s->buf)};
+	int n;
+
+	rx_begin(s);
 	/* the numbers may be somebody else's by now */
 	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
 		return false;
@@ -81,6 +86,21 @@ bool engine_receive(struct nic *nic, struct step *s)
 	if (nic->cfg.scatter && s->rx.len > 2 * s->rx.seg &&
 	    s->rx.seg >= SCATTER_MIN + SIDE_BYTES)
 		__atomic_store_n(&nic->peek, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool engine_inherit(struct nic *nic, struct step *s)
+{
+	struct step *from = nic->rest;
+
+	if (!from)
+		return false;
+	rx_begin(s);
+	s->rx = from->rx;
+	s->taken = s->rx.len = from->rx.len - from->at;
+	memcpy(s->buf, from->buf + from->at, s->rx.len);
+	from->at = from->rx.len;
+	__atomic_store_n(&nic->rest, NULL, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -222,6 +242,10 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 		s->at += len;
 	}
 	CHECK(res != RX_FULL || s->run.qp);
+	if (s->at < s->rx.len)
+		__atomic_store_n(&nic->rest, s, __ATOMIC_RELAXED);
+	else if (nic->rest == s)
+		__atomic_store_n(&nic->rest, NULL, __ATOMIC_RELAXED);
 	return s->run.qp != NULL || s->at < s->rx.len;
 }
 

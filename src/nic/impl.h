@@ -183,7 +183,8 @@ struct prefetch {
 /**
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
- * @token:	0, or when the holder of the receive token took it
+ * @token:	the receive token: who holds it since when (progress.c)
+ * @rest:	the step that moves while part of its burst is not planned yet
  * @heard:	all that had come by then has been taken from the sockets and
  *		committed; timers run no further (relaxed)
  * @hear_from, @hear_bytes:	what becomes @heard when so much was taken that
@@ -240,7 +241,7 @@ struct nic {
 	uint32_t steps_free;
 	/* progress */
 	uint64_t token;
-	bool token_moving; /* its holder is between a plan and the commit */
+	struct step *rest;
 	uint64_t heard, hear_from, hear_bytes;
 	uint64_t last_poll;
 	uint64_t deadline;
@@ -319,6 +320,9 @@ uint64_t majflt_begin(const struct nic *nic);
 uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
+/** engine_inherit() - We overtook who held the token: take what it did not plan yet
+ * of its burst, as if we had received it. Lock held. false: nothing. */
+bool engine_inherit(struct nic *nic, struct step *s);
 /** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
 bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns);
 /** engine_plan() - Anything but receiving. true: move and commit; call again. */

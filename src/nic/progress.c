@@ -44,42 +44,52 @@ void step_put(struct nic *nic, struct step *s)
 	__atomic_fetch_or(&nic->steps_free, 1u << s->index, __ATOMIC_RELEASE);
 }
 
-static bool token_moving(const struct nic *nic)
+/* nic.token: 0, or the time it was taken at << 1, | TOKEN_MOVES. One word: whoever
+ * overtakes takes the mark with it, so nobody finds the new holder's token with
+ * the old one's mark (model: tests/model/token.pml). */
+enum { TOKEN_MOVES = 1 };
+
+static uint64_t token_limit_ns(uint64_t token)
 {
-	return __atomic_load_n(&nic->token_moving, __ATOMIC_RELAXED);
+	return token & TOKEN_MOVES ? TOKEN_MOVING_NS : TOKEN_STALE_NS;
 }
 
-static bool token_held(const struct nic *nic, uint64_t now_ns)
+static bool token_held(uint64_t token, uint64_t now_ns)
 {
-	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
-	uint64_t limit = token_moving(nic) ? TOKEN_MOVING_NS : TOKEN_STALE_NS;
+	uint64_t since = token >> 1;
 
-	return held && (now_ns < held || now_ns - held < limit);
+	return token &&
+	       (now_ns < since || now_ns - since < token_limit_ns(token));
 }
 
-static bool token_take(struct nic *nic, uint64_t now_ns)
+/* Return: the token as it is while nobody overtakes us and nothing moves; 0:
+ * somebody else has it. */
+static uint64_t token_take(struct nic *nic, uint64_t now_ns)
 {
 	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
-	bool moving = token_moving(nic);
+	uint64_t mine = now_ns << 1;
 
-	if (token_held(nic, now_ns) ||
-	    !__atomic_compare_exchange_n(&nic->token, &held, now_ns, false,
+	if (token_held(held, now_ns) ||
+	    !__atomic_compare_exchange_n(&nic->token, &held, mine, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return false;
+		return 0;
 	if (held)
 		count_atomic(&nic->cnt,
-			     moving ? CNT_token_moving : CNT_token_stale, 1);
-	__atomic_store_n(&nic->token_moving, false, __ATOMIC_RELAXED);
-	return true;
+			     held & TOKEN_MOVES ? CNT_token_moving
+						: CNT_token_stale,
+			     1);
+	return mine;
 }
 
 /* Only between a plan and its commit may the token be taken over soon: then the
  * QP is known to be moving. Before, our burst is out of the socket and known to
  * nobody, and whoever overtook us would take it for lost. */
-static void token_moves(struct nic *nic, uint64_t mine, bool moving)
+static void token_moves(struct nic *nic, uint64_t mine, bool moves)
 {
-	if (__atomic_load_n(&nic->token, __ATOMIC_RELAXED) == mine)
-		__atomic_store_n(&nic->token_moving, moving, __ATOMIC_RELAXED);
+	uint64_t from = mine | (moves ? 0 : TOKEN_MOVES);
+
+	__atomic_compare_exchange_n(&nic->token, &from, from ^ TOKEN_MOVES,
+				    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 static void token_give(struct nic *nic, uint64_t mine)
@@ -216,15 +226,15 @@ static uint64_t move_and_commit(struct nic *nic, struct step *s)
 	return now;
 }
 
-/* Token held since @from_ns; @taken: bytes received and committed, or 0 if the
- * sockets were empty. Who is overtaken in here may still count its bytes to the
- * next holder's: that is as good as having received them a little later.
+/* @mine: our token; @taken: bytes received and committed, or 0 if the sockets
+ * were empty. Who is overtaken in here may still count its bytes to the next
+ * holder's: that is as good as having received them a little later.
  */
-static void heard(struct nic *nic, uint64_t from_ns, uint32_t taken)
+static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
 {
-	uint64_t bytes, from;
+	uint64_t bytes, from, from_ns = mine >> 1;
 
-	if (__atomic_load_n(&nic->token, __ATOMIC_RELAXED) != from_ns)
+	if (__atomic_load_n(&nic->token, __ATOMIC_RELAXED) != mine)
 		return; /* it was taken over */
 	bytes = __atomic_add_fetch(&nic->hear_bytes, taken, __ATOMIC_RELAXED);
 	if (taken && bytes < nic->rcvbuf)
@@ -247,18 +257,31 @@ static bool receive(struct nic *nic, struct step *s, uint64_t token)
 	return got;
 }
 
+static bool inherit(struct nic *nic, struct step *s)
+{
+	bool got;
+
+	if (!__atomic_load_n(&nic->rest, __ATOMIC_RELAXED))
+		return false;
+	handoff_lock(&nic->engine);
+	got = engine_inherit(nic, s);
+	handoff_leave(&nic->engine);
+	handoff_unlock(&nic->engine);
+	return got;
+}
+
 /* @now_ns: now, afterwards too. What there is to do then is left to the caller
  * (work_waits()). */
 bool progress_receive(struct nic *nic, uint64_t *now_ns)
 {
-	const uint64_t mine = *now_ns;
+	const uint64_t mine = token_take(nic, *now_ns);
 	bool got = false;
 	struct step *s;
 
-	if (!token_take(nic, mine))
+	if (!mine)
 		return false;
 	s = step_get(nic);
-	if (s && receive(nic, s, mine)) {
+	if (s && (inherit(nic, s) || receive(nic, s, mine))) {
 		got = true;
 		handoff_lock(&nic->engine);
 		*now_ns = os_now(nic->os);
@@ -462,7 +485,8 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 	while (empty < 2) {
 		now = os_now(nic->os);
 		turn_begins(nic, step);
-		if (token_held(nic, now)) {
+		if (token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED),
+			       now)) {
 			*what = OS_WAIT_TIMER;
 			if (work_waits(nic))
 				turn_work(nic, step, false);

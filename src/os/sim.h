@@ -118,7 +118,8 @@ void sim_sleep(struct sim *sim, uint64_t ns);
 bool sim_in_thread(const struct sim *sim);
 /**
  * sim_preempt() - A thread does not run for up to @max_ns as it enters or leaves a
- * receiving call, when there is something, or sends: with the probability @chance.
+ * receiving call, when there is something, sends or moves: with the probability
+ * @chance.
  */
 void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns);
 /** sim_full() - The probability that a send buffer is full: -EAGAIN. */

@@ -162,6 +162,7 @@ static int move_run(struct os *os, struct move *m)
 void os_moves(struct os *os, struct moves *mv)
 {
 	sim_moment(os);
+	sim_lose_cpu(os->sim);
 	mv->error = 0;
 	for (; mv->done < mv->num; mv->done++) {
 		mv->error = move_run(os, &mv->m[mv->done]);

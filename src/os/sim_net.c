@@ -558,7 +558,7 @@ void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns)
 	sim->preempt_max_ns = max_ns;
 }
 
-static void preempt(struct sim *sim)
+void sim_lose_cpu(struct sim *sim)
 {
 	if (sim->preempt == 0 || !sim_chance(sim, sim->preempt))
 		return;
@@ -584,7 +584,7 @@ int os_send(struct os *os, const struct os_tx *tx)
 		return err;
 	err = tx_gather(os, tx, u->bytes);
 	if (u->len && (u->bytes[0] < EXT_OPCODE || u->bytes[0] >= EXT_ACK))
-		preempt(sim);
+		sim_lose_cpu(sim);
 	to = ip_machine(sim, &tx->dst.ip);
 	if (!err && to == SIM_HOSTS_MAX)
 		err = -ENETUNREACH;
@@ -678,10 +678,10 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 
 	rx->all = true;
 	if (rx_find(os, rx->port) >= 0)
-		preempt(os->sim);
+		sim_lose_cpu(os->sim);
 	ret = rx_take(os, iov, n, rx, mode);
 	if (ret != 0)
-		preempt(os->sim);
+		sim_lose_cpu(os->sim);
 	return ret;
 }
 

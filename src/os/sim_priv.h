@@ -180,6 +180,8 @@ void sim_mem_free(struct os *os);
 
 /** sim_copy() - As a kernel copy: blocks, tears. Return: 0 or -EFAULT. */
 int sim_copy(struct os *os, uint64_t addr, void *nic, uint64_t len, bool write);
+/** sim_lose_cpu() - As sim_preempt() has it, the thread does not run for a while. */
+void sim_lose_cpu(struct sim *sim);
 /** sim_moment() - Time passes for no reason. */
 void sim_moment(struct os *os);
 

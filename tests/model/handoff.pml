@@ -17,7 +17,7 @@
  *    the background thread does not sleep beyond the deadline.
  *
  * Each BREAK_* takes away one thing that the hand-off rests on; spin must find
- * an error in each of these (handoff.sh).
+ * an error in each of these (models.sh).
  */
 #ifndef POSTERS
 #define POSTERS 2

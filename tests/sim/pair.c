@@ -83,6 +83,8 @@ static void run_busy(struct world *w)
 {
 	w->cfg.preempt = SIM_PPM / 50;
 	w->cfg.preempt_ns = 30 * SIM_MS;
+	w->cfg.standard = w->seed % 2;
+	w->cfg.timeout = 21;
 	build(w);
 	finish(w);
 }

@@ -160,9 +160,61 @@ static void ack__not_for_a_read(void **state)
 	assert_int_equal(*acks, before);
 }
 
+/* A burst needs more moves than one plan has. Whoever overtakes the thread that
+ * moves its first part goes on with the second, not with what came after it.
+ */
+static void progress_receive__rest_of_an_overtaken_burst(void **state)
+{
+	enum { MSGS = MOVES_MAX / SIDE_SGES };
+	struct step *slow = &side[1].nic->steps[2];
+	struct nic *nic = side[1].nic;
+	uint64_t now;
+
+	(void)state;
+	for (unsigned i = 0; i < MSGS; i++) {
+		side_recv(&side[1], side[1].buf + i * 64, 64, SIDE_SGES);
+		memset(side[0].buf + i * 64, (int)i + 1, 64);
+		side_post(&side[0], (struct wqe){.op = WR_SEND},
+			  side[0].buf + i * 64, 64);
+	}
+	know_pages(&side[0]);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 0;
+	assert_true(engine_receive(nic, slow));
+	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
+	assert_true(slow->at < slow->rx.len);
+	assert_ptr_equal(nic->rest, slow);
+
+	/* taken long ago, and it moves */
+	nic->token = 1 << 1 | 1;
+	__atomic_and_fetch(&nic->steps_free, ~(1u << slow->index),
+			   __ATOMIC_RELAXED);
+	now = os_now(nic->os);
+	assert_true(progress_receive(nic, &now));
+	assert_int_equal(slow->at, slow->rx.len);
+	assert_null(nic->rest);
+	plan_move_commit(nic, slow);
+	finish_receive(nic, slow);
+	step_put(nic, slow);
+
+	for (unsigned i = 0; i < MSGS; i++) {
+		assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+		assert_memory_equal(side[1].buf + i * 64, side[0].buf + i * 64,
+				    64);
+	}
+	assert_int_equal(nic->cnt.v[CNT_gaps_rx], 0);
+	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
+	for (unsigned i = 0; i < MSGS; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			progress_receive__rest_of_an_overtaken_burst, setup,
+			sides_close),
 		cmocka_unit_test_setup_teardown(
 			local_inv__not_before_the_last_move, setup,
 			sides_close),

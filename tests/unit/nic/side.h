@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { SIDES = 2, BUF = 1 << 20, DEPTH = 64 };
+enum { SIDES = 2, BUF = 1 << 20, DEPTH = 64, SIDE_SGES = 4 };
 
 struct side {
 	struct nic *nic;
@@ -30,8 +30,8 @@ static void side_open(struct side *s, const struct nic_config *cfg)
 {
 	struct nic_qp_init init = {.max_send_wr = DEPTH,
 				   .max_recv_wr = DEPTH,
-				   .max_send_sge = 4,
-				   .max_recv_sge = 4,
+				   .max_send_sge = SIDE_SGES,
+				   .max_recv_sge = SIDE_SGES,
 				   .max_inline = 64};
 	struct mr_attr mr = {
 		.length = BUF,
@@ -124,6 +124,27 @@ static inline void side_post(struct side *s, struct wqe wqe, void *addr,
 		wqe_sge(slot)[0] = (struct sge){(uintptr_t)addr, len, s->key};
 	nic_send_publish(s->qp);
 	nic_send_end(s->qp);
+}
+
+/* A receive of @len bytes at @addr, in @num_sge pieces. */
+static inline void side_recv(struct side *s, uint8_t *addr, uint32_t len,
+			     unsigned num_sge)
+{
+	struct wqe *slot;
+
+	assert_int_equal(nic_recv_begin(s->qp), 0);
+	slot = nic_recv_slot(s->qp);
+	assert_non_null(slot);
+	*slot = (struct wqe){.length = len, .num_sge = num_sge};
+	for (unsigned i = 0; i < num_sge; i++) {
+		uint32_t from = len * i / num_sge;
+
+		wqe_sge(slot)[i] = (struct sge){(uintptr_t)addr + from,
+						len * (i + 1) / num_sge - from,
+						s->key};
+	}
+	nic_recv_publish(s->qp);
+	nic_recv_end(s->qp);
 }
 
 static inline int sides_close(void **state)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# handoff.sh: checks handoff.pml in a few small worlds, and that each deliberate
-# defect (BREAK_*) is found. Exits with 77 without spin or a compiler.
+# models.sh: checks handoff.pml and token.pml in a few small worlds, and that each
+# deliberate defect (BREAK_*) is found. Exits with 77 without spin or a compiler.
 set -eu
 
 for tool in spin "${CC:=gcc}"; do
@@ -11,7 +11,7 @@ for tool in spin "${CC:=gcc}"; do
 		exit 77
 	}
 done
-model=$(cd "$(dirname "$0")" && pwd)/handoff.pml
+models=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -19,7 +19,7 @@ cd "$dir"
 # check OPTION...: what spin says, in $dir/out; fails if it did not finish
 check() {
 	rm -f pan*
-	spin "$@" -a "$model" >out 2>&1 || { cat out; exit 1; }
+	spin "$@" -a "$models/$model" >out 2>&1 || { cat out; exit 1; }
 	"$CC" -O0 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1024 -o pan pan.c
 	./pan -m10000 >out 2>&1 || { cat out; exit 1; }
 	grep -q 'errors: ' out || { cat out; exit 1; }
@@ -32,23 +32,24 @@ check() {
 holds() {
 	check "$@"
 	grep -q 'errors: 0' out || {
-		echo "FAIL: $*: the hand-off loses work:"
+		echo "FAIL: $model $*: the claim does not hold:"
 		cat out
-		spin "$@" -t -p -g "$model" | tail -60
+		spin "$@" -t -p -g "$models/$model" | tail -60
 		exit 1
 	}
-	echo "ok: $*: $(sed -n 's/^ *\([0-9]* states\), stored$/\1/p' out)"
+	echo "ok: $model $*: $(sed -n 's/^ *\([0-9]* states\), stored$/\1/p' out)"
 }
 
 breaks() {
 	check "$@"
 	grep -q 'assertion violated' out || {
-		echo "FAIL: $*: this defect was not found"
+		echo "FAIL: $model $*: this defect was not found"
 		exit 1
 	}
-	echo "ok: $*: found"
+	echo "ok: $model $*: found"
 }
 
+model=handoff.pml
 holds -DPOSTERS=2
 holds -DPOSTERS=1 -DDEADLINE
 holds -DPOSTERS=1 -DOTHER
@@ -58,3 +59,10 @@ breaks -DPOSTERS=2 -DBREAK_TAKE_AFTER_LOOK
 breaks -DPOSTERS=1 -DPOSTS=2 -DBREAK_FLAG_AFTER_LOOK
 breaks -DPOSTERS=1 -DPOSTS=2 -DDEADLINE -DBREAK_NO_LOOK_AT_DEADLINE
 breaks -DPOSTERS=2 -DBREAK_NO_KICK_WITHOUT_STEP
+
+model=token.pml
+holds -DTHREADS=2
+holds -DTHREADS=3 -DBURSTS=2
+breaks -DTHREADS=3 -DBREAK_TWO_WORDS
+breaks -DTHREADS=2 -DBREAK_NO_REST
+breaks -DTHREADS=2 -DBREAK_MOVES_EARLY
