@@ -68,6 +68,13 @@ void ack_cancel(struct qp *qp)
 		list_del(&p->ack_link);
 }
 
+void ack_rest(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->resp.ack_rest)
+		ack_owe(qp, now_ns);
+	qp->resp.ack_rest = false;
+}
+
 /* First PSN that may not be acknowledged yet. */
 static psn_t ack_limit(const struct qp *qp)
 {
@@ -165,6 +172,8 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
 			    p->syndrome, r->msg.msn);
 	}
+	if (kind == AETH_ACK)
+		r->ack_rest = psn_diff(r->ack_to, p->psn) > 0;
 	if (kind == AETH_NAK)
 		count(qp->x->cnt, CNT_naks_tx);
 	if (p->opcode == OP_X_ACK && (r->xack & XACK_PROBE))

@@ -53,6 +53,11 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	struct req *r = &qp->req;
 	psn_t una = r->una;
 
+	/* What is said while a response before it is being placed, say, is not
+	 * said again. */
+	if (psn_diff(target, r->placed) > 0)
+		r->placed = target;
+	target = r->placed;
 	while (sq->cons != r->started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
 		psn_t end = psn_add(w->first_psn, w->num_psn);
@@ -185,12 +190,13 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 		comp_fail_wqe(qp, index, nak_status[code], now_ns);
 }
 
-static void take_gap(struct qp *qp, uint64_t now_ns)
+static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 {
 	qp->req.rsp_gap = true;
 	count(qp->x->cnt, CNT_read_restarts);
-	flight_note(&qp->log, now_ns, FLIGHT_RETX, qp->req.una, FLIGHT_GAP, 1);
-	retry_ask_again(qp);
+	flight_note(&qp->log, now_ns, FLIGHT_RETX, due, FLIGHT_GAP,
+		    (uint64_t)psn_diff(qp->req.snd, due));
+	retry_ask_again(qp, due);
 }
 
 /* An ACK comes behind the responses before it. So if a READ before the ACK is
@@ -203,7 +209,7 @@ static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
 	if (qp->rx_moving || r->win.num || r->rsp_wait.ticket.v ||
 	    r->snd == r->una || (r->rsp_gap && !probed))
 		return;
-	take_gap(qp, now_ns);
+	take_gap(qp, r->una, now_ns);
 }
 
 /* Does @p answer what we ask? Not an earlier question, which says nothing of
@@ -428,7 +434,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 	if (d > 0 || (p->placed && r->win.num)) {
 		count(qp->x->cnt, CNT_gaps_rx);
 		if (!r->rsp_gap)
-			take_gap(qp, now_ns);
+			take_gap(qp, due, now_ns);
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {

@@ -156,8 +156,8 @@ uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
 /** retry_unsent() - Nothing of @b left: go on where it began. */
 void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
-/** retry_ask_again() - Send the READ or atomic at una again, nothing else. */
-void retry_ask_again(struct qp *qp);
+/** retry_ask_again() - Send what was asked for from @due on again, nothing else. */
+void retry_ask_again(struct qp *qp, psn_t due);
 void retry_arm(struct qp *qp, uint64_t now_ns);
 /** retry_reload() - There was progress: what it cost before counts no more. */
 void retry_reload(struct qp *qp);
@@ -226,6 +226,8 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
 bool peer_unsure(const struct qp *qp);
 void ack_cancel(struct qp *qp);
+/** ack_rest() - Owe what an ACK could not say because of the READ answered now. */
+void ack_rest(struct qp *qp, uint64_t now_ns);
 /** ack_again() - What an owed ACK had to wait for may be over. */
 void ack_again(struct qp *qp);
 

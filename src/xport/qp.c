@@ -448,7 +448,7 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	if (w == &qp->resp.wait)
 		fault_resolved(qp, now_ns);
 	else if (qp->req.rsp_missed && !qp->req.win.num)
-		retry_ask_again(qp);
+		retry_ask_again(qp, qp->req.una);
 	qp_drainable(qp);
 }
 

@@ -118,6 +118,8 @@ struct flight_run {
  * @acc:	first PSN that the peer has not accepted
  * @snd:	next PSN to send; behind @max only after going back
  * @max:	first PSN never sent
+ * @placed:	the peer said that all requests before this are; @una waits for the
+ *		responses among them
  * @cur:	index of the WQE that @snd belongs to, or the next to start
  * @started:	index after the last WQE that has PSNs
  * @rsp:	index of the WQE that the next READ response belongs to
@@ -139,11 +141,12 @@ struct flight_run {
  * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
  * @rsp_gap:	a response before the one that came is missing; told once
  * @rsp_missed:	a response was dropped because its page was not there
- * @ask_again:	the READ or atomic at @una is to be sent again
+ * @ask_again:	the READs and atomics in [@again_at, @again_end) are to be sent
+ *		again: of responses only the one that is due is taken
  * @epoch:	counts how often we went back
  */
 struct req {
-	psn_t una, acc, snd, max;
+	psn_t una, acc, snd, max, placed;
 	uint32_t cur, started, rsp;
 	struct window win;
 	uint32_t rd_out, rd_chunk;
@@ -151,6 +154,7 @@ struct req {
 	psn_t lost_base, recover;
 	bool recovering;
 	psn_t sack_high, probe_max;
+	psn_t again_at, again_end;
 	psn_t park_psn;
 	uint32_t cwnd;
 	struct flight_run flight[FLIGHT_RUNS];
@@ -185,6 +189,8 @@ struct req {
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
  *		overtake it
  * @ack_owed:	something is to be said to the requester
+ * @ack_to:	the last request placed that no response answers
+ * @ack_rest:	an ACK went out that had to stop at a READ before @ack_to
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
  * @nak_fault:	because of a page: costs a nopin peer no RNR retry
  * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
@@ -196,11 +202,11 @@ struct resp {
 	struct window win;
 	struct message msg;
 	bool gap_told, rnr_told, forgot, dead, revoked;
-	bool ack_owed, ext, established, answering;
+	bool ack_owed, ack_rest, ext, established, answering;
 	uint8_t fail_event, fail_status;
 	uint8_t nak;
 	bool nak_fault;
-	psn_t nak_psn, plan;
+	psn_t nak_psn, plan, ack_to;
 	uint32_t xack;
 	uint16_t answer;
 	uint64_t silence_until, pause_until;

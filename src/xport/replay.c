@@ -215,6 +215,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0], b->total);
 	b->roce = peer_unsure(qp);
 	gso_sent(&r->gso, b);
+	ack_rest(qp, now_ns);
 	ack_append(qp, b, now_ns);
 	r->answering = true;
 	return true;

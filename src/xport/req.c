@@ -40,7 +40,7 @@ void req_reset(struct qp *qp)
 
 	CHECK(!r->charged && !r->read_charged);
 	win_reset(qp->x, &r->win, psn);
-	r->una = r->acc = r->snd = r->max = psn;
+	r->una = r->acc = r->snd = r->max = r->placed = psn;
 	r->recover = r->lost_base = r->sack_high = r->probe_max = psn;
 	r->cur = r->started = r->rsp = at;
 	r->rd_out = 0;

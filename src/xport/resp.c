@@ -18,9 +18,11 @@ void resp_reset(struct qp *qp)
 
 	r->msg = (struct message){.rq_next = qp->cfg.rq->cons};
 	r->plan = qp->attr.rq_psn;
+	r->ack_to = psn_add(r->plan, PSN_MASK);
 	r->gap_told = r->rnr_told = r->forgot = r->dead = r->revoked = false;
 	r->fail_status = 0;
-	r->ack_owed = r->ext = r->established = r->answering = false;
+	r->ack_owed = r->ack_rest = r->ext = false;
+	r->established = r->answering = false;
 	r->nak = 0;
 	r->xack = 0;
 	r->silence_until = r->pause_until = 0;
@@ -256,6 +258,8 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 	else if (p->op & OPF_READ)
 		replay_add(qp, p, 0);
 	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
+	if (!(p->op & (OPF_READ | OPF_ATOMIC)))
+		r->ack_to = psn_add(p->psn, rp->more);
 	if (rp->completes) {
 		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);

@@ -180,9 +180,13 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	qp_kick(qp);
 }
 
-void retry_ask_again(struct qp *qp)
+void retry_ask_again(struct qp *qp, psn_t due)
 {
-	qp->req.ask_again = true;
+	struct req *r = &qp->req;
+
+	r->ask_again = true;
+	r->again_at = due;
+	r->again_end = r->snd;
 	qp_kick(qp);
 }
 
@@ -261,15 +265,39 @@ void retry_resent(struct qp *qp, psn_t psn)
 		qp->req.lost &= ~(UINT64_C(1) << i);
 }
 
+/* The next READ chunk or atomic that is to be asked for again. */
+static bool next_again(struct qp *qp, psn_t *psn)
+{
+	struct req *r = &qp->req;
+	uint32_t index, k;
+
+	if (psn_diff(r->una, r->again_at) > 0)
+		r->again_at = r->una;
+	while (psn_diff(r->again_at, r->again_end) < 0 &&
+	       req_wqe_at(qp, r->again_at, &index)) {
+		const struct wqe *w = wq_at(qp->cfg.sq, index);
+
+		*psn = r->again_at;
+		k = w->num_psn;
+		if (w->op == WR_READ) {
+			k = (uint32_t)psn_diff(*psn, w->first_psn);
+			k = MIN(w->num_psn,
+				(k / r->rd_chunk + 1) * r->rd_chunk);
+		}
+		r->again_at = psn_add(w->first_psn, k);
+		if (wqe_is_read(w))
+			return true;
+	}
+	return false;
+}
+
 bool retry_next_lost(struct qp *qp, psn_t *psn)
 {
 	struct req *r = &qp->req;
 
-	if (r->ask_again && r->una != r->snd) {
-		r->ask_again = false;
-		*psn = r->una;
+	if (r->ask_again && next_again(qp, psn))
 		return true;
-	}
+	r->ask_again = false;
 	while (r->lost) {
 		int i = __builtin_ctzll(r->lost);
 

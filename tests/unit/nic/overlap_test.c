@@ -209,9 +209,114 @@ static void progress_receive__rest_of_an_overtaken_burst(void **state)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+/* A response is lost while READs follow one another without a pause. What came
+ * behind it was not taken; it is asked for again at once, and no READ after that
+ * is asked for twice.
+ */
+static void read__a_gap_is_closed_once(void **state)
+{
+	enum { READS = 40, DEEP = 4 };
+	struct step *step = &side[0].nic->steps[1];
+	unsigned posted = 0;
+
+	(void)state;
+	for (; posted < DEEP; posted++)
+		post(&side[0], WR_READ, 64);
+	send_all(&side[0]);
+	pump(&side[1]);
+	while (!engine_receive(side[0].nic, step))
+		pump(&side[1]);
+	step->at = step->rx.seg; /* lost */
+	finish_receive(side[0].nic, step);
+	for (; posted < READS; posted++) {
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+		post(&side[0], WR_READ, 64);
+	}
+	for (unsigned i = 0; i < DEEP; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_in_range(side[0].nic->cnt.v[CNT_retransmits], 1, DEEP);
+	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
+}
+
+/* While a READ waits for its page only the WRITE before it may be acknowledged;
+ * the one behind it is when the READ is answered.
+ */
+static void ack__of_what_came_behind_a_slow_read(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[1];
+
+	(void)state;
+	post_at(&side[0], WR_WRITE, 0, 64);
+	post_at(&side[0], WR_READ, 4096, 64);
+	post_at(&side[0], WR_WRITE, 8192, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 0;
+	for (int i = 0; i < TRIES && side[1].qp->qp.resp.res_at ==
+					     side[1].qp->qp.resp.res_next;
+	     i++) {
+		pump(&side[0]); /* its NIC may be who forwards */
+		if (engine_receive(nic, step))
+			finish_receive(nic, step);
+	}
+	spt_unmap(nic->mem,
+		  ((uintptr_t)side[1].buf + BUF / 2 + 4096) >> PAGE_SHIFT, 1);
+	send_all(&side[1]);
+	assert_int_equal(nic->cnt.v[CNT_fault_park], 1);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
+}
+
+/* A response is being placed when the ACK of what came behind it arrives. */
+static void ack__of_what_is_behind_a_moving_response(void **state)
+{
+	struct step *slow = &side[0].nic->steps[2];
+	struct nic *nic = side[0].nic;
+
+	(void)state;
+	post_at(&side[0], WR_READ, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[0]);
+	nic->peek = 0;
+	for (int i = 0; i < TRIES && !slow->run.num; i++) {
+		pump(&side[1]);
+		if (engine_receive(nic, slow))
+			engine_rx_plan(nic, slow, os_now(nic->os));
+	}
+	assert_int_equal(slow->run.num, 1);
+	post_at(&side[0], WR_WRITE, 0, 64);
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+	plan_move_commit(nic, slow);
+	finish_receive(nic, slow);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(nic->cnt.v[CNT_retransmits], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			ack__of_what_is_behind_a_moving_response, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			ack__of_what_is_behind_a_moving_response,
+			setup_standard, sides_close),
+		cmocka_unit_test_setup_teardown(
+			ack__of_what_came_behind_a_slow_read, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			ack__of_what_came_behind_a_slow_read, setup_standard,
+			sides_close),
+		cmocka_unit_test_setup_teardown(read__a_gap_is_closed_once,
+						setup, sides_close),
+		cmocka_unit_test_setup_teardown(read__a_gap_is_closed_once,
+						setup_standard, sides_close),
 		cmocka_unit_test_setup_teardown(
 			progress_receive__rest_of_an_overtaken_burst, setup,
 			sides_close),

@@ -169,7 +169,7 @@ static void replay__the_tail_only(void **state)
 	assert_true(step->rx.len >= (CAME + LOST) * step->rx.seg);
 	step->rx.len = CAME * step->rx.seg;
 	finish_receive(side[0].nic, step);
-	retry_ask_again(&side[0].qp->qp);
+	retry_ask_again(&side[0].qp->qp, side[0].qp->qp.req.una);
 	send_all(&side[0]);
 	before = *sent;
 	pump(&side[1]);
