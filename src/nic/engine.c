@@ -142,10 +142,13 @@ static enum rx_result to_qp(struct nic *nic, struct step *s,
 		count(&nic->cnt, CNT_drop_qpn);
 		return RX_NEXT;
 	}
-	if (nq->qp.state < QPS_RTR ||
-	    !ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
-		count(&nic->cnt,
-		      nq->qp.state < QPS_RTR ? CNT_drop_state : CNT_drop_peer);
+	if (!qp_receives(&nq->qp)) {
+		/* not noted either: it would push out what led to the error */
+		count(&nic->cnt, CNT_drop_state);
+		return RX_NEXT;
+	}
+	if (!ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
+		count(&nic->cnt, CNT_drop_peer);
 		return RX_NEXT;
 	}
 	if (p->ext && nq->qp.peer->kind == PEER_STANDARD)

@@ -38,7 +38,7 @@ static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
 	engine_refresh(nic, now);
 	nq = demux_find(nic, p->qpn);
 	s->scatter.pieces = &s->run.moves;
-	if (nq && nq->qp.state >= QPS_RTR &&
+	if (nq && qp_receives(&nq->qp) &&
 	    ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip))
 		ok = qp_scatter_plan(&nq->qp, p, segs, &s->scatter, now);
 	handoff_leave(&nic->engine);

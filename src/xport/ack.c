@@ -44,8 +44,7 @@ void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 
 bool ack_credit(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->state < QPS_RTR || qp->state > QPS_SQE ||
-	    qp->peer->kind != PEER_NOPIN)
+	if (!qp_receives(qp) || qp->peer->kind != PEER_NOPIN)
 		return false;
 	qp->resp.ext = true;
 	ack_owe(qp, now_ns);

@@ -468,7 +468,7 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 	bool response = pkt->op & OPF_RESPONSE;
 
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
-	    qp->state >= QPS_RTR && qp->state <= QPS_SQE) {
+	    qp_receives(qp)) {
 		qp->resp.answer = pkt->question;
 		ack_say(qp, XACK_PROBED, now_ns);
 	}
@@ -482,7 +482,7 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		comp_carried(qp, pkt->accepted, now_ns);
 	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
 		return comp_rx(qp, pkt, payload, run, now_ns);
-	if (!response && qp->state >= QPS_RTR && qp->state <= QPS_SQE)
+	if (!response && qp_receives(qp))
 		return resp_rx(qp, pkt, payload, run, now_ns);
 	count(qp->x->cnt, CNT_drop_state);
 	return RX_NEXT;
@@ -572,7 +572,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 
 bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
-	if (qp->rx_moving || qp->state < QPS_RTR || qp->state > QPS_SQE)
+	if (qp->rx_moving || !qp_receives(qp))
 		return false;
 	return resp_drain(qp, run, now_ns) || comp_drain(qp, run, now_ns);
 }
@@ -581,7 +581,7 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	bool found;
 
-	if (qp->tx_moving || qp->state < QPS_RTR || qp->state > QPS_SQE)
+	if (qp->tx_moving || !qp_receives(qp))
 		return false;
 	found = replay_tx(qp, b, now_ns);
 	if (!found && qp->peer->kind == PEER_PROBING) {
@@ -620,7 +620,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 
 void xport_tickets_free(struct xport *x, struct qp *qp)
 {
-	if (!x->starved || qp->state < QPS_RTR || qp->state > QPS_SQE)
+	if (!x->starved || !qp_receives(qp))
 		return;
 	qp_kick(qp);
 	qp_drainable(qp);

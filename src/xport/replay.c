@@ -227,8 +227,7 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error,
 	struct resp *r = &qp->resp;
 	uint32_t first;
 
-	if (qp->state < QPS_RTR || qp->state > QPS_SQE ||
-	    r->res_next - b->res > RESOURCES_MAX)
+	if (!qp_receives(qp) || r->res_next - b->res > RESOURCES_MAX)
 		return;
 	/* Unless something older was asked for again meanwhile. */
 	first = MIN(res_at(r, b->res)->at, b->res_at);

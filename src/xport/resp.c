@@ -339,7 +339,7 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 	struct qp *qp = run->qp;
 	unsigned i;
 
-	if (qp->state < QPS_RTR || qp->state > QPS_SQE)
+	if (!qp_receives(qp))
 		return;
 	for (i = 0; i < run->num; i++) {
 		struct run_pkt *rp = &run->pkt[i];

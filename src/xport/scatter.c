@@ -15,10 +15,9 @@ static bool responder_ready(const struct qp *qp, const struct pkt *p)
 {
 	const struct resp *r = &qp->resp;
 
-	return qp->state >= QPS_RTR && qp->state <= QPS_SQE && !r->dead &&
-	       !qp->rx_moving && !r->win.num && !r->wait.ticket.v &&
-	       p->psn == r->plan && p->psn == r->win.next &&
-	       op_follows(r->msg.op, p->op);
+	return qp_receives(qp) && !r->dead && !qp->rx_moving && !r->win.num &&
+	       !r->wait.ticket.v && p->psn == r->plan &&
+	       p->psn == r->win.next && op_follows(r->msg.op, p->op);
 }
 
 /* How many of @max packets of @mtu bytes lie whole in front of @left. */

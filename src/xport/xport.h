@@ -88,6 +88,12 @@ static inline bool qp_idle(const struct qp *qp)
 	return !qp->tx_moving && !qp->rx_moving;
 }
 
+/** qp_receives() - Is @qp in a state that takes packets? */
+static inline bool qp_receives(const struct qp *qp)
+{
+	return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
+}
+
 /* --- receiving ---------------------------------------------------------------- */
 
 /**

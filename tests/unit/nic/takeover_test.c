@@ -488,9 +488,32 @@ static void own_majflt__steps(void **state)
 	assert_int_equal(nic->cnt.v[CNT_engine_majflt], 0);
 }
 
+/* The flight recorder of a QP in error keeps what led there, whatever its peer
+ * goes on to send.
+ */
+static void flight__is_not_pushed_out(void **state)
+{
+	const struct qp *qp = &side[1].qp->qp;
+	struct qp_attr a = {.state = QPS_ERR};
+	uint64_t next;
+
+	(void)state;
+	assert_int_equal(nic_qp_modify(side[1].qp, &a, QPA_STATE), 0);
+	next = qp->log.next;
+	for (int i = 0; i < 20; i++)
+		post(&side[0], WR_WRITE, 8);
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+	assert_true(side[1].nic->cnt.v[CNT_drop_state] > 0);
+	assert_int_equal(qp->log.next, next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(flight__is_not_pushed_out,
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			scatter__request_kept_meanwhile_is_placed, setup,
 			sides_close),
