@@ -116,4 +116,12 @@ MUTATIONS = [
      "burst_next(b, opcode, psn, qp->mtu)"),
     ("qp: what is left to send is forgotten", "src/xport/qp.c",
      "r->cur != wq_end(qp->cfg.sq) || ", ""),
+    ("ack: what came behind a READ that waits is not acknowledged",
+     "src/xport/ack.c", "if (qp->resp.ack_rest)", "if (0)"),
+    ("comp: what was said while a response moved is forgotten",
+     "src/xport/comp.c", "\ttarget = r->placed;\n", ""),
+    ("retry: after a gap one READ is asked for again", "src/xport/retry.c",
+     "\tr->again_end = r->snd;", "\tr->again_end = psn_add(due, 1);"),
+    ("engine: the rest of an overtaken burst is lost", "src/nic/engine.c",
+     "memcpy(s->buf, from->buf + from->at, s->rx.len);", "s->rx.len = 0;"),
 ]
