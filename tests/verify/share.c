@@ -197,6 +197,23 @@ void share_written(uint32_t rkey, uint64_t remote, uint32_t length)
 		image->high = first + length;
 }
 
+/** share_arrived() - Has what the peer wrote last come? Its last byte comes last. */
+bool share_arrived(void)
+{
+	for (size_t i = 0; i < num_mine; i++) {
+		const struct region *r = &mine[i];
+		const struct image *image = r->image;
+		const uint8_t *memory = (void *)(uintptr_t)r->addr;
+
+		if (image && image->low < image->high &&
+		    __atomic_load_n(&memory[image->high - 1],
+				    __ATOMIC_ACQUIRE) !=
+			    image->bytes[image->high - 1])
+			return false;
+	}
+	return true;
+}
+
 /** share_compare() - Is in our memory what the peer wrote there? */
 void share_compare(void)
 {

@@ -103,6 +103,7 @@ void share_arena_done(const struct request *req);
 void share_sent(struct track *t, const void *data, uint32_t length,
 		bool pattern);
 const struct sent *share_next_sent(struct track *t);
+bool share_arrived(void);
 void share_compare(void);
 void share_done(void);
 void share_meet(void);
