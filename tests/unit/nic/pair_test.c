@@ -9,6 +9,7 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -223,14 +224,15 @@ static void write__unmapped_is_remote_access_error(void **state)
 
 enum { SLOW_MS = 5, SLOW_PAGES = 4 };
 
-static int uffd;
+static int uffd, no_more;
 
 static void *bring_pages(void *arg)
 {
-	struct pollfd fd = {.fd = uffd, .events = POLLIN};
+	struct pollfd fd[] = {{.fd = uffd, .events = POLLIN},
+			      {.fd = no_more, .events = POLLIN}};
 	struct uffd_msg msg;
 
-	while (poll(&fd, 1, 200) == 1 &&
+	while (poll(fd, ARRAY_SIZE(fd), -1) > 0 && !fd[1].revents &&
 	       read(uffd, &msg, sizeof(msg)) == sizeof(msg)) {
 		struct uffdio_zeropage z = {
 			.range = {msg.arg.pagefault.address & -PAGE_BYTES,
@@ -264,6 +266,8 @@ static uint8_t *slow_open(uint32_t *key, pthread_t *server)
 		skip(); /* before Linux 5.11 and in some containers */
 	assert_int_equal(ioctl(uffd, UFFDIO_API, &api), 0);
 	assert_int_equal(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
+	no_more = eventfd(0, EFD_CLOEXEC);
+	assert_true(no_more >= 0);
 	assert_int_equal(pthread_create(server, NULL, bring_pages, NULL), 0);
 	assert_int_equal(nic_mr_reg(side[1].nic, &mr, key), 0);
 	return p;
@@ -273,7 +277,9 @@ static void slow_close(uint8_t *p, uint32_t key, pthread_t server)
 {
 	assert_int_equal(nic_mr_dereg(side[1].nic, key), 0);
 	munmap(p, SLOW_PAGES * PAGE_BYTES);
+	assert_int_equal(eventfd_write(no_more, 1), 0);
 	pthread_join(server, NULL);
+	close(no_more);
 	close(uffd);
 }
 
