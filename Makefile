@@ -43,9 +43,10 @@ build-asan: SETUP = -Db_sanitize=address,undefined -Db_lundef=false
 build-tsan: SETUP = -Db_sanitize=thread -Db_lundef=false
 build-fuzz: SETUP = -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true
 build-fuzz: export CC = clang
+build-fuzz: TARGETS = fuzzers
 build-asan build-tsan build-fuzz: build-%: | need-build
 	@test -f $@/build.ninja || meson setup $@ $(SETUP) $(MESON_ARGS)
-	@ninja --quiet -C $@
+	@ninja --quiet -C $@ $(TARGETS)
 
 .PHONY: all demo check check-all check-interop asan tsan soak fuzz bench \
 	install format build-asan build-tsan build-fuzz
