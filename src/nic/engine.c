@@ -474,6 +474,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
 			engine_closed(nic);
+		s->burst.peer->acks_out -= s->burst.acks;
 		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);
 		} else {

@@ -192,18 +192,25 @@ static bool must_go_alone(const struct qp *qp)
 	return qp->resp.xack & XACK_PROBED;
 }
 
+/* Programs rely on it that a request completes before its answer does, as with
+ * cards. So whatever else there is to say goes behind, but the ACK does not, nor
+ * does it rely on one that another thread is about to send. */
 void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	const struct resp *r = &qp->resp;
 	uint32_t told = qp->peer->granted;
 	struct pkt p;
 
-	if (!r->ack_owed || r->nak || r->xack || !b->ext || b->nsegs != 1 ||
-	    !make(qp, &p) || !p.ext || p.xack_flags || p.accepted != p.psn ||
-	    p.credit != told || !burst_carry(b, p.psn))
+	if ((!r->ack_owed && !b->peer->acks_out) || r->nak || !b->ext ||
+	    b->nsegs != 1 || !make(qp, &p) || !p.ext ||
+	    (p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) ||
+	    p.accepted != p.psn || !burst_carry(b, p.psn))
 		return;
-	said(qp, &p, now_ns);
 	count(qp->x->cnt, CNT_acks_carried);
+	if (p.credit != told)
+		ack_owe(qp, now_ns);
+	else if (r->ack_owed && !p.xack_flags)
+		said(qp, &p, now_ns);
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
@@ -225,6 +232,8 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 			count(qp->x->cnt, CNT_acks_behind);
 		any = true;
 	}
+	b->acks = any;
+	b->peer->acks_out += any;
 	return any;
 }
 

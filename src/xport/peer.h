@@ -30,6 +30,7 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @stalled:	QPs (qp.peer_link) that wait for budget
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
  * @ack_link:	on xport.ack_peers while @owed is not empty
+ * @acks_out:	bursts with ACKs to it that are planned and not committed
  * @ack_due_ns:	when the oldest owed ACK must leave
  */
 struct peer {
@@ -45,6 +46,7 @@ struct peer {
 	uint32_t budget, in_flight;
 	struct list stalled;
 	struct list owed, ack_link;
+	unsigned acks_out;
 	uint64_t ack_due_ns;
 	/* nic/hello.c */
 	struct timer hello;

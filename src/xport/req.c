@@ -48,7 +48,7 @@ void req_reset(struct qp *qp)
 				     MAX(1, flow_charge(false, 1, qp->mtu)));
 	r->lost = 0;
 	r->recovering = r->held = r->failed = r->rsp_gap = false;
-	r->rsp_missed = r->asked = r->revoked = false;
+	r->rsp_missed = r->ask_again = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	retry_reload(qp);
 	r->rto_at = r->probe_at = TIME_NEVER;

@@ -298,9 +298,58 @@ static void ack__of_what_is_behind_a_moving_response(void **state)
 	assert_int_equal(nic->cnt.v[CNT_retransmits], 0);
 }
 
+/* Also when there is more to say than fits into the answer. */
+static void ack__is_not_later_than_the_answer(void **state)
+{
+	(void)state;
+	for (int k = 0; k < SIDES; k++)
+		side_recv(&side[k], side[k].buf, 64, 1);
+	post(&side[0], WR_SEND, 8);
+	send_all(&side[0]);
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
+		if (engine_receive(side[1].nic, &side[1].nic->steps[1]))
+			finish_receive(side[1].nic, &side[1].nic->steps[1]);
+	side[1].qp->qp.peer->granted ^= 1;
+	post(&side[1], WR_SEND, 8);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_SEND);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_RECV);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_RECV);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_SEND);
+}
+
+/* Also when a thread that planned to send it lost its CPU. */
+static void ack__is_not_left_to_a_slow_thread(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *slow = &nic->steps[2];
+
+	(void)state;
+	for (int k = 0; k < SIDES; k++)
+		side_recv(&side[k], side[k].buf, 64, 1);
+	post(&side[0], WR_SEND, 8);
+	send_all(&side[0]);
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
+		if (engine_receive(nic, &nic->steps[1]))
+			finish_receive(nic, &nic->steps[1]);
+	assert_true(engine_plan(nic, slow, true, os_now(nic->os)));
+	assert_int_equal(side[1].qp->qp.peer->acks_out, 1);
+	post(&side[1], WR_SEND, 8);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_SEND);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_RECV);
+	plan_move_commit(nic, slow);
+	assert_int_equal(side[1].qp->qp.peer->acks_out, 0);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_RECV);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_SEND);
+	assert_int_equal(nic->cnt.v[CNT_drop_psn], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			ack__is_not_left_to_a_slow_thread, setup, sides_close),
+		cmocka_unit_test_setup_teardown(
+			ack__is_not_later_than_the_answer, setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			ack__of_what_is_behind_a_moving_response, setup,
 			sides_close),
