@@ -123,13 +123,26 @@ static void forget_completions(struct nic *nic, struct nic_qp *qp,
 	pthread_mutex_unlock(&cq->poll);
 }
 
+/* No peer is left without its last ACK, unless three in a row are lost. */
+static void say_last_ack(struct nic *nic, struct nic_qp *qp)
+{
+	bool again = true;
+
+	for (int i = 0; i < 3 && again; i++) {
+		progress_flush(nic);
+		nic_lock(nic);
+		again = ack_last(&qp->qp, os_now(nic->os));
+		nic_unlock(nic);
+	}
+}
+
 int nic_qp_destroy(struct nic_qp *qp)
 {
 	struct nic *nic = qp->nic;
 
 	if (nic_child(nic))
 		return -ENODEV;
-	progress_flush(nic); /* no peer is left without its ACK */
+	say_last_ack(nic, qp);
 	nic_lock(nic);
 	detach(nic, qp);
 	if (qp->async) {

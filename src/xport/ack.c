@@ -51,6 +51,14 @@ bool ack_credit(struct qp *qp, uint64_t now_ns)
 	return true;
 }
 
+bool ack_last(struct qp *qp, uint64_t now_ns)
+{
+	if (!qp_receives(qp) || !qp->resp.lossy)
+		return false;
+	ack_owe(qp, now_ns);
+	return true;
+}
+
 void ack_again(struct qp *qp)
 {
 	if (qp->resp.ack_owed && list_empty(&qp->peer->ack_link))

@@ -189,6 +189,7 @@ struct req {
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
  *		overtake it
  * @ack_owed:	something is to be said to the requester
+ * @lossy:	requests came twice, or ahead of one that did not come
  * @ack_to:	the last request placed that no response answers
  * @ack_rest:	an ACK went out that had to stop at a READ before @ack_to
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
@@ -202,7 +203,7 @@ struct resp {
 	struct window win;
 	struct message msg;
 	bool gap_told, rnr_told, forgot, dead, revoked;
-	bool ack_owed, ack_rest, ext, established, answering;
+	bool ack_owed, ack_rest, ext, established, answering, lossy;
 	uint8_t fail_event, fail_status;
 	uint8_t nak;
 	bool nak_fault;

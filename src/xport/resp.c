@@ -22,7 +22,7 @@ void resp_reset(struct qp *qp)
 	r->gap_told = r->rnr_told = r->forgot = r->dead = r->revoked = false;
 	r->fail_status = 0;
 	r->ack_owed = r->ack_rest = r->ext = false;
-	r->established = r->answering = false;
+	r->established = r->answering = r->lossy = false;
 	r->nak = 0;
 	r->xack = 0;
 	r->silence_until = r->pause_until = 0;
@@ -141,6 +141,7 @@ static void take_ahead(struct qp *qp, const struct pkt *p,
 	struct resp *r = &qp->resp;
 
 	count(qp->x->cnt, CNT_gaps_rx);
+	r->lossy = true;
 	if (r->rnr_told || r->forgot)
 		return;
 	if (p->ext) {
@@ -184,6 +185,7 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	if (run->qp && !p->placed)
 		return RX_FULL;
 	count(qp->x->cnt, CNT_dups_rx);
+	r->lossy = true;
 	flight_note(&qp->log, now_ns, FLIGHT_DUP, p->psn, p->opcode,
 		    r->win.next);
 	if (psn_diff(p->psn, r->win.head) < 0)

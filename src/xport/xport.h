@@ -94,6 +94,10 @@ static inline bool qp_receives(const struct qp *qp)
 	return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
 }
 
+/** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
+ * were lost, owe what it was told last once more. false: nothing is owed. */
+bool ack_last(struct qp *qp, uint64_t now_ns);
+
 /* --- receiving ---------------------------------------------------------------- */
 
 /**

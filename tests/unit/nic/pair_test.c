@@ -220,6 +220,36 @@ static void write__unmapped_is_remote_access_error(void **state)
 	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
 }
 
+/* Where packets are lost the last ACK may be, and then nobody is there to say it
+ * again.
+ */
+static void destroy__says_the_last_ack_again(void **state)
+{
+	struct counters before, after;
+
+	(void)state;
+	for (int lossy = 0; lossy < 2; lossy++) {
+		struct side *s = &side[lossy];
+
+		side_recv(s, s->buf, 64, 1);
+		side_post(&side[!lossy], (struct wqe){.op = WR_SEND},
+			  side[!lossy].buf, 8);
+		assert_int_equal(wait_cqe(&side[!lossy]).status, WC_SUCCESS);
+		assert_int_equal(wait_cqe(s).status, WC_SUCCESS);
+	}
+	side[1].qp->qp.resp.lossy = true;
+	for (int lossy = 0; lossy < 2; lossy++) {
+		struct side *s = &side[lossy];
+
+		nic_counters(s->nic, &before);
+		assert_int_equal(nic_qp_destroy(s->qp), 0);
+		s->qp = NULL;
+		nic_counters(s->nic, &after);
+		assert_int_equal(after.v[CNT_acks_tx] - before.v[CNT_acks_tx],
+				 2 * lossy);
+	}
+}
+
 /* --- memory whose faults only user mode may take ------------------------- */
 
 enum { SLOW_MS = 5, SLOW_PAGES = 4 };
@@ -432,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			timer__while_somebody_is_blocked, setup_silent,
 			sides_close),
+		BOTH(destroy__says_the_last_ack_again),
 		cmocka_unit_test_setup_teardown(modify__path_mtu, setup,
 						sides_close),
 		BLOCK(send__every_size),
