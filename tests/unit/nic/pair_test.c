@@ -236,8 +236,8 @@ static void destroy__says_the_last_ack_again(void **state)
 			  side[!lossy].buf, 8);
 		assert_int_equal(wait_cqe(&side[!lossy]).status, WC_SUCCESS);
 		assert_int_equal(wait_cqe(s).status, WC_SUCCESS);
+		s->qp->qp.resp.lossy = lossy;
 	}
-	side[1].qp->qp.resp.lossy = true;
 	for (int lossy = 0; lossy < 2; lossy++) {
 		struct side *s = &side[lossy];
 
