@@ -513,10 +513,17 @@ bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 	return run->num != 0;
 }
 
+uint32_t comp_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
+{
+	uint32_t c = qp->req.rd_chunk;
+
+	return MIN(w->num_psn, (k / c + 1) * c);
+}
+
 uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w, uint32_t k)
 {
-	uint32_t c = qp->req.rd_chunk, from = k / c * c;
-	uint32_t n = MIN(c, w->num_psn - from);
+	uint32_t c = qp->req.rd_chunk;
+	uint32_t n = comp_chunk_end(qp, w, k) - k / c * c;
 
 	return flow_charge(false, n, n * qp->mtu);
 }

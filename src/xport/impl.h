@@ -149,6 +149,8 @@ void comp_flush(struct qp *qp, uint64_t now_ns);
 void comp_carried(struct qp *qp, psn_t psn, uint64_t now_ns);
 /** comp_response_wqe() - The READ whose next response is @psn, or NULL. */
 const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
+/** comp_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
+uint32_t comp_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
 uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 			   uint32_t k);
 

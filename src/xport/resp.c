@@ -259,9 +259,9 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		replay_add(qp, p, run->moves.m[rp->move_end - 1].result);
 	else if (p->op & OPF_READ)
 		replay_add(qp, p, 0);
-	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
-	if (!(p->op & (OPF_READ | OPF_ATOMIC)))
+	else
 		r->ack_to = psn_add(p->psn, rp->more);
+	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
 	if (rp->completes) {
 		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);

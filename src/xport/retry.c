@@ -269,24 +269,22 @@ void retry_resent(struct qp *qp, psn_t psn)
 static bool next_again(struct qp *qp, psn_t *psn)
 {
 	struct req *r = &qp->req;
-	uint32_t index, k;
+	uint32_t index;
 
 	if (psn_diff(r->una, r->again_at) > 0)
 		r->again_at = r->una;
 	while (psn_diff(r->again_at, r->again_end) < 0 &&
 	       req_wqe_at(qp, r->again_at, &index)) {
 		const struct wqe *w = wq_at(qp->cfg.sq, index);
+		uint32_t k = (uint32_t)psn_diff(r->again_at, w->first_psn);
 
 		*psn = r->again_at;
-		k = w->num_psn;
-		if (w->op == WR_READ) {
-			k = (uint32_t)psn_diff(*psn, w->first_psn);
-			k = MIN(w->num_psn,
-				(k / r->rd_chunk + 1) * r->rd_chunk);
-		}
-		r->again_at = psn_add(w->first_psn, k);
-		if (wqe_is_read(w))
+		if (wqe_is_read(w)) {
+			r->again_at = psn_add(w->first_psn,
+					      comp_chunk_end(qp, w, k));
 			return true;
+		}
+		r->again_at = psn_add(w->first_psn, w->num_psn);
 	}
 	return false;
 }
