@@ -123,17 +123,22 @@ static void forget_completions(struct nic *nic, struct nic_qp *qp,
 	pthread_mutex_unlock(&cq->poll);
 }
 
+static bool owe_last_ack(struct nic *nic, struct nic_qp *qp)
+{
+	bool owed;
+
+	nic_lock(nic);
+	owed = ack_last(&qp->qp, os_now(nic->os));
+	nic_unlock(nic);
+	return owed;
+}
+
 /* No peer is left without its last ACK, unless three in a row are lost. */
 static void say_last_ack(struct nic *nic, struct nic_qp *qp)
 {
-	bool again = true;
-
-	for (int i = 0; i < 3 && again; i++) {
+	progress_flush(nic);
+	for (int i = 0; i < 2 && owe_last_ack(nic, qp); i++)
 		progress_flush(nic);
-		nic_lock(nic);
-		again = ack_last(&qp->qp, os_now(nic->os));
-		nic_unlock(nic);
-	}
 }
 
 int nic_qp_destroy(struct nic_qp *qp)
