@@ -42,7 +42,7 @@ uint32_t flow_share(const struct xport *x)
 
 uint32_t flow_grant(struct xport *x, struct peer *p)
 {
-	uint64_t slots = (uint64_t)slots_free(x->mem) * FLOW_SLOT_CHARGE;
+	uint64_t slots = (uint64_t)win_slots(x, p->slots) * FLOW_SLOT_CHARGE;
 	uint32_t others = x->granted - p->granted;
 
 	p->granted = MIN(flow_share(x), x->push_budget - others);

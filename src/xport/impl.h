@@ -36,6 +36,8 @@ enum {
 /* window.c */
 void win_reset(struct xport *x, struct window *w, psn_t psn);
 bool win_has(const struct window *w, psn_t psn);
+/** win_slots() - How many slots more a peer may take that holds @held (I4). */
+uint32_t win_slots(const struct xport *x, uint32_t held);
 /** win_keep() - Copy a packet into a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns);

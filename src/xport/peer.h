@@ -27,6 +27,7 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
  *		== sum of req.flight charges of the QPs towards it
+ * @slots:	of the redirect pool that hold packets from it
  * @stalled:	QPs (qp.peer_link) that wait for budget
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
  * @ack_link:	on xport.ack_peers while @owed is not empty
@@ -44,11 +45,12 @@ struct peer {
 	int line;
 	unsigned refs;
 	uint32_t budget, in_flight;
+	uint32_t slots;
 	struct list stalled;
 	struct list owed, ack_link;
 	unsigned acks_out;
 	uint64_t ack_due_ns;
-	/* nic/hello.c */
+	/* nic/peers.c */
 	struct timer hello;
 	unsigned hello_tries;
 	int port;

@@ -353,6 +353,7 @@ static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
 {
 	if (to == QPS_RTR) {
 		qp->peer = peer;
+		qp->req.win.held = qp->resp.win.held = &peer->slots;
 		qp->mtu = qp->attr.path_mtu;
 		resp_reset(qp);
 		win_reset(qp->x, &qp->resp.win, qp->attr.rq_psn);

@@ -45,11 +45,13 @@ struct accepted {
  * @waiting:	struct accepted in PSN order: [head, next) whole, and beyond
  *		@next what came ahead of a gap
  * @num:	how many are waiting
+ * @held:	slots of all windows towards the same peer; set with the peer
  */
 struct window {
 	psn_t head, next;
 	struct list waiting;
 	uint32_t num;
+	uint32_t *held;
 };
 
 /**

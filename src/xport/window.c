@@ -11,6 +11,7 @@ void win_drop(struct xport *x, struct window *w, struct accepted *a)
 {
 	list_del(&a->link);
 	w->num--;
+	--*w->held;
 	slot_put(x->mem, a->slot);
 }
 
@@ -74,15 +75,31 @@ bool win_has(const struct window *w, psn_t psn)
 	return win_at(w, psn) != NULL;
 }
 
+/* A peer may hold SLOT_SHARE times what is free then: four fifths of the pool
+ * when it is alone, and when it has them, others still find some (dynamic
+ * thresholds: Choudhury and Hahne, 1998). So a peer that WRITEs to pages which
+ * never come takes slots from itself only. */
+uint32_t win_slots(const struct xport *x, uint32_t held)
+{
+	enum { SLOT_SHARE = 4 };
+	const uint64_t most = SLOT_SHARE * (uint64_t)slots_free(x->mem);
+
+	if (held >= most)
+		return 0;
+	/* with each one that it takes, one less is free */
+	return (uint32_t)DIV_ROUND_UP(most - held, SLOT_SHARE + 1);
+}
+
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns)
 {
 	struct list *before = find_before(w, pkt->psn);
-	int slot = slot_get(x->mem);
 	struct accepted *a;
+	int slot;
 
-	if (slot < 0)
+	if (!win_slots(x, *w->held))
 		return -EAGAIN;
+	slot = slot_get(x->mem);
 	a = &x->accepted[slot];
 	a->pkt = *pkt;
 	a->slot = slot;
@@ -93,6 +110,7 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	}
 	list_insert_after(before, &a->link);
 	w->num++;
+	++*w->held;
 	return 0;
 }
 

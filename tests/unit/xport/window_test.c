@@ -18,7 +18,8 @@ static struct {
 	struct mem *mem;
 	struct xport x;
 	struct counters cnt;
-	struct window w;
+	struct window w, other; /* of two peers */
+	uint32_t held[2];
 } s;
 
 static int setup(void **state)
@@ -34,14 +35,20 @@ static int setup(void **state)
 	assert_int_equal(mem_open(&s.mem, &cfg), 0);
 	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
 	list_init(&s.w.waiting);
+	list_init(&s.other.waiting);
+	s.w.held = &s.held[0];
+	s.other.held = &s.held[1];
 	win_reset(&s.x, &s.w, FIRST);
+	win_reset(&s.x, &s.other, FIRST);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	win_reset(&s.x, &s.w, FIRST);
+	win_reset(&s.x, &s.other, FIRST);
 	assert_int_equal(slots_free(s.mem), SLOTS);
+	assert_int_equal(s.held[0] + s.held[1], 0);
 	xport_close(&s.x);
 	mem_close(s.mem);
 	free(*state);
@@ -49,7 +56,8 @@ static int teardown(void **state)
 }
 
 /* A packet that is @i after the first one. */
-static int keep(uint32_t i, uint8_t opcode, uint32_t dma_len)
+static int keep_in(struct window *w, uint32_t i, uint8_t opcode,
+		   uint32_t dma_len)
 {
 	const uint8_t payload[4] = {(uint8_t)i};
 	const struct pkt p = {.psn = psn_add(FIRST, i),
@@ -57,7 +65,12 @@ static int keep(uint32_t i, uint8_t opcode, uint32_t dma_len)
 			      .dma_len = dma_len,
 			      .payload_len = sizeof(payload)};
 
-	return win_keep(&s.x, &s.w, &p, payload, 0);
+	return win_keep(&s.x, w, &p, payload, 0);
+}
+
+static int keep(uint32_t i, uint8_t opcode, uint32_t dma_len)
+{
+	return keep_in(&s.w, i, opcode, dma_len);
 }
 
 static void keep_all(const uint8_t *i, unsigned n)
@@ -133,13 +146,29 @@ static void win_truncate__forgets_what_follows(void **state)
 	assert_int_equal(slots_free(s.mem), SLOTS - 1);
 }
 
+/* How many of a peer that never gives one back. */
+static uint32_t fill(struct window *w)
+{
+	uint32_t n = 0;
+
+	while (keep_in(w, n, OP_WRITE_MIDDLE, 0) == 0)
+		n++;
+	assert_int_equal(keep_in(w, n, OP_WRITE_MIDDLE, 0), -EAGAIN);
+	assert_int_equal(w->num, n);
+	return n;
+}
+
+/* I4: whoever comes first leaves some to others, and these do, too. */
 static void win_keep__no_slot(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < SLOTS; i++)
-		assert_int_equal(keep(i, OP_WRITE_MIDDLE, 0), 0);
-	assert_int_equal(keep(SLOTS, OP_WRITE_MIDDLE, 0), -EAGAIN);
-	assert_int_equal(s.w.num, SLOTS);
+	assert_int_equal(win_slots(&s.x, 0), SLOTS * 4 / 5);
+	assert_int_equal(fill(&s.w), SLOTS * 4 / 5);
+	assert_int_equal(win_slots(&s.x, s.held[0]), 0);
+	assert_in_range(fill(&s.other), SLOTS / 10, SLOTS / 5 - 1);
+	assert_true(win_slots(&s.x, 0) > 0);
+	win_reset(&s.x, &s.w, FIRST);
+	assert_true(win_slots(&s.x, s.held[1]) > SLOTS / 2);
 }
 
 int main(void)
