@@ -34,15 +34,16 @@ static int advise_check(struct nic *nic, uint32_t pd, bool write,
 /* --- while somebody waits -------------------------------------------------- */
 
 /* Lock held, but between two parts. Bring [iova, iova + len) in and wait until
- * it is there. */
+ * it is there: pieces that the table can hold, however pages share its sets. */
 static int fetch_now(struct nic *nic, struct dma *d)
 {
+	const uint64_t piece = MIN(64, nic->cfg.entries / 4) * PAGE_BYTES;
 	struct waiter w;
 	int err = 0;
 
 	waiter_init(&w, NULL);
 	while (d->len && !err) {
-		uint64_t n = MIN(d->len, 64 * PAGE_BYTES);
+		uint64_t n = MIN(d->len, piece);
 		struct dma part = *d;
 		enum verdict v;
 

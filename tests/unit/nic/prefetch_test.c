@@ -25,17 +25,16 @@ static struct nic *nic;
 static uint32_t pd, key;
 static uint8_t *buf;
 
-static int setup(void **state)
+static int open_all(uint32_t entries, bool manual)
 {
 	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 2},
-				       .entries = 1 << 16,
-				       .manual = true,
+				       .entries = entries,
+				       .manual = manual,
 				       .pool_bytes = 1 << 20,
 				       .strategies = 1u << STRATEGY_REDIRECT};
 	struct mr_attr mr = {.length = PAGES * PAGE_BYTES,
 			     .access = ACCESS_LOCAL_WRITE};
 
-	(void)state;
 	assert_int_equal(nic_open(&nic, &cfg), 0);
 	assert_int_equal(nic_pd_alloc(nic, &pd), 0);
 	buf = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -45,6 +44,19 @@ static int setup(void **state)
 	mr.addr = mr.iova = (uintptr_t)buf;
 	assert_int_equal(nic_mr_reg(nic, &mr, &key), 0);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return open_all(1 << 16, true);
+}
+
+/* Whoever asks waits: the NIC's threads are there. */
+static int setup_little_table(void **state)
+{
+	(void)state;
+	return open_all(64, false);
 }
 
 static int teardown(void **state)
@@ -169,6 +181,18 @@ static void prefetch__many(void **state)
 	}
 }
 
+/* More than the table holds, and every page of it in two pieces. */
+static void prefetch__more_than_the_table_holds(void **state)
+{
+	const struct sge s = {(uintptr_t)buf + 1, 1000 * PAGE_BYTES, key};
+
+	(void)state;
+	alarm(PATIENCE_MS / 1000);
+	assert_int_equal(
+		nic_mr_advise(nic, pd, NIC_PREFETCH_WRITE, true, &s, 1), 0);
+	alarm(0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -179,6 +203,9 @@ int main(void)
 		TEST(prefetch__ends_with_the_region),
 		TEST(prefetch__fork_meanwhile),
 		TEST(prefetch__many),
+		cmocka_unit_test_setup_teardown(
+			prefetch__more_than_the_table_holds, setup_little_table,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
