@@ -68,15 +68,29 @@ static void join(unsigned i, const struct nic_config *cfg, enum qp_state last)
 	}
 }
 
-static void leave(unsigned i)
+static void leave_from(unsigned i)
 {
-	assert_int_equal(nic_qp_destroy(to[i].qp), 0);
 	assert_int_equal(nic_qp_destroy(from[i].qp), 0);
 	assert_int_equal(nic_cq_destroy(from[i].cq), 0);
 	assert_int_equal(nic_mr_dereg(from[i].nic, from[i].key), 0);
 	assert_int_equal(nic_pd_dealloc(from[i].nic, from[i].pd), 0);
 	nic_close(from[i].nic);
 	free(from[i].buf);
+}
+
+static void leave(unsigned i)
+{
+	assert_int_equal(nic_qp_destroy(to[i].qp), 0);
+	leave_from(i);
+}
+
+static void close_to(void)
+{
+	assert_int_equal(nic_cq_destroy(to->cq), 0);
+	assert_int_equal(nic_mr_dereg(to->nic, to->key), 0);
+	assert_int_equal(nic_pd_dealloc(to->nic, to->pd), 0);
+	nic_close(to->nic);
+	free(to->buf);
 }
 
 static const struct nic_config cfg = {.os = {.addr = "lo"},
@@ -90,11 +104,7 @@ static void close_all(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		leave(i);
-	assert_int_equal(nic_cq_destroy(to->cq), 0);
-	assert_int_equal(nic_mr_dereg(to->nic, to->key), 0);
-	assert_int_equal(nic_pd_dealloc(to->nic, to->pd), 0);
-	nic_close(to->nic);
-	free(to->buf);
+	close_to();
 }
 
 /* What the senders believe, not what the receiver remembers. */
@@ -208,12 +218,45 @@ static void share__of_the_last(void **state)
 	close_all(1);
 }
 
+/* Who holds the port of all standard peers goes; somebody takes it over. */
+static void port_4791__passes_on(void **state)
+{
+	struct nic_config standard = cfg;
+	uint64_t end;
+
+	(void)state;
+	standard.standard = true;
+	side_open(to, &standard);
+	for (unsigned i = 0; i < 2; i++)
+		join(i, &standard, QPS_RTS);
+	end = os_now(to->nic->os) + UINT64_C(10000000000);
+	while (from[0].qp->qp.peer->kind != PEER_STANDARD ||
+	       from[1].qp->qp.peer->kind != PEER_STANDARD) {
+		assert_in_range(os_now(to->nic->os), 0, end);
+		settle(2);
+	}
+	assert_true(to->nic->roce_port >= 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(from[i].nic->roce_port < 0);
+		assert_int_equal(nic_qp_destroy(to[i].qp), 0);
+	}
+	close_to();
+	while (from[0].nic->roce_port < 0 && from[1].nic->roce_port < 0) {
+		assert_in_range(os_now(from->nic->os), 0, end);
+		pump(from[0].nic, true);
+		pump(from[1].nic, true);
+	}
+	leave_from(0);
+	leave_from(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(share__idle_peers),
 		cmocka_unit_test(share__crowd),
 		cmocka_unit_test(share__of_the_last),
+		cmocka_unit_test(port_4791__passes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* config_test.c: what nopin(7) says of the environment: each value does what it
+ * says, and what is not understood is refused with the list of what is.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	RNR = 1 << STRATEGY_RNR,
+	RESUME = 1 << STRATEGY_RESUME | RNR,
+	REDIRECT = 1 << STRATEGY_REDIRECT | RESUME,
+	BLOCK = 1 << STRATEGY_BLOCK,
+};
+
+static char said[512];
+
+static void keep_line(const char *line, int len)
+{
+	snprintf(said, sizeof(said), "%.*s", len, line);
+}
+
+static int setup(void **state)
+{
+	static const char *const all[] = {
+		"NOPIN_FAULT", "NOPIN_REG",  "NOPIN_LINK",    "NOPIN_SCATTER",
+		"NOPIN_MTU",   "NOPIN_POOL", "NOPIN_ENTRIES", "NOPIN_LOG"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		unsetenv(all[i]);
+	log_set(LOG_ERROR, keep_line);
+	said[0] = 0;
+	return 0;
+}
+
+static struct nic_config with(const char *name, const char *value)
+{
+	struct nic_config cfg;
+
+	setup(NULL);
+	setenv(name, value, 1);
+	assert_int_equal(config_read(&cfg), 0);
+	assert_string_equal(said, "");
+	return cfg;
+}
+
+static void config__nothing_said(void **state)
+{
+	struct nic_config cfg;
+
+	(void)state;
+	assert_int_equal(config_read(&cfg), 0);
+	assert_int_equal(cfg.strategies, REDIRECT);
+	assert_false(cfg.pin);
+	assert_true(cfg.scatter);
+	assert_int_equal(cfg.mtu, 0);
+	assert_int_equal(cfg.pool_bytes, 16 << 20);
+	assert_int_equal(cfg.entries, 4 << 20);
+	assert_int_equal(cfg.log, LOG_WARN);
+	assert_false(cfg.account);
+}
+
+static void config__each_value(void **state)
+{
+	(void)state;
+	assert_int_equal(with("NOPIN_FAULT", "redirect").strategies, REDIRECT);
+	assert_int_equal(with("NOPIN_FAULT", "resume").strategies, RESUME);
+	assert_int_equal(with("NOPIN_FAULT", "rnr").strategies, RNR);
+	assert_int_equal(with("NOPIN_FAULT", "block").strategies, BLOCK);
+	assert_false(with("NOPIN_FAULT", "block").scatter);
+	assert_true(with("NOPIN_FAULT", "block").account);
+	assert_true(with("NOPIN_REG", "pin").pin);
+	assert_false(with("NOPIN_REG", "ondemand").pin);
+	assert_false(with("NOPIN_SCATTER", "off").scatter);
+	assert_true(with("NOPIN_SCATTER", "on").scatter);
+	assert_true(with("NOPIN_LOG", "info").account);
+	assert_int_equal(with("NOPIN_LOG", "none").log, LOG_NONE);
+	assert_int_equal(with("NOPIN_LOG", "debug").log, LOG_DEBUG);
+	assert_int_equal(with("NOPIN_MTU", "256").mtu, 256);
+	assert_int_equal(with("NOPIN_MTU", "4K").mtu, 4096);
+	assert_int_equal(with("NOPIN_POOL", "64k").pool_bytes, 64 << 10);
+	assert_int_equal(with("NOPIN_POOL", "4G").pool_bytes, UINT64_C(4)
+								      << 30);
+	assert_int_equal(with("NOPIN_ENTRIES", "64").entries, 64);
+	assert_int_equal(with("NOPIN_ENTRIES", "0x1000").entries, 4096);
+	with("NOPIN_LINK", "auto");
+	with("NOPIN_LINK", "udp");
+}
+
+static void config__refused(void **state)
+{
+	static const struct {
+		const char *name, *value, *valid;
+	} bad[] = {
+		{"NOPIN_FAULT", "", "redirect resume rnr block"},
+		{"NOPIN_FAULT", "overwrite", "redirect resume rnr block"},
+		{"NOPIN_REG", "copy", "ondemand pin"},
+		{"NOPIN_SCATTER", "1", "on off"},
+		{"NOPIN_LINK", "shm", "auto udp"},
+		{"NOPIN_LOG", "all", "none error warn info debug"},
+		{"NOPIN_MTU", "1500", "256 512 1024 2048 4096"},
+		{"NOPIN_MTU", "128", "256 512 1024 2048 4096"},
+		{"NOPIN_MTU", "8192", "256 512 1024 2048 4096"},
+		{"NOPIN_POOL", "65535", "64K to 4G"},
+		{"NOPIN_POOL", "5G", "64K to 4G"},
+		{"NOPIN_POOL", "99999999999999999999", "64K to 4G"},
+		{"NOPIN_POOL", "18446744073709551615G", "64K to 4G"},
+		{"NOPIN_POOL", "-1M", "64K to 4G"},
+		{"NOPIN_POOL", "1Mb", "64K to 4G"},
+		{"NOPIN_POOL", "M", "64K to 4G"},
+		{"NOPIN_ENTRIES", "63", "64 to 1G"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char line[256];
+		struct nic_config cfg;
+
+		setup(state);
+		setenv(bad[i].name, bad[i].value, 1);
+		assert_int_equal(config_read(&cfg), -EINVAL);
+		snprintf(line, sizeof(line),
+			 "%s=%s is not understood; valid: %s", bad[i].name,
+			 bad[i].value, bad[i].valid);
+		assert_non_null(strstr(said, line));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(config__nothing_said, setup),
+		cmocka_unit_test_setup(config__each_value, setup),
+		cmocka_unit_test_setup(config__refused, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
