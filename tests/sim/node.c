@@ -60,7 +60,7 @@ static struct nic_config node_config(const struct world_config *cfg)
 		.log = LOG_WARN,
 		.account = true,
 		.strategies = cfg->strategies,
-		.scatter = true,
+		.scatter = !cfg->no_scatter,
 		.pool_bytes = (uint64_t)cfg->slots * MTU_MAX,
 		.entries = cfg->entries,
 		.always_ready = cfg->always_ready,

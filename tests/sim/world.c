@@ -64,6 +64,7 @@ void world_config_draw(struct world *w)
 			 .reorder_ns = 30 * SIM_US},
 		.no_gso = sim_chance(sim, SIM_PPM / 4),
 		.no_gro = sim_chance(sim, SIM_PPM / 4),
+		.no_scatter = w->seed % 8 == 7,
 		.v6 = sim_chance(sim, SIM_PPM / 4),
 		.mtu = 9000,
 		.path_mtu = draw_mtu(sim),

@@ -60,7 +60,7 @@ struct world_config {
 	uint32_t big;
 	struct sim_link_config link;
 	struct sim_mem_config mem;
-	bool exact, force, no_gso, no_gro, v6;
+	bool exact, force, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
 	uint32_t preempt;
