@@ -45,6 +45,17 @@ static uint64_t locked_kib(void)
 	return number_of(status, "VmLck");
 }
 
+static void find_gid(struct host *h, int gids)
+{
+	static const uint8_t ipv4[12] = {[10] = 0xff, [11] = 0xff};
+
+	do {
+		REQUIRE(h->gid_index < gids);
+		REQUIRE(ibv_query_gid(h->ctx, 1, h->gid_index++, &h->gid) == 0);
+	} while (memcmp(h->gid.raw, ipv4, sizeof(ipv4)) != 0);
+	h->gid_index--;
+}
+
 void host_open(struct host *h)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -52,11 +63,12 @@ void host_open(struct host *h)
 
 	locked_before = locked_kib();
 	REQUIRE(list && list[0]);
-	h->ctx = ibv_open_device(list[0]);
+	*h = (struct host){.ctx = ibv_open_device(list[0])};
 	REQUIRE(h->ctx);
+	h->nopin = strcmp(ibv_get_device_name(list[0]), "nopin0") == 0;
 	ibv_free_device_list(list);
 	REQUIRE(ibv_query_port(h->ctx, 1, &port) == 0);
-	REQUIRE(ibv_query_gid(h->ctx, 1, 0, &h->gid) == 0);
+	find_gid(h, port.gid_tbl_len);
 	h->mtu = port.active_mtu;
 	h->pd = ibv_alloc_pd(h->ctx);
 	h->cq = ibv_create_cq(h->ctx, 4 * DEPTH, NULL, NULL, 0);
@@ -69,7 +81,8 @@ void host_close(struct host *h)
 	int out = dup(STDERR_FILENO), to = memfd_create("counters", 0);
 	ssize_t n;
 
-	REQUIRE_LE(locked_kib(), locked_before);
+	if (h->nopin)
+		REQUIRE_LE(locked_kib(), locked_before);
 	REQUIRE(ibv_destroy_cq(h->cq) == 0);
 	REQUIRE(ibv_dealloc_pd(h->pd) == 0);
 	REQUIRE(out >= 0 && to >= 0);
@@ -77,12 +90,12 @@ void host_close(struct host *h)
 	REQUIRE(ibv_close_device(h->ctx) == 0);
 	REQUIRE(dup2(out, STDERR_FILENO) >= 0);
 	n = pread(to, text, sizeof(text) - 1, 0);
-	REQUIRE(n > 0);
+	REQUIRE(n >= 0);
 	text[n] = 0;
 	fprintf(stderr, "--- process %d\n%s", (int)getpid(), text);
 	close(out);
 	close(to);
-	REQUIRE(host_counter("tx_packets") > 0);
+	REQUIRE(!h->nopin || host_counter("tx_packets") > 0);
 }
 
 uint64_t host_counter(const char *name)
@@ -155,7 +168,9 @@ static void connect_to(struct link *l, const struct hello *mine,
 		.rnr_retry = RETRIES,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
-			    .grh = {.dgid = peer->gid, .hop_limit = 64}},
+			    .grh = {.dgid = peer->gid,
+				    .sgid_index = l->h->gid_index,
+				    .hop_limit = 64}},
 	};
 
 	modify(l->qp, &attr,

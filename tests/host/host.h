@@ -61,7 +61,7 @@ __attribute__((noreturn)) void host_skip(const char *why);
 uint64_t host_now(void);
 void host_sleep(uint64_t ns);
 
-/** host_start() - First of all: the environment, and what VmLck is without us. */
+/** host_start() - First of all: the environment (NOPIN_ADDR: lo, if it does not say). */
 void host_start(void);
 
 /**
@@ -91,13 +91,19 @@ void *host_map(void *at, size_t bytes);
 
 /* --- dev.c: the device and connections --------------------------------------- */
 
-/** struct host - The device of a process, with one PD and one CQ. */
+/**
+ * struct host - The first device of a process, with one PD and one CQ.
+ * @gid_index:	of its first GID that is an IPv4 address
+ * @nopin:	it is ours: has counters
+ */
 struct host {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	enum ibv_mtu mtu;
 	union ibv_gid gid;
+	uint8_t gid_index;
+	bool nopin;
 };
 
 /**
@@ -115,7 +121,7 @@ void host_open(struct host *h);
 
 /**
  * host_close() - Everything of the device but its MRs and QPs, which must be
- * gone; then the NIC's counters are known, and VmLck must be what it was.
+ * gone; then the counters of a nopin are known, and VmLck must be what it was.
  */
 void host_close(struct host *h);
 

@@ -10,7 +10,10 @@ import collections
 Program = collections.namedtuple("Program", "name gid options expected")
 # captured: every packet of nopin is dissected; the veth device then cannot
 # segment, so that a burst is cut before it is captured, as it is on a wire
-Condition = collections.namedtuple("Condition", "mtus captured loss evicted")
+# words: so often rxe READs a page of which nopin's program changes a word all
+# the time, and then gets it by SEND (../../host/word.c)
+Condition = collections.namedtuple(
+    "Condition", "mtus captured loss evicted words", defaults=[0])
 
 # -u 16: an ACK timeout of 268 ms; an emulated machine often pauses for 67 ms.
 # -F: the emulated processor's clock may be irregular, which perftest measures.
@@ -30,7 +33,8 @@ CONDITIONS = {
     # all memory of nopin's program is paged out, over and over
     "evict": Condition([256, 512, 1024], True, False, True),
     # bursts arrive whole; rxe's kernel cuts them
-    "gso": Condition([1024], False, False, False),
+    "gso": Condition([1024], False, False, False, 3000),
+    "word": Condition([], False, False, False, 1000000),
 }
 # The RC opcodes that nopin must have sent in each captured condition: SEND
 # first, middle, last; WRITE first, middle, last; READ request; READ response

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -38,13 +39,13 @@ COUNTERS = [("retransmits", "again"), ("timeouts", "t/o"),
 class Program:
     """One running program; what it prints is kept in a file."""
 
-    def __init__(self, argv, title):
+    def __init__(self, argv, title, pass_fds=(), **env):
         self.path = f"/tmp/{title}"
         with open(self.path, "wb") as out:
             self.proc = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "NOPIN_LOG": "info"})
+                stderr=subprocess.STDOUT, pass_fds=pass_fds,
+                env={**os.environ, "NOPIN_LOG": "info", **env})
 
     def listens(self, port):
         try:
@@ -175,6 +176,30 @@ class Run:
         return problem, nopin.output(), rxe.output(), evicted, left_alone
 
 
+def run_word(build, rounds):
+    """A word changes while it is READ and sent. Prints a line; returns whether
+    all was well."""
+    start = time.monotonic()
+    argv = [f"{build}/tests/net/interop/interop-word", str(rounds)]
+    ends = socket.socketpair()
+    fds = [end.fileno() for end in ends]
+    owner = Program([*IN_B, f"{build}/tools/nopin/nopin", "run", "--", *argv,
+                     "owner", str(fds[0])], "nopin", fds[:1], NOPIN_ADDR="v1")
+    peer = Program([*argv, "peer", str(fds[1])], "rxe", fds[1:])
+    for end in ends:
+        end.close()
+    status = [one.proc.wait() for one in (owner, peer)]
+    nopin = owner.output()
+    good = (status == [0, 0] and " changes" in nopin
+            and counted(nopin, "tx_packets") >= 8 * rounds)
+    print(f"word: {rounds} READs and SENDs, {counted(nopin, 'tx_packets')} "
+          f"packets of nopin, {counted(nopin, 'retransmits')} again, "
+          f"{time.monotonic() - start:.0f} s  {'ok' if good else status}")
+    if not good:
+        print(nopin, peer.output(), sep="\n", flush=True)
+    return good
+
+
 def counted(text, name):
     found = re.search(rf"^nopin: info: {name}: (\d+)", text, re.M)
     return int(found[1]) if found else 0
@@ -264,6 +289,9 @@ def main():
     print(f"{name + ':':16}nopin is  MTU"
           + "".join(f"{title:>7}" for _, title in COUNTERS) + " evicted")
     good = sum(run_case(build, case, condition) for case in chosen)
+    if condition.words and not sys.argv[3:]:
+        chosen.append("word")
+        good += run_word(build, condition.words)
     complete = not capture or end_capture(capture)
     if condition.loss and not lost_both_ways():
         complete = False
