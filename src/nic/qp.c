@@ -222,6 +222,10 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 
 	if (nic_child(nic))
 		return -ENODEV;
+	/* What it owes would never be said. */
+	if ((mask & QPA_STATE) &&
+	    (attr->state == QPS_ERR || attr->state == QPS_RESET))
+		say_last_ack(nic, qp);
 	/* No poster has a slot while the queues are reset, and nobody else
 	 * modifies while that waits for moves. */
 	pthread_mutex_lock(&qp->sq_lock);

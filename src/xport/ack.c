@@ -219,6 +219,7 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 		ack_owe(qp, now_ns);
 	else if (r->ack_owed && !p.xack_flags)
 		said(qp, &p, now_ns);
+	b->says = true;
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
@@ -236,6 +237,7 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 			break;
 		b->roce |= peer_unsure(q);
 		said(q, &p, now_ns);
+		b->says |= q == qp;
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
 		any = true;

@@ -20,7 +20,7 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->to = peer->ep;
 	b->line = ext ? peer->line : 0;
 	b->ext = ext;
-	b->request = b->roce = b->narrow = b->acks = false;
+	b->request = b->roce = b->narrow = b->acks = b->says = false;
 	b->nsegs = 0;
 	b->seg_len = b->total = b->ahead = 0;
 	b->epoch = 0;

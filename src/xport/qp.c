@@ -614,6 +614,8 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 		req_unsent(qp, b, error, now_ns);
 	else if ((error == -EFAULT || error == -EAGAIN))
 		replay_unsent(qp, b, error, now_ns);
+	if (error && b->says && qp_receives(qp))
+		ack_owe(qp, now_ns);
 	ack_again(qp);
 	qp_flush(qp, now_ns);
 	qp_kick_again(qp);

@@ -167,7 +167,10 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	struct req *r = &qp->req;
 	uint32_t index;
 
-	if (!req_wqe_at(qp, b->from, &index))
+	/* Cut into packets it may have left but for its end, and the peer has it:
+	 * what did not leave is like lost. */
+	if (psn_diff(r->acc, b->from) > 0 || psn_diff(r->placed, b->from) > 0 ||
+	    !req_wqe_at(qp, b->from, &index))
 		return;
 	flight_note(&qp->log, now_ns, FLIGHT_RETX, b->from, FLIGHT_TX,
 		    (uint64_t)psn_diff(r->snd, b->from));
@@ -265,7 +268,8 @@ void retry_resent(struct qp *qp, psn_t psn)
 		qp->req.lost &= ~(UINT64_C(1) << i);
 }
 
-/* The next READ chunk or atomic that is to be asked for again. */
+/* The next READ chunk or atomic that is to be asked for again. What was taken
+ * back since (retry_unsent()) is sent in its turn. */
 static bool next_again(struct qp *qp, psn_t *psn)
 {
 	struct req *r = &qp->req;
@@ -274,6 +278,7 @@ static bool next_again(struct qp *qp, psn_t *psn)
 	if (psn_diff(r->una, r->again_at) > 0)
 		r->again_at = r->una;
 	while (psn_diff(r->again_at, r->again_end) < 0 &&
+	       psn_diff(r->again_at, r->snd) < 0 &&
 	       req_wqe_at(qp, r->again_at, &index)) {
 		const struct wqe *w = wq_at(qp->cfg.sq, index);
 		uint32_t k = (uint32_t)psn_diff(r->again_at, w->first_psn);

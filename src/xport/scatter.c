@@ -132,6 +132,8 @@ bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p)
 
 	if (i == 0 && p->opcode != f->opcode)
 		return false;
+	if (left > sc->qp->mtu && (p->op & OPF_LAST))
+		return false;
 	return p->ext && p->qpn == f->qpn && p->nonce == f->nonce &&
 	       p->psn == psn_add(f->psn, i) &&
 	       (p->op & kind) == (f->op & kind) &&

@@ -240,6 +240,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  * @narrow:	a page of these is missing: packet by packet
  * @again:	what was lost is sent again
  * @acks:	holds ACKs (peer.acks_out)
+ * @says:	one of them, or one carried by a request, is @qp's
  * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
  * In a burst of standard packets no gather is for two of them.
@@ -249,7 +250,7 @@ struct burst {
 	struct peer *peer;
 	struct endpoint to;
 	int line;
-	bool ext, request, roce, narrow, again, acks;
+	bool ext, request, roce, narrow, again, acks, says;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;
 	psn_t second, from, max;

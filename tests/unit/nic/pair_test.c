@@ -250,6 +250,21 @@ static void destroy__says_the_last_ack_again(void **state)
 	}
 }
 
+/* The program polls a receive and gives the QP up before its ACK was due. */
+static void modify__says_the_last_ack(void **state)
+{
+	const struct qp_attr err = {.state = QPS_ERR};
+	struct side *s = &side[1];
+
+	(void)state;
+	s->nic->x.ack_delay_ns = UINT64_C(3600000000000);
+	side_recv(s, s->buf, 64, 1);
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 8);
+	assert_int_equal(wait_cqe(s).op, WR_RECV);
+	assert_int_equal(nic_qp_modify(s->qp, &err, QPA_STATE), 0);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 /* --- memory whose faults only user mode may take ------------------------- */
 
 enum { SLOW_MS = 5, SLOW_PAGES = 4 };
@@ -463,6 +478,7 @@ int main(void)
 			timer__while_somebody_is_blocked, setup_silent,
 			sides_close),
 		BOTH(destroy__says_the_last_ack_again),
+		BOTH(modify__says_the_last_ack),
 		cmocka_unit_test_setup_teardown(modify__path_mtu, setup,
 						sides_close),
 		BLOCK(send__every_size),

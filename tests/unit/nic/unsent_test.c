@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* unsent_test.c: a burst was planned, and then the socket was full: what it said
+ * was not said, what was taken for sent was not, whatever came meanwhile.
+ */
+#include "steps.h"
+#include "xport/impl.h"
+
+#include <errno.h>
+
+/* Its send says that the socket is full. */
+static void full(struct nic *nic, struct step *s)
+{
+	s->error = -EAGAIN;
+	engine_commit(nic, s, os_now(nic->os));
+}
+
+/* Receive until a READ response is in @s, and do not look at it yet. */
+static void receive_response(struct side *side_, struct step *s)
+{
+	struct side *peer = &side[side_ == side];
+
+	side_->nic->peek = 0;
+	for (int i = 0; i < TRIES; i++) {
+		if (!engine_receive(side_->nic, s)) {
+			pump(peer);
+			continue;
+		}
+		if ((s->buf[0] & 0x1f) >= OP_READ_RESP_FIRST &&
+		    (s->buf[0] & 0x1f) <= OP_READ_RESP_ONLY)
+			return;
+		finish_receive(side_->nic, s); /* to be forwarded */
+	}
+	fail_msg("no response");
+}
+
+/* All READs are asked for again while one more was planned and did not leave:
+ * it is sent as what it is, the next one, and counts.
+ */
+static void unsent__a_read_while_others_are_asked_again(void **state)
+{
+	enum { READS = 3, MOST = 4 };
+	struct nic *nic = side[0].nic;
+	struct step *rx = &nic->steps[1], *tx = &nic->steps[2];
+	struct req *r = &side[0].qp->qp.req;
+
+	(void)state;
+	assert_int_equal(side[0].qp->qp.attr.max_rd_atomic, MOST);
+	for (int i = 0; i < READS; i++)
+		post_at(&side[0], WR_READ, (uint64_t)i * 4096, 64);
+	send_all(&side[0]);
+	pump(&side[1]);
+	receive_response(&side[0], rx);
+	post_at(&side[0], WR_READ, READS * 4096, 64);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	rx->at = rx->rx.seg; /* the first response is lost */
+	finish_receive(nic, rx);
+	assert_true(r->ask_again);
+	full(nic, tx);
+	for (int i = 0; i < TRIES && (r->ask_again || r->pause_until); i++) {
+		send_all(&side[0]);
+		os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1);
+	}
+	post_at(&side[0], WR_READ, (READS + 1) * 4096, 64);
+	send_all(&side[0]);
+	assert_int_equal(r->rd_out, MOST);
+	assert_int_equal(psn_diff(r->snd, r->una), MOST);
+	for (int i = 0; i <= READS + 1; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* The ACK of what came behind a READ leaves behind the READ's answer. */
+static void unsent__the_rest_of_an_ack(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[1];
+	bool done = false;
+
+	(void)state;
+	post_at(&side[0], WR_WRITE, 0, 64);
+	post_at(&side[0], WR_READ, 4096, 64);
+	post_at(&side[0], WR_WRITE, 8192, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 0;
+	for (int i = 0; i < TRIES &&
+			side[1].qp->qp.resp.win.head != side[0].qp->qp.req.max;
+	     i++) {
+		pump(&side[0]);
+		if (engine_receive(nic, step))
+			finish_receive(nic, step);
+	}
+	spt_unmap(nic->mem, page_of((uintptr_t)side[1].buf + BUF / 2 + 4096),
+		  1);
+	for (int i = 0; i < TRIES && !done; i++) {
+		if (!engine_plan(nic, step, true, os_now(nic->os)))
+			continue;
+		done = step->burst.qp;
+		if (done)
+			full(nic, step);
+		else
+			plan_move_commit(nic, step);
+	}
+	assert_true(done);
+	assert_int_equal(nic->cnt.v[CNT_fault_park], 1);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
+}
+
+/* The send of [WRITE][ACK] went out packet by packet and met the full socket at
+ * the ACK, so it said so. By then the WRITE was acknowledged, behind a READ whose
+ * response is just being placed.
+ */
+static void unsent__but_for_its_end(void **state)
+{
+	struct nic *nic = side[0].nic;
+	struct step *slow = &nic->steps[2], *tx = &nic->steps[3];
+	struct qp *qp = &side[0].qp->qp;
+
+	(void)state;
+	post_at(&side[0], WR_READ, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[0]);
+	receive_response(&side[0], slow);
+	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
+	assert_int_equal(slow->run.num, 1);
+	qp->resp.ext = true;
+	qp->peer->granted ^= 1; /* does not fit into a request */
+	ack_owe(qp, os_now(nic->os));
+	post_at(&side[0], WR_WRITE, 0, 64);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	assert_true(tx->burst.acks);
+	engine_move(nic, tx);
+	for (int i = 0; i < TRIES && qp->req.placed != qp->req.max; i++)
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+	full(nic, tx);
+	plan_move_commit(nic, slow);
+	finish_receive(nic, slow);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	post_at(&side[0], WR_WRITE, 8192, 64);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+}
+
+/* An answer that carries the ACK of what it answers is sent again with it. */
+static void unsent__the_ack_that_it_carried(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+	uint64_t carried;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
+		if (engine_receive(nic, &nic->steps[1]))
+			finish_receive(nic, &nic->steps[1]);
+	carried = nic->cnt.v[CNT_acks_carried];
+	know_pages(&side[1]);
+	post(&side[1], WR_WRITE, 64);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	assert_int_equal(nic->cnt.v[CNT_acks_carried], carried + 1);
+	assert_false(side[1].qp->qp.resp.ack_owed);
+	full(nic, tx);
+	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
+	know_pages(&side[1]);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);
+	assert_int_equal(nic->cnt.v[CNT_acks_carried], carried + 2);
+	plan_move_commit(nic, tx);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_WRITE);
+}
+
+#define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(unsent__a_read_while_others_are_asked_again, setup),
+		TEST(unsent__a_read_while_others_are_asked_again,
+		     setup_standard),
+		TEST(unsent__the_rest_of_an_ack, setup),
+		TEST(unsent__the_rest_of_an_ack, setup_standard),
+		TEST(unsent__but_for_its_end, setup),
+		TEST(unsent__the_ack_that_it_carried, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
