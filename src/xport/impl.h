@@ -189,6 +189,10 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
 bool resp_more(struct qp *qp, psn_t psn, uint32_t n);
 void resp_commit(struct rx_run *run, uint64_t now_ns);
 bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+/** resp_settle() - A failed check takes effect, if nothing moves or waits that
+ * came before it.
+ */
+void resp_settle(struct qp *qp, uint64_t now_ns);
 void resp_flush(struct qp *qp, uint64_t now_ns);
 void resp_timeout(struct qp *qp, uint64_t now_ns);
 

@@ -617,6 +617,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 	if (error && b->says && qp_receives(qp))
 		ack_owe(qp, now_ns);
 	ack_again(qp);
+	resp_settle(qp, now_ns);
 	qp_flush(qp, now_ns);
 	qp_kick_again(qp);
 }

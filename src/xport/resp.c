@@ -40,11 +40,12 @@ uint32_t request_psns(const struct qp *qp, const struct pkt *p)
 	return DIV_ROUND_UP(p->dma_len, qp->mtu);
 }
 
-/* Nothing of the QP moves: a failed check takes effect. */
-static void settle(struct qp *qp, uint64_t now_ns)
+void resp_settle(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->resp.dead && !qp->rx_moving)
-		qp_fail(qp, qp->resp.fail_event, now_ns);
+	const struct resp *r = &qp->resp;
+
+	if (r->dead && !qp->rx_moving && !r->answering && !replay_busy(qp))
+		qp_fail(qp, r->fail_event, now_ns);
 }
 
 void resp_flush(struct qp *qp, uint64_t now_ns)
@@ -129,7 +130,7 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 		count(qp->x->cnt, CNT_drop_no_slot);
 		return RX_NEXT;
 	case EXEC_NAK:
-		settle(qp, now_ns);
+		resp_settle(qp, now_ns);
 		return RX_NEXT;
 	}
 	return RX_NEXT;
@@ -241,7 +242,7 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		break;
 	}
 	if (!run->num)
-		settle(qp, now_ns);
+		resp_settle(qp, now_ns);
 	return run->num != 0;
 }
 
@@ -368,7 +369,7 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 			fault_resolved(qp, now_ns);
 	}
 	if (qp->state != QPS_ERR)
-		settle(qp, now_ns);
+		resp_settle(qp, now_ns);
 }
 
 void resp_timeout(struct qp *qp, uint64_t now_ns)

@@ -270,6 +270,37 @@ static void ack__of_what_came_behind_a_slow_read(void **state)
 	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
 }
 
+/* While a READ waits for its page the request behind it is refused: the READ is
+ * answered, then comes the NAK.
+ */
+static void nak__behind_a_slow_read(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[1];
+
+	(void)state;
+	post_at(&side[0], WR_READ, 4096, 64);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)side[1].buf,
+			       .rkey = side[1].key ^ 0x100},
+		  side[0].buf, 8);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 0;
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.nak; i++) {
+		pump(&side[0]);
+		if (engine_receive(nic, step))
+			finish_receive(nic, step);
+	}
+	spt_unmap(nic->mem, page_of((uintptr_t)side[1].buf + BUF / 2 + 4096),
+		  1);
+	send_all(&side[1]);
+	assert_int_equal(nic->cnt.v[CNT_fault_park], 1);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+}
+
 /* A response is being placed when the ACK of what came behind it arrives. */
 static void ack__of_what_is_behind_a_moving_response(void **state)
 {
@@ -364,6 +395,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			ack__of_what_came_behind_a_slow_read, setup_standard,
 			sides_close),
+		cmocka_unit_test_setup_teardown(nak__behind_a_slow_read, setup,
+						sides_close),
+		cmocka_unit_test_setup_teardown(nak__behind_a_slow_read,
+						setup_standard, sides_close),
 		cmocka_unit_test_setup_teardown(read__a_gap_is_closed_once,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(read__a_gap_is_closed_once,
