@@ -163,6 +163,8 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
 /** retry_ask_again() - Send what was asked for from @due on again, nothing else. */
 void retry_ask_again(struct qp *qp, psn_t due);
 void retry_arm(struct qp *qp, uint64_t now_ns);
+/** retry_disarm() - Nothing is waited for; the next question is the first. */
+void retry_disarm(struct req *r);
 /** retry_reload() - There was progress: what it cost before counts no more. */
 void retry_reload(struct qp *qp);
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);

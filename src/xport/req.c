@@ -51,9 +51,9 @@ void req_reset(struct qp *qp)
 	r->rsp_missed = r->ask_again = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	retry_reload(qp);
-	r->rto_at = r->probe_at = TIME_NEVER;
+	retry_disarm(r);
 	r->gso = (struct gso_watch){.doubts = 0};
-	r->probe_ns = r->pause_until = r->hold_until = 0;
+	r->pause_until = r->hold_until = 0;
 	r->epoch++;
 }
 

@@ -49,7 +49,7 @@ static bool outstanding(const struct qp *qp)
 	return !r->held && r->una != r->max && r->snd != r->una;
 }
 
-static void disarm(struct req *r)
+void retry_disarm(struct req *r)
 {
 	r->rto_at = r->probe_at = TIME_NEVER;
 	r->probe_ns = PROBE_FIRST_NS;
@@ -93,7 +93,7 @@ void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
 	if (outstanding(qp))
 		retry_arm(qp, now_ns);
 	else
-		disarm(r);
+		retry_disarm(r);
 	qp_rearm(qp);
 }
 
@@ -147,7 +147,7 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
 	r->epoch++;
 	flow_forget(qp);
 	recount_reads(qp, to);
-	disarm(r);
+	retry_disarm(r);
 	if (outstanding(qp))
 		retry_arm(qp, now_ns);
 	qp_rearm(qp);
