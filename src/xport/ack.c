@@ -210,16 +210,15 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 	struct pkt p;
 
 	if ((!r->ack_owed && !b->peer->acks_out) || r->nak || !b->ext ||
-	    b->nsegs != 1 || !make(qp, &p) || !p.ext ||
-	    (p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) ||
-	    p.accepted != p.psn || !burst_carry(b, p.psn))
+	    b->nsegs != 1 || !make(qp, &p) || !p.ext)
 		return;
-	count(qp->x->cnt, CNT_acks_carried);
+	b->says = !(p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
+		  p.accepted == p.psn && burst_carry(b, p.psn);
+	count_add(qp->x->cnt, CNT_acks_carried, b->says);
 	if (p.credit != told)
 		ack_owe(qp, now_ns);
-	else if (r->ack_owed && !p.xack_flags)
+	else if (b->says && r->ack_owed && !p.xack_flags)
 		said(qp, &p, now_ns);
-	b->says = true;
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
