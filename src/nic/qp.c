@@ -109,8 +109,6 @@ static void detach(struct nic *nic, struct nic_qp *qp)
 	list_del(&qp->all);
 	nic->nqps--;
 	pd_put(nic->mem, qp->init.pd);
-	qp->init.send_cq->refs--;
-	qp->init.recv_cq->refs--;
 }
 
 static void forget_completions(struct nic *nic, struct nic_qp *qp,
@@ -121,6 +119,15 @@ static void forget_completions(struct nic *nic, struct nic_qp *qp,
 	cq_forget(&cq->cq, qp->qp.cfg.qpn);
 	nic_unlock(nic);
 	pthread_mutex_unlock(&cq->poll);
+}
+
+/* From here on another thread may destroy them. */
+static void let_cqs_go(struct nic *nic, struct nic_qp *qp)
+{
+	nic_lock(nic);
+	qp->init.send_cq->refs--;
+	qp->init.recv_cq->refs--;
+	nic_unlock(nic);
 }
 
 static bool owe_last_ack(struct nic *nic, struct nic_qp *qp)
@@ -159,6 +166,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 	forget_completions(nic, qp, qp->init.send_cq);
 	if (qp->init.recv_cq != qp->init.send_cq)
 		forget_completions(nic, qp, qp->init.recv_cq);
+	let_cqs_go(nic, qp);
 	pthread_mutex_destroy(&qp->sq_lock);
 	pthread_mutex_destroy(&qp->rq_lock);
 	wq_fini(&qp->sq);

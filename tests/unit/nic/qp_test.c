@@ -5,6 +5,7 @@
 #include "side.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 enum { SMALL = 8 };
 
@@ -113,6 +114,33 @@ static void destroy__is_not_told(void **state)
 	neighbour_is_well();
 }
 
+static void *destroys(void *arg)
+{
+	assert_int_equal(nic_qp_destroy(arg), 0);
+	return NULL;
+}
+
+/* Another thread destroys the CQ as soon as it may: not while the QP's completions
+ * are taken out of it. */
+static void destroy__uses_the_cq_to_the_end(void **state)
+{
+	struct nic_cq *cq;
+	struct nic_qp *qp;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(
+		nic_cq_create(side[0].nic, NULL, NULL, SMALL, NULL, &cq), 0);
+	qp = qp_on(cq);
+	pthread_mutex_lock(&cq->poll);
+	pthread_create(&thread, NULL, destroys, qp);
+	usleep(20000);
+	assert_int_equal(nic_cq_destroy(cq), -EBUSY);
+	pthread_mutex_unlock(&cq->poll);
+	pthread_join(thread, NULL);
+	assert_int_equal(nic_cq_destroy(cq), 0);
+}
+
 static void reset__is_not_told(void **state)
 {
 	const struct qp_attr a = {.state = QPS_RESET};
@@ -165,6 +193,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(destroy__is_not_told, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(destroy__uses_the_cq_to_the_end,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(reset__is_not_told, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(reset__tells_the_next_life,
