@@ -268,6 +268,11 @@ void nic_put(struct nic *nic)
 	pthread_mutex_unlock(&nic_global_lock);
 }
 
+bool nic_of_parent(const struct nic *nic)
+{
+	return nic_child(nic);
+}
+
 bool nic_present(void)
 {
 	struct nic_config cfg;

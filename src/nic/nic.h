@@ -35,6 +35,9 @@ int nic_get(struct nic **out);
 /** nic_put() - Drop a reference; the last one closes the NIC. */
 void nic_put(struct nic *nic);
 
+/** nic_of_parent() - Are we a fork()ed child of the process that opened it? */
+bool nic_of_parent(const struct nic *nic);
+
 /** nic_present() - Would nic_get() find an address to offer? Opens nothing. */
 bool nic_present(void);
 

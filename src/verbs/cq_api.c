@@ -89,6 +89,8 @@ static struct vcq *create_cq(struct ibv_context *context,
 	int rc = check_attr(context, attr);
 	struct vcq *q;
 
+	if (!rc && in_child(context))
+		rc = ENODEV;
 	if (rc)
 		return fail(rc);
 	q = vcq_new(context, attr);

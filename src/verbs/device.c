@@ -154,23 +154,11 @@ free_ctx:
 	return fail(-rc);
 }
 
-/* There is no key 0, but only a child gets this answer about it. */
-static bool in_child(struct nic *nic)
-{
-	struct mr_attr attr;
-
-	return nic_mr_query(nic, 0, &attr) == -ENODEV;
-}
-
-/**
- * ibv_close_device() - In a child of the process that opened it nothing may be
- * touched: a lock may be held by a thread that the child does not have.
- */
 int ibv_close_device(struct ibv_context *context)
 {
 	struct vctx *ctx = vctx_of(context);
 
-	if (in_child(ctx->nic))
+	if (in_child(context))
 		return ENODEV;
 	objects_close(ctx);
 	nic_async_close(ctx->async);

@@ -158,6 +158,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 		struct vctx *ctx = ch->obj.ctx;
 		bool used;
 
+		if (in_child(channel->context))
+			return ENODEV;
 		pthread_mutex_lock(&ctx->lock);
 		used = ch->base.refcnt != 0;
 		if (!used)

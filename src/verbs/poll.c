@@ -117,8 +117,12 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	if (!of(cq)->single_threaded)
+	if (!of(cq)->single_threaded &&
+	    pthread_mutex_trylock(&of(cq)->ex_lock)) {
+		if (in_child(cq->context))
+			return ENODEV;
 		pthread_mutex_lock(&of(cq)->ex_lock);
+	}
 	rc = next_poll(cq);
 	if (rc)
 		end_poll(cq);

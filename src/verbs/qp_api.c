@@ -123,6 +123,8 @@ struct ibv_qp *create_qp_ext(struct ibv_context *context,
 
 	if (!rc && attr->pd->context != context)
 		rc = EINVAL;
+	if (!rc && in_child(context))
+		rc = ENODEV;
 	if (rc)
 		return fail(rc);
 	q = vqp_new(attr);

@@ -134,6 +134,15 @@ static inline struct vctx *vctx_of(struct ibv_context *context)
 	return container_of(context, struct vctx, v.context);
 }
 
+/**
+ * in_child() - Of the process that opened the device? Asked before a lock of
+ * verbs/ is waited for: a thread that the child does not have may hold it.
+ */
+static inline bool in_child(struct ibv_context *context)
+{
+	return nic_of_parent(vctx_of(context)->nic);
+}
+
 static inline struct vcq *vcq_of(struct ibv_cq *cq)
 {
 	return container_of(cq, struct vcq, base);

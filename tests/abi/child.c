@@ -93,7 +93,7 @@ static void destroy_all(int result)
 {
 	RETURNS(ibv_destroy_qp(qp), result);
 	RETURNS(ibv_destroy_cq(cq), result);
-	RETURNS(ibv_destroy_comp_channel(channel), result ? EBUSY : 0);
+	RETURNS(ibv_destroy_comp_channel(channel), result);
 	RETURNS(ibv_dereg_mr(mr), result);
 	RETURNS(ibv_dealloc_pd(pd), result);
 	RETURNS(ibv_close_device(ctx), result);

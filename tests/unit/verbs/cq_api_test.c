@@ -68,6 +68,19 @@ static void create__nic_refuses(void **state)
 	ibv_close_device(context);
 }
 
+/* Before the table of events is locked. */
+static void create__refused_in_a_child(void **state)
+{
+	struct ibv_context *context = fake_open();
+
+	(void)state;
+	fake.child = true;
+	assert_null(ibv_create_cq(context, 1, NULL, NULL, 0));
+	assert_int_equal(errno, ENODEV);
+	fake.child = false;
+	ibv_close_device(context);
+}
+
 static void create_ex__flags(void **state)
 {
 	struct ibv_context *context = fake_open();
@@ -140,6 +153,7 @@ int main(void)
 		fake_test(create__counts_users_of_the_channel),
 		fake_test(create__foreign_channel),
 		fake_test(create__nic_refuses),
+		fake_test(create__refused_in_a_child),
 		fake_test(create_ex__flags),
 		fake_test(resize__only_if_nic_agrees),
 		fake_test(destroy__busy_while_used),

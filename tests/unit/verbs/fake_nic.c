@@ -86,6 +86,12 @@ void nic_put(struct nic *nic)
 	fake.live--;
 }
 
+bool nic_of_parent(const struct nic *nic)
+{
+	CHECK(nic == &the_nic);
+	return fake.child;
+}
+
 bool nic_present(void)
 {
 	return fake.present;

@@ -15,6 +15,7 @@
 
 /**
  * struct fake - The only fake NIC.
+ * @child:	we are a child, as nic_of_parent() says
  * @fail_in:	the call that fails: 1: the next; 0: none
  * @error:	how: -errno
  * @live:	objects that were created and not destroyed, NIC references
@@ -26,7 +27,7 @@
  * @solicited:	what nic_cq_arm() was given
  */
 struct fake {
-	bool present;
+	bool present, child;
 	unsigned gids;
 	uint32_t mtu;
 	unsigned fail_in;

@@ -75,12 +75,27 @@ static void channel__create_and_destroy(void **state)
 	ibv_close_device(context);
 }
 
+/* Its lock may be held for ever. */
+static void channel__not_destroyed_in_a_child(void **state)
+{
+	struct ibv_context *context = fake_open();
+	struct ibv_comp_channel *ch = ibv_create_comp_channel(context);
+
+	(void)state;
+	fake.child = true;
+	assert_int_equal(ibv_destroy_comp_channel(ch), ENODEV);
+	fake.child = false;
+	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+	ibv_close_device(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fake_test(pd__create_and_destroy),
 		fake_test(ah__checks_attributes),
 		fake_test(channel__create_and_destroy),
+		fake_test(channel__not_destroyed_in_a_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

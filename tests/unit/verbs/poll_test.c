@@ -2,6 +2,7 @@
 #include "fake_nic.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 static struct ibv_context *context;
 static struct ibv_cq *cq;
@@ -213,12 +214,53 @@ static void iterator__walks(void **state)
 
 #define cq_test(name) cmocka_unit_test_setup_teardown(name, open_cq, close_cq)
 
+static pthread_barrier_t both;
+
+static void *polls(void *arg)
+{
+	struct ibv_poll_cq_attr poll = {0};
+
+	assert_int_equal(ibv_start_poll(arg, &poll), 0);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	ibv_end_poll(arg);
+	return NULL;
+}
+
+/* A thread that the child does not have was between start and end. */
+static void iterator__does_not_wait_in_a_child(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 8};
+	struct ibv_cq_ex *ex = ibv_create_cq_ex(context, &attr);
+	struct ibv_poll_cq_attr poll = {0};
+	struct cqe cqe = {.op = WR_SEND};
+	pthread_t thread;
+
+	(void)state;
+	fake_complete(ibv_cq_ex_to_cq(ex), &cqe);
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&thread, NULL, polls, ex);
+	pthread_barrier_wait(&both);
+	fake.child = true;
+	alarm(10);
+	assert_int_equal(ibv_start_poll(ex, &poll), ENODEV);
+	alarm(0);
+	fake.child = false;
+	pthread_barrier_wait(&both);
+	pthread_join(thread, NULL);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cq_test(poll__translates), cq_test(poll__operations_and_flags),
-		cq_test(poll__many),	   cq_test(poll__errors),
-		cq_test(arm__passes_on),   cq_test(iterator__walks),
+		cq_test(poll__translates),
+		cq_test(poll__operations_and_flags),
+		cq_test(poll__many),
+		cq_test(poll__errors),
+		cq_test(arm__passes_on),
+		cq_test(iterator__walks),
+		cq_test(iterator__does_not_wait_in_a_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

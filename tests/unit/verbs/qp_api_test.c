@@ -154,6 +154,18 @@ static void create__nic_refuses(void **state)
 	assert_int_equal(fake_next_slot(), slot);
 }
 
+/* Before the table of events is locked. */
+static void create__refused_in_a_child(void **state)
+{
+	struct ibv_qp_init_attr init = good();
+
+	(void)state;
+	fake.child = true;
+	assert_null(ibv_create_qp(pd, &init));
+	assert_int_equal(errno, ENODEV);
+	fake.child = false;
+}
+
 static void create_ex__masks(void **state)
 {
 	const struct {
@@ -292,10 +304,15 @@ static void in_order__by_operation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cq_test(create__fills_in),	 cq_test(create__refuses),
-		cq_test(create__foreign_cq),	 cq_test(create__nic_refuses),
-		cq_test(create_ex__masks),	 cq_test(modify__passes_on),
-		cq_test(query__everything),	 cq_test(destroy__nic_refuses),
+		cq_test(create__fills_in),
+		cq_test(create__refuses),
+		cq_test(create__foreign_cq),
+		cq_test(create__nic_refuses),
+		cq_test(create__refused_in_a_child),
+		cq_test(create_ex__masks),
+		cq_test(modify__passes_on),
+		cq_test(query__everything),
+		cq_test(destroy__nic_refuses),
 		cq_test(in_order__by_operation),
 	};
 
