@@ -275,15 +275,29 @@ static enum qp_state state_of(const struct nic_qp *qp)
 	return __atomic_load_n(&qp->qp.state, __ATOMIC_SEQ_CST);
 }
 
-int nic_send_begin(struct nic_qp *qp)
+int nic_send_lock(struct nic_qp *qp)
 {
 	if (nic_child(qp->nic))
 		return -ENODEV;
 	pthread_mutex_lock(&qp->sq_lock);
-	if (state_of(qp) >= QPS_RTS)
-		return 0;
-	pthread_mutex_unlock(&qp->sq_lock);
-	return -EINVAL;
+	return 0;
+}
+
+int nic_send_ready(const struct nic_qp *qp)
+{
+	return state_of(qp) >= QPS_RTS ? 0 : -EINVAL;
+}
+
+int nic_send_begin(struct nic_qp *qp)
+{
+	int err = nic_send_lock(qp);
+
+	if (err)
+		return err;
+	err = nic_send_ready(qp);
+	if (err)
+		pthread_mutex_unlock(&qp->sq_lock);
+	return err;
 }
 
 struct wqe *nic_send_slot(struct nic_qp *qp)

@@ -247,14 +247,15 @@ static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t raddr,
 	wr_unsupported(qp);
 }
 
-/* After a failed begin there is no lock, so wr_complete must not unlock. */
+/* Nobody else enters, also if the state takes no sends. Only a child gets no
+ * lock: there wr_complete must not unlock. */
 static void wr_start(struct ibv_qp_ex *qp)
 {
 	struct vqp *q = of(qp);
-	const int rc = nic_send_begin(q->nic);
+	const int rc = nic_send_lock(q->nic);
 
 	q->wr_started = rc == 0;
-	q->wr_error = -rc;
+	q->wr_error = -(rc ? rc : nic_send_ready(q->nic));
 	q->wr_num = 0;
 	q->wr = NULL;
 }

@@ -356,11 +356,23 @@ int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 
 int nic_send_begin(struct nic_qp *qp)
 {
+	return nic_send_lock(qp);
+}
+
+int nic_send_lock(struct nic_qp *qp)
+{
 	const int rc = step();
 
 	(void)qp;
 	fake.locks += rc == 0;
 	return rc;
+}
+
+int nic_send_ready(const struct nic_qp *qp)
+{
+	(void)qp;
+	CHECK(fake.locks == 1);
+	return step();
 }
 
 struct wqe *nic_send_slot(struct nic_qp *qp)

@@ -281,20 +281,34 @@ static void abort__discards(void **state)
 	assert_int_equal(fake_published(rc.qp), 0);
 }
 
-static void start__state_refuses(void **state)
+static void start__child_refuses(void **state)
 {
 	(void)state;
 	fake.fail_in = 1;
-	fake.error = -EINVAL;
+	fake.error = -ENODEV;
 	ibv_wr_start(qp);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, 0, 0, 0);
-	assert_int_equal(ibv_wr_complete(qp), EINVAL);
+	assert_int_equal(ibv_wr_complete(qp), ENODEV);
 	assert_int_equal(fake.locks, 0);
 	fake.fail_in = 1;
 	ibv_wr_start(qp);
 	ibv_wr_abort(qp);
 	assert_int_equal(fake.locks, 0);
+}
+
+/* Nobody else enters before complete, also if it is refused. */
+static void start__state_refuses_locked(void **state)
+{
+	(void)state;
+	fake.fail_in = 2;
+	fake.error = -EINVAL;
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	assert_int_equal(fake.locks, 1);
+	assert_int_equal(ibv_wr_complete(qp), EINVAL);
+	assert_int_equal(fake.locks, 0);
+	assert_int_equal(fake_published(rc.qp), 0);
 }
 
 static void sig_all__signals(void **state)
@@ -320,7 +334,8 @@ int main(void)
 		rc_test(complete__all_or_nothing),
 		rc_test(complete__full_queue),
 		rc_test(abort__discards),
-		rc_test(start__state_refuses),
+		rc_test(start__child_refuses),
+		rc_test(start__state_refuses_locked),
 		rc_test(sig_all__signals),
 	};
 
