@@ -9,8 +9,10 @@ enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_NUM };
 
 extern const char *const log_level_names[LOG_NUM];
 
-/** log_set() - Level and the writer of a finished line. Once, at start. */
+/** log_set() - Level and the writer of a finished line. */
 void log_set(enum log_level level, void (*write)(const char *line, int len));
+/** log_to() - The writer only. */
+void log_to(void (*write)(const char *line, int len));
 
 enum log_level log_get(void);
 

@@ -280,7 +280,7 @@ bool nic_present(void)
 	struct os *os;
 	bool present;
 
-	log_set(LOG_WARN, write_line);
+	log_to(write_line);
 	if (config_read(&cfg))
 		return false;
 	cfg.os.pagers = 0;
