@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static pthread_mutex_t nic_global_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t nic_global_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t *nic_global_lock; /* of the following two */
 static struct nic *nic_global;
 static unsigned nic_global_refs;
 
@@ -234,24 +235,30 @@ static int open_from_environment(struct nic **out)
 	return nic_open(out, &cfg);
 }
 
+/* It is memory that a child gets zeroed, which is a mutex that nobody holds: as
+ * it was, a thread that the child lacks might hold it for ever. */
+static void make_global_lock(void)
+{
+	nic_global_lock = heap_alloc(sizeof(pthread_mutex_t));
+}
+
 int nic_get(struct nic **out)
 {
-	struct nic *nic = __atomic_load_n(&nic_global, __ATOMIC_ACQUIRE);
 	int err = 0;
 
-	/* In a child the lock may be held for ever by a thread it lacks. */
-	if (nic && nic_child(nic))
-		return -ENODEV;
-	pthread_mutex_lock(&nic_global_lock);
+	pthread_once(&nic_global_once, make_global_lock);
+	if (!nic_global_lock)
+		return -ENOMEM;
+	pthread_mutex_lock(nic_global_lock);
 	if (!nic_global)
 		err = open_from_environment(&nic_global);
-	else if (os_child(nic_global->os))
+	else if (nic_child(nic_global))
 		err = -ENODEV;
 	if (!err) {
 		nic_global_refs++;
 		*out = nic_global;
 	}
-	pthread_mutex_unlock(&nic_global_lock);
+	pthread_mutex_unlock(nic_global_lock);
 	return err;
 }
 
@@ -259,13 +266,13 @@ void nic_put(struct nic *nic)
 {
 	if (nic_child(nic))
 		return;
-	pthread_mutex_lock(&nic_global_lock);
+	pthread_mutex_lock(nic_global_lock);
 	CHECK(nic == nic_global && nic_global_refs);
 	if (!--nic_global_refs) {
 		nic_global = NULL;
 		nic_close(nic);
 	}
-	pthread_mutex_unlock(&nic_global_lock);
+	pthread_mutex_unlock(nic_global_lock);
 }
 
 bool nic_of_parent(const struct nic *nic)
