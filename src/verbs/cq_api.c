@@ -147,12 +147,15 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 	if (cqe <= 0 || cqe > NIC_MAX_CQE)
 		return EINVAL;
+	if (in_child(cq->context))
+		return ENODEV;
 	entries = cq_entries((uint32_t)cqe);
-	rc = nic_cq_resize(vcq_of(cq)->nic, entries);
-	if (rc)
-		return -rc;
-	cq->cqe = (int)entries;
-	return 0;
+	pthread_mutex_lock(&cq->mutex);
+	rc = -nic_cq_resize(vcq_of(cq)->nic, entries);
+	if (!rc)
+		cq->cqe = (int)entries;
+	pthread_mutex_unlock(&cq->mutex);
+	return rc;
 }
 
 /**

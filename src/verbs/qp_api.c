@@ -170,6 +170,13 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return q->has_wr_api ? &q->ex : NULL;
 }
 
+/* What was last heard of; any thread may ask. No lock: qp->mutex is also wanted
+ * between ibv_wr_start() and its end, for which ibv_modify_qp() waits. */
+static void note_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct qp_attr ours;
@@ -180,7 +187,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (rc)
 		return -rc;
 	if (mask & IBV_QP_STATE)
-		qp->state = attr->qp_state;
+		note_state(qp, attr->qp_state);
 	return 0;
 }
 
@@ -205,7 +212,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		.qp_type = qp->qp_type,
 		.sq_sig_all = init.sq_sig_all,
 	};
-	qp->state = attr->qp_state;
+	note_state(qp, attr->qp_state);
 	return 0;
 }
 

@@ -136,6 +136,28 @@ static void resize__only_if_nic_agrees(void **state)
 	ibv_close_device(context);
 }
 
+static void *resizes(void *arg)
+{
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(ibv_resize_cq(arg, 20 + i), 0);
+	return NULL;
+}
+
+/* ThreadSanitizer judges. */
+static void resize__by_two_threads(void **state)
+{
+	struct ibv_context *context = fake_open();
+	struct ibv_cq *cq = ibv_create_cq(context, 5, NULL, NULL, 0);
+	pthread_t thread;
+
+	(void)state;
+	pthread_create(&thread, NULL, resizes, cq);
+	resizes(cq);
+	pthread_join(thread, NULL);
+	ibv_destroy_cq(cq);
+	ibv_close_device(context);
+}
+
 static void destroy__busy_while_used(void **state)
 {
 	struct rc rc;
@@ -156,6 +178,7 @@ int main(void)
 		fake_test(create__refused_in_a_child),
 		fake_test(create_ex__flags),
 		fake_test(resize__only_if_nic_agrees),
+		fake_test(resize__by_two_threads),
 		fake_test(destroy__busy_while_used),
 	};
 

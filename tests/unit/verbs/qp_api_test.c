@@ -267,6 +267,30 @@ static void query__everything(void **state)
 	ibv_destroy_qp(qp);
 }
 
+static void *queries(void *arg)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(ibv_query_qp(arg, &attr, 0, &init), 0);
+	return NULL;
+}
+
+/* ThreadSanitizer judges. */
+static void query__by_two_threads(void **state)
+{
+	struct ibv_qp_init_attr init = good();
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	pthread_t thread;
+
+	(void)state;
+	pthread_create(&thread, NULL, queries, qp);
+	queries(qp);
+	pthread_join(thread, NULL);
+	ibv_destroy_qp(qp);
+}
+
 static void destroy__nic_refuses(void **state)
 {
 	struct ibv_qp_init_attr init = good();
@@ -312,6 +336,7 @@ int main(void)
 		cq_test(create_ex__masks),
 		cq_test(modify__passes_on),
 		cq_test(query__everything),
+		cq_test(query__by_two_threads),
 		cq_test(destroy__nic_refuses),
 		cq_test(in_order__by_operation),
 	};
