@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fixture.h: two NICs in one process, and what the stress tests do with them.
- * A test that finds something wrong says what and ends at once.
  */
 #ifndef NOPIN_TESTS_STRESS_FIXTURE_H
 #define NOPIN_TESTS_STRESS_FIXTURE_H
 
+#include "common.h"
 #include "nic/impl.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define UNDER_ASAN 1
@@ -23,15 +19,6 @@
 #ifndef UNDER_ASAN
 #define UNDER_ASAN 0
 #endif
-
-#define REQUIRE(c)                                                             \
-	do {                                                                   \
-		if (!(c)) {                                                    \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__,     \
-				__LINE__, #c);                                 \
-			_exit(1);                                              \
-		}                                                              \
-	} while (0)
 
 enum { DEPTH = 32, SIDES = 2 };
 
@@ -62,28 +49,6 @@ static inline struct nic *fixture_nic(void)
 	log_set(LOG_ERROR, fixture_log);
 	REQUIRE(nic_open(&nic, &cfg) == 0);
 	return nic;
-}
-
-/* Where nobody else's memory comes when it is unmapped while peers still write to
- * it. (ThreadSanitizer has no such place.) */
-static inline void *fixture_place(size_t bytes)
-{
-	static uintptr_t next = 0x200000000000;
-
-#if defined(__SANITIZE_THREAD__)
-	return NULL;
-#endif
-	return (void *)__atomic_fetch_add(&next, (bytes | 0xffff) + 1,
-					  __ATOMIC_RELAXED);
-}
-
-static inline void *fixture_map(size_t bytes)
-{
-	void *p = mmap(fixture_place(bytes), bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	REQUIRE(p != MAP_FAILED);
-	return p;
 }
 
 static inline uint32_t fixture_reg(struct nic *nic, uint32_t pd, void *addr,
@@ -216,12 +181,6 @@ static inline void fixture_unpair(struct end e[SIDES])
 		REQUIRE(nic_cq_destroy(e[i].cq) == 0);
 		REQUIRE(nic_pd_dealloc(e[i].nic, e[i].pd) == 0);
 	}
-}
-
-/* A long that a test's argument @n gives. */
-static inline long fixture_arg(int argc, char **argv, int n, long otherwise)
-{
-	return argc > n ? strtol(argv[n], NULL, 0) : otherwise;
 }
 
 #endif

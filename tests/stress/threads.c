@@ -56,14 +56,6 @@ static struct {
 
 #define DID(what) __atomic_fetch_add(&done.what, 1, __ATOMIC_RELAXED)
 
-static uint32_t rnd(uint32_t *seed, uint32_t below)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed % below;
-}
-
 /* --- shared pairs ---------------------------------------------------------- */
 
 static uint64_t id_of(const struct pair *p, int side)
