@@ -7,7 +7,7 @@ set -eu
 
 seconds=${SOAK_SECONDS:-60}
 case $2 in
-threads) exec "$1" "$seconds" "$(date +%s)" ;;
+threads | verbs) exec "$1" "$seconds" "$(date +%s)" ;;
 cancel) exec "$1" $((seconds * 100)) ;;
 handover) exec "$1" $((seconds * 16667)) ;;
 esac
