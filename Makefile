@@ -24,8 +24,10 @@ check-interop: need-check need-interop all
 asan tsan: %: need-check build-%
 	tools/run-tests build-$@:$(SANITIZED)
 soak: SOAK_SECONDS = 600
-soak: need-check need-check-all need-interop all build-fuzz
-	tools/run-tests $(BUILD):soak,long build-fuzz:fuzz
+soak: need-check need-check-all need-interop all \
+		build-asan build-tsan build-fuzz
+	tools/run-tests $(BUILD):soak,long build-fuzz:fuzz \
+		build-asan:threads build-tsan:threads
 fuzz: need-check-all build-fuzz
 	tools/run-tests build-fuzz:fuzz
 bench: need-bench all
