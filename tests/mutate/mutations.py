@@ -124,4 +124,21 @@ MUTATIONS = [
      "\tr->again_end = r->snd;", "\tr->again_end = psn_add(due, 1);"),
     ("engine: the rest of an overtaken burst is lost", "src/nic/engine.c",
      "memcpy(s->buf, from->buf + from->at, s->rx.len);", "s->rx.len = 0;"),
+    ("retry: what was taken back is asked for again", "src/xport/retry.c",
+     "\t       psn_diff(r->again_at, r->snd) < 0 &&\n", ""),
+    ("retry: what the peer has is taken back", "src/xport/retry.c",
+     "if (psn_diff(r->acc, b->from) > 0 || psn_diff(r->placed, b->from) > 0 ||"
+     "\n\t    !req_wqe_at", "if (!req_wqe_at"),
+    ("retry: no pause between questions to a late nopin", "src/xport/retry.c",
+     "\tr->probe_ns = PROBE_FIRST_NS;\n}", "\tr->probe_ns = 0;\n}"),
+    ("ack: what was in a burst that did not leave is said", "src/xport/qp.c",
+     "if (error && b->says && qp_receives(qp))", "if (0)"),
+    ("scatter: a message may end anywhere in a burst", "src/xport/scatter.c",
+     "if (left > sc->qp->mtu && (p->op & OPF_LAST))", "if (0)"),
+    ("resp: what is refused ends what came before it", "src/xport/resp.c",
+     "&& !r->answering && !replay_busy(qp))", "&& !r->answering)"),
+    ("window: a peer may have every slot", "src/xport/window.c",
+     "\tif (held >= most)\n\t\treturn 0;",
+     "\tif (most)\n\t\treturn slots_free(x->mem);\n"
+     "\tif (held >= most)\n\t\treturn 0;"),
 ]
