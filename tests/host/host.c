@@ -62,7 +62,7 @@ void host_start(void)
 	setenv("NOPIN_ADDR", "lo", 0);
 	/* "info" is what makes the NIC count major faults and tell. */
 	setenv("NOPIN_LOG", "info", 0);
-	alarm(1800);
+	alarm(7200);
 }
 
 int host_fork(void (*role)(int fd))
