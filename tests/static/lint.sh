@@ -59,6 +59,15 @@ headers)
 			-fsyntax-only -x c "$header" || exit 1
 	done
 	;;
+pinning)
+	# Nothing keeps memory in RAM but NOPIN_REG=pin, which is nic/mr.c.
+	how='mlock|MLOCK|MAP_LOCKED|MCL_|ZEROCOPY|io_uring|IORING|os_lock_range'
+	if grep -rnE "$how" src |
+		grep -vE '^src/os/(os\.h|os\.c|sim_mem\.c):|^src/nic/mr\.c:'; then
+		echo "memory is locked here"
+		exit 1
+	fi
+	;;
 scripts)
 	# Shell and Python parse, and are executable where they say #!.
 	files '*' | while read -r file; do
