@@ -280,6 +280,17 @@ static enum verdict walk_hold(struct walk *w, struct holds *holds)
 	return V_OK;
 }
 
+/* What a region knows of its pages ends with it: whoever maps something else
+ * there has to register it. But where all memory is registered nobody has to. */
+static uint64_t fresh_for(const struct walk *w)
+{
+	enum { IMPLICIT_FRESH_NS = 10 * 1000 * 1000 };
+
+	if (w->mr->attr.length != UINT64_MAX || w->now_ns < IMPLICIT_FRESH_NS)
+		return w->fresh_ns;
+	return MAX(w->fresh_ns, w->now_ns - IMPLICIT_FRESH_NS);
+}
+
 /* Everything but the move. @d->len > 0. */
 static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 			     struct waiter *wait, struct holds *holds)
@@ -291,6 +302,7 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 	if (d->len > UINT32_MAX)
 		return V_LENGTH;
 	spt_tick(&m->spt, w->now_ns);
+	w->fresh_ns = fresh_for(w);
 	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->mr->since);
 	v = walk_pages(w, wait);
 	if (v == V_OK && unlikely(m->holds != holds->num))

@@ -17,7 +17,7 @@
 
 enum { MS = 1000000, FIX_SLOTS = 8, FIX_TICKETS = 8 };
 
-/** struct fix - @all: R_Key of the implicit region, every right. */
+/** struct fix - @all: R_Key of a region of all but the last page, every right. */
 struct fix {
 	struct mem *m;
 	struct counters cnt;
@@ -56,7 +56,7 @@ static inline void fix_open(struct fix *f, struct mem_config cfg)
 	cfg.counters = &f->cnt;
 	assert_int_equal(mem_open(&f->m, &cfg), 0);
 	f->pd = (uint32_t)pd_alloc(f->m);
-	f->all = fix_mr(f, 0, 0, UINT64_MAX, FIX_RIGHTS);
+	f->all = fix_mr(f, 0, 0, UINT64_MAX - 4095, FIX_RIGHTS);
 	f->fresh = f->now - 10 * MS;
 	waiter_init(&f->w, f);
 	list_init(&f->woken);

@@ -16,6 +16,7 @@ enum {
 	TICKETS = 10,
 	OPS = 12000,
 	SEEDS = 20,
+	IMPLICIT_FRESH = 10 * 1000 * 1000, /* ns */
 };
 
 struct m_page {

@@ -245,15 +245,18 @@ static enum verdict run_resolve(struct model *x, const struct dma *d,
 }
 
 static void resolve(struct model *x, const struct dma *d, bool atomic,
-		    uint64_t fresh, struct m_waiter *w, struct m_access *a)
+		    uint64_t given, struct m_waiter *w, struct m_access *a)
 {
 	struct want want = {.v = V_PROT};
+	uint64_t fresh = given;
 	static struct moves mv;
 	enum verdict got;
 	bool legal;
 
 	model_time(x);
 	legal = want_legal(x, d, &want);
+	if (legal && want.r->attr.length == UINT64_MAX)
+		fresh = MAX(given, x->now - IMPLICIT_FRESH);
 	if (atomic && d->iova % 8 != 0)
 		want.v = V_INVALID;
 	else if (legal && atomic && want.addr % 8 != 0)
@@ -264,7 +267,7 @@ static void resolve(struct model *x, const struct dma *d, bool atomic,
 		want_pages(x, d, fresh, w, &want);
 	REQUIRE(x,
 		dma_check(x->m, d) == (legal || d->len == 0 ? V_OK : V_PROT));
-	got = run_resolve(x, d, atomic, fresh, w ? &w->w : NULL, &mv,
+	got = run_resolve(x, d, atomic, given, w ? &w->w : NULL, &mv,
 			  &a->holds);
 	x->seen[got]++;
 	if (got != V_OK || d->len == 0)
@@ -305,7 +308,7 @@ static void op_resolve(struct model *x)
 	struct m_access *a = &x->access[pick(x, ACCESSES)];
 	struct m_waiter *w = &x->waiter[pick(x, WAITERS)];
 	bool atomic = chance(x, 15);
-	uint64_t fresh = x->now - 10000000;
+	uint64_t fresh = x->now - IMPLICIT_FRESH;
 	struct dma d = {
 		.pd = chance(x, 96) ? r->attr.pd : (uint32_t)x->pd[pick(x, 2)],
 		.key = r->key,

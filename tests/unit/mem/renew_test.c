@@ -172,6 +172,32 @@ static void spt_renew__stays_close_to_the_clock(void **state)
 	fix_close(&f);
 }
 
+/* Where all memory is registered none is registered anew: what is mapped in the
+ * place of something else is found out by looking again soon.
+ */
+static void implicit__knows_nothing_for_long(void **state)
+{
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	fix_open_ageing(&f, 1024);
+	key = fix_mr(&f, 0, 0, UINT64_MAX, FIX_RIGHTS);
+	fix_sleep(&f, 20 * MS);
+	spt_map(f.m, 10, 1, true, f.now);
+	fix_sleep(&f, 8 * MS);
+	assert_int_equal(try_page(&f, key, 10, true, NULL), V_OK);
+	fix_sleep(&f, 8 * MS); /* it was touched meanwhile */
+	assert_int_equal(try_page(&f, key, 10, true, NULL), V_OK);
+	fix_sleep(&f, 12 * MS);
+	assert_int_equal(try_page(&f, f.all, 10, false, NULL), V_OK);
+	fix_sleep(&f, 12 * MS);
+	assert_int_equal(try_page(&f, key, 10, false, NULL), V_WAIT);
+	assert_int_equal(try_page(&f, f.all, 10, false, NULL), V_OK);
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
 /* An exact host says itself what becomes of pages. */
 static void mr_register__exact_hosts_know(void **state)
 {
@@ -194,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mr_register__knows_nothing_of_its_pages),
+		cmocka_unit_test(implicit__knows_nothing_for_long),
 		cmocka_unit_test(mr_register__learns_anew),
 		cmocka_unit_test(dma_release__keeps_no_older_right),
 		cmocka_unit_test(mr_register__forgets_what_is_cheap),
