@@ -5,6 +5,8 @@
 #ifndef NOPIN_TESTS_STRESS_COMMON_H
 #define NOPIN_TESTS_STRESS_COMMON_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,29 @@ static inline uint32_t rnd(uint32_t *seed, uint32_t below)
 	*seed ^= *seed >> 17;
 	*seed ^= *seed << 5;
 	return *seed % below;
+}
+
+/** struct action - What a thread may do, and how often beside the others. */
+struct action {
+	void (*run)(uint32_t *seed);
+	uint32_t weight;
+};
+
+/* One of the @n after the other, by chance, until @stop. */
+static inline void act(const struct action *actions, size_t n, uint32_t seed,
+		       const bool *stop)
+{
+	uint32_t total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		total += actions[i].weight;
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		uint32_t pick = rnd(&seed, total), i = 0;
+
+		while (pick >= actions[i].weight)
+			pick -= actions[i++].weight;
+		actions[i].run(&seed);
+	}
 }
 
 /* Where nobody else's memory comes when it is unmapped while peers still write to

@@ -130,10 +130,7 @@ static void do_query(uint32_t *seed)
 
 /* --- the whole ------------------------------------------------------------- */
 
-static const struct {
-	void (*run)(uint32_t *seed);
-	uint32_t weight;
-} actions[] = {
+static const struct action actions[] = {
 	{do_post, 4000},  {do_poll, 6000}, {do_arm, 300},   {do_event, 300},
 	{do_async, 100},  {do_modify, 40}, {do_remake, 5},  {do_dereg, 4},
 	{do_private, 10}, {do_short, 50},  {do_advise, 40}, {do_drop_pages, 40},
@@ -142,17 +139,7 @@ static const struct {
 
 static void *worker(void *arg)
 {
-	uint32_t seed = (uint32_t)(uintptr_t)arg, total = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-		total += actions[i].weight;
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		uint32_t pick = rnd(&seed, total), i = 0;
-
-		while (pick >= actions[i].weight)
-			pick -= actions[i++].weight;
-		actions[i].run(&seed);
-	}
+	act(actions, ARRAY_SIZE(actions), (uint32_t)(uintptr_t)arg, &stop);
 	return NULL;
 }
 
