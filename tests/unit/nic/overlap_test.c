@@ -244,24 +244,14 @@ static void read__a_gap_is_closed_once(void **state)
 static void ack__of_what_came_behind_a_slow_read(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[1];
 
 	(void)state;
-	post_at(&side[0], WR_WRITE, 0, 64);
-	post_at(&side[0], WR_READ, 4096, 64);
-	post_at(&side[0], WR_WRITE, 8192, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	nic->peek = 0;
+	send_read_between_writes();
 	for (int i = 0; i < TRIES && side[1].qp->qp.resp.res_at ==
 					     side[1].qp->qp.resp.res_next;
-	     i++) {
-		pump(&side[0]); /* its NIC may be who forwards */
-		if (engine_receive(nic, step))
-			finish_receive(nic, step);
-	}
-	spt_unmap(nic->mem,
-		  ((uintptr_t)side[1].buf + BUF / 2 + 4096) >> PAGE_SHIFT, 1);
+	     i++)
+		receive_silently();
+	lose_read_page();
 	send_all(&side[1]);
 	assert_int_equal(nic->cnt.v[CNT_fault_park], 1);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
@@ -299,7 +289,6 @@ static void ack__credit_is_told(void **state)
 static void nak__behind_a_slow_read(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[1];
 
 	(void)state;
 	post_at(&side[0], WR_READ, 4096, 64);
@@ -311,13 +300,9 @@ static void nak__behind_a_slow_read(void **state)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	nic->peek = 0;
-	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.nak; i++) {
-		pump(&side[0]);
-		if (engine_receive(nic, step))
-			finish_receive(nic, step);
-	}
-	spt_unmap(nic->mem, page_of((uintptr_t)side[1].buf + BUF / 2 + 4096),
-		  1);
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.nak; i++)
+		receive_silently();
+	lose_read_page();
 	send_all(&side[1]);
 	assert_int_equal(nic->cnt.v[CNT_fault_park], 1);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);

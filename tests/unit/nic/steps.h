@@ -81,6 +81,36 @@ static inline void post(struct side *s, enum wr_op op, uint32_t len)
 	post_at(s, op, 0, len);
 }
 
+/* A WRITE, a READ of the page at 4096 and another WRITE are on their way to
+ * side 1, which knows its pages. */
+static inline void send_read_between_writes(void)
+{
+	post_at(&side[0], WR_WRITE, 0, 64);
+	post_at(&side[0], WR_READ, 4096, 64);
+	post_at(&side[0], WR_WRITE, 8192, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	side[1].nic->peek = 0;
+}
+
+/* Side 1 receives what is there, and says nothing yet. */
+static inline void receive_silently(void)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[1];
+
+	pump(&side[0]); /* its NIC may be who forwards */
+	if (engine_receive(nic, step))
+		finish_receive(nic, step);
+}
+
+/* The page of side 1 that a READ at 4096 asks for is missing. */
+static inline void lose_read_page(void)
+{
+	spt_unmap(side[1].nic->mem,
+		  page_of((uintptr_t)side[1].buf + BUF / 2 + 4096), 1);
+}
+
 /* Connected, and the peers know each other. */
 static inline int open_sides(bool standard)
 {
