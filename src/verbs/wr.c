@@ -199,7 +199,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 	wr_set_inline_data_list(qp, 1, &buf);
 }
 
-/* What no reliable connection has, or is not implemented. */
+/* EOPNOTSUPP: no reliable connection has these, or nopin has none of them. */
 static void wr_unsupported(struct ibv_qp_ex *qp)
 {
 	nowhere(of(qp), EOPNOTSUPP);
