@@ -363,7 +363,7 @@ static bool plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 
 static bool ack_due(const struct peer *p, bool flush, uint64_t now_ns)
 {
-	return flush || p->ack_due_ns <= now_ns;
+	return p->ack_after_ns <= now_ns && (flush || p->ack_due_ns <= now_ns);
 }
 
 /* The first peer whose ACKs are due; with @flush any. */
@@ -389,8 +389,11 @@ static uint64_t next_deadline(const struct nic *nic)
 	uint64_t at = MIN(timerq_next(&nic->x.timers),
 			  timerq_next(&nic->hello_timers));
 
-	list_for_each(l, &nic->x.ack_peers)
-		at = MIN(at, list_entry(l, struct peer, ack_link)->ack_due_ns);
+	list_for_each(l, &nic->x.ack_peers) {
+		const struct peer *p = list_entry(l, struct peer, ack_link);
+
+		at = MIN(at, MAX(p->ack_due_ns, p->ack_after_ns));
+	}
 	return at;
 }
 
@@ -467,6 +470,14 @@ void engine_move(struct nic *nic, struct step *s)
 	s->majflt = majflt_end(nic, before, CNT_engine_majflt);
 }
 
+/* Its ACKs did not leave. */
+static void unsaid(struct nic *nic, const struct step *s, uint64_t now_ns)
+{
+	list_for_each(l, &nic->qps)
+		ack_unsaid(&list_entry(l, struct nic_qp, all)->qp, &s->burst,
+			   s->error, now_ns);
+}
+
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	if (s->kind == STEP_SEND) {
@@ -474,11 +485,15 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
 			engine_closed(nic);
-		s->burst.peer->acks_out -= s->burst.acks;
+		s->burst.peer->acks_out -= s->burst.acks != 0;
+		if (s->burst.acks &&
+		    (s->error == -EAGAIN || s->error == -EFAULT))
+			unsaid(nic, s, now_ns);
 		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);
 		} else {
-			count_add(&nic->cnt, CNT_tx_packets, s->burst.nsegs);
+			count_add(&nic->cnt, CNT_tx_packets,
+				  s->error ? 0 : s->burst.nsegs);
 			peer_put(nic, s->burst.peer);
 		}
 	} else {

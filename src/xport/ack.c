@@ -6,6 +6,8 @@
  */
 #include "xport/impl.h"
 
+#include <errno.h>
+
 static void owe_by(struct qp *qp, uint64_t due_ns)
 {
 	struct peer *p = qp->peer;
@@ -169,11 +171,16 @@ static void question_asked(struct req *r)
 	r->probe_max = r->snd;
 }
 
-static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+/* @in: burst.acks of the burst that says it, 0: a request that carries it. */
+static void said(struct qp *qp, const struct pkt *p, uint32_t in,
+		 uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
 
+	r->said_in = in;
+	r->said_nak = kind == AETH_ACK ? 0 : r->nak;
+	r->said_xack = p->opcode == OP_X_ACK ? r->xack : 0;
 	if (kind != AETH_ACK) {
 		r->nak = 0;
 		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
@@ -218,7 +225,7 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (p.credit != told)
 		ack_owe(qp, now_ns);
 	else if (b->says && r->ack_owed && !p.xack_flags)
-		said(qp, &p, now_ns);
+		said(qp, &p, 0, now_ns);
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
@@ -235,15 +242,35 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (!burst_seg(b, &p, NULL))
 			break;
 		b->roce |= peer_unsure(q);
-		said(q, &p, now_ns);
-		b->says |= q == qp;
+		said(q, &p, b->peer->ack_seq + 1, now_ns);
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
 		any = true;
 	}
-	b->acks = any;
-	b->peer->acks_out += any;
+	if (any) {
+		b->acks = ++b->peer->ack_seq;
+		b->peer->acks_out++;
+	}
 	return any;
+}
+
+void ack_unsaid(struct qp *qp, const struct burst *b, int error,
+		uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	const bool failed = qp->state == QPS_ERR && r->said_nak;
+
+	if (qp->peer != b->peer || r->said_in != b->acks ||
+	    !(qp_receives(qp) || failed))
+		return;
+	/* A NAK is right as long as nothing new came behind it. */
+	if (!r->nak && (r->gap_told || r->rnr_told || failed))
+		r->nak = r->said_nak;
+	r->xack |= r->said_xack;
+	r->said_in = 0;
+	if (error == -EAGAIN)
+		b->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
+	ack_owe(qp, now_ns);
 }
 
 /* ACKs that must wait (for a READ before them, for moves) stay owed; whatever

@@ -20,7 +20,8 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->to = peer->ep;
 	b->line = ext ? peer->line : 0;
 	b->ext = ext;
-	b->request = b->roce = b->narrow = b->acks = b->says = false;
+	b->request = b->roce = b->narrow = b->says = false;
+	b->acks = 0;
 	b->nsegs = 0;
 	b->seg_len = b->total = b->ahead = 0;
 	b->epoch = 0;

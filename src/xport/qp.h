@@ -197,6 +197,8 @@ struct req {
  * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
  * @nak_fault:	because of a page: costs a nopin peer no RNR retry
  * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
+ * @said_in:	burst.acks of the last one that said something for this QP, and
+ *		what: @said_nak, @said_xack
  * @answer:	the question that XACK_PROBED answers
  * @ext:	format of the last request
  * @res:	ring; [res_at, res_next) are not answered whole
@@ -207,10 +209,10 @@ struct resp {
 	bool gap_told, rnr_told, forgot, dead, revoked;
 	bool ack_owed, ack_rest, ext, established, answering, lossy;
 	uint8_t fail_event, fail_status;
-	uint8_t nak;
+	uint8_t nak, said_nak;
 	bool nak_fault;
 	psn_t nak_psn, plan, ack_to;
-	uint32_t xack;
+	uint32_t xack, said_xack, said_in;
 	uint16_t answer;
 	uint64_t silence_until, pause_until;
 	struct waiter wait; /* destination page of a request */

@@ -239,8 +239,8 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  *		appended; none once the burst is planned
  * @narrow:	a page of these is missing: packet by packet
  * @again:	what was lost is sent again
- * @acks:	holds ACKs (peer.acks_out)
- * @says:	one of them, or one carried by a request, is @qp's
+ * @acks:	holds ACKs (peer.acks_out): peer.ack_seq, 0: none
+ * @says:	a request of it carries @qp's ACK
  * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
  * In a burst of standard packets no gather is for two of them.
@@ -250,7 +250,8 @@ struct burst {
 	struct peer *peer;
 	struct endpoint to;
 	int line;
-	bool ext, request, roce, narrow, again, acks, says;
+	bool ext, request, roce, narrow, again, says;
+	uint32_t acks;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;
 	psn_t second, from, max;
@@ -290,6 +291,12 @@ uint32_t flow_share(const struct xport *x);
 
 /** flow_grant() - What @p may have on the way from now on: it is told. */
 uint32_t flow_grant(struct xport *x, struct peer *p);
+
+/**
+ * ack_unsaid() - The send of @b failed (@error): what it said for @qp is owed.
+ */
+void ack_unsaid(struct qp *qp, const struct burst *b, int error,
+		uint64_t now_ns);
 
 /**
  * ack_credit() - Tell the peer of @qp soon what it may have on the way.

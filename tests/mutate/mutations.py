@@ -5,6 +5,10 @@ there instead). What is there must occur exactly once."""
 MUTATIONS = [
     ("ACK before placement", "src/xport/ack.c",
      "psn_t limit = r->win.head;", "psn_t limit = r->win.next;"),
+    ("ack: what met a full socket was said", "src/xport/ack.c",
+     "r->said_in != b->acks ||", "r->said_in == b->acks ||"),
+    ("ack: a full socket is tried without pause", "src/xport/ack.c",
+     "b->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;", "b->peer->refs += 0;"),
     ("window: SACK off by one", "src/xport/window.c",
      "UINT64_C(1) << (d - 1)", "UINT64_C(1) << (d > 1 ? d - 2 : 0)"),
     ("window: a READ request counts as one PSN", "src/xport/window.c",

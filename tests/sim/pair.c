@@ -22,9 +22,9 @@ static void expect_quiet(struct world *w)
 static void build(struct world *w)
 {
 	w->cfg.backing = SIM_CHEAP;
-	/* as many as a NIC has: a first touch waits for a pager, and READ
-	 * responses that find no slot are asked for again */
-	w->cfg.slots = 1024;
+	/* as many as a NIC has: a first touch waits for a pager, and what
+	 * finds no slot, because READ responses need no credit, comes again */
+	w->cfg.slots = 4096;
 	w->cfg.recvs = 16;
 	w->cfg.window = MIN(w->cfg.window, w->cfg.recvs);
 	w->cfg.polite = true;
@@ -60,7 +60,6 @@ static void run_far(struct world *w)
 {
 	w->cfg.timeout = 21; /* 8.6 s */
 	w->cfg.ops = 30;
-	w->cfg.slots = 4096; /* else READ responses may have to come again */
 	set_latency(w, 2 * SIM_MS);
 	build(w);
 	world_run(w, 50 * SIM_MS);

@@ -165,6 +165,36 @@ static void unsent__the_ack_that_it_carried(void **state)
 	assert_int_equal(wait_cqe(&side[1]).op, WR_WRITE);
 }
 
+/* A burst that is nothing but an ACK does not leave: the ACK stays owed, and is
+ * not tried without end while the socket is full.
+ */
+static void unsent__only_an_ack(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+	uint64_t sent = nic->cnt.v[CNT_tx_packets];
+
+	(void)state;
+	know_pages(&side[1]);
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
+		if (engine_receive(nic, &nic->steps[1]))
+			finish_receive(nic, &nic->steps[1]);
+		else
+			pump(&side[0]); /* it may have to forward */
+	assert_true(side[1].qp->qp.resp.ack_owed);
+	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
+	assert_null(tx->burst.qp);
+	assert_false(side[1].qp->qp.resp.ack_owed);
+	full(nic, tx);
+	assert_int_equal(nic->cnt.v[CNT_tx_packets], sent);
+	assert_false(engine_plan(nic, tx, true, os_now(nic->os)));
+	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
+}
+
 #define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
 
 int main(void)
@@ -177,6 +207,8 @@ int main(void)
 		TEST(unsent__the_rest_of_an_ack, setup_standard),
 		TEST(unsent__but_for_its_end, setup),
 		TEST(unsent__the_ack_that_it_carried, setup),
+		TEST(unsent__only_an_ack, setup),
+		TEST(unsent__only_an_ack, setup_standard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
