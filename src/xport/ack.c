@@ -172,7 +172,7 @@ static void question_asked(struct req *r)
 }
 
 /* @in: burst.acks of the burst that says it, 0: a request that carries it. */
-static void said(struct qp *qp, const struct pkt *p, uint32_t in,
+static void said(struct qp *qp, const struct pkt *p, uint64_t in,
 		 uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;

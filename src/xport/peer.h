@@ -51,8 +51,7 @@ struct peer {
 	struct list stalled;
 	struct list owed, ack_link;
 	unsigned acks_out;
-	uint32_t ack_seq;
-	uint64_t ack_due_ns, ack_after_ns;
+	uint64_t ack_seq, ack_due_ns, ack_after_ns;
 	/* nic/peers.c */
 	struct timer hello;
 	unsigned hello_tries;

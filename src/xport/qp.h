@@ -212,7 +212,8 @@ struct resp {
 	uint8_t nak, said_nak;
 	bool nak_fault;
 	psn_t nak_psn, plan, ack_to;
-	uint32_t xack, said_xack, said_in;
+	uint32_t xack, said_xack;
+	uint64_t said_in;
 	uint16_t answer;
 	uint64_t silence_until, pause_until;
 	struct waiter wait; /* destination page of a request */

@@ -251,7 +251,7 @@ struct burst {
 	struct endpoint to;
 	int line;
 	bool ext, request, roce, narrow, again, says;
-	uint32_t acks;
+	uint64_t acks;
 	unsigned nsegs;
 	uint32_t seg_len, total, ahead;
 	psn_t second, from, max;
