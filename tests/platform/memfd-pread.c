@@ -6,21 +6,32 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-static _Alignas(PAGE) char target[2 * PAGE];
+enum { ROUNDS = 100000, SPINS = 1000 };
 
+static _Alignas(PAGE) uint8_t target[2 * PAGE];
+static unsigned seen; /* rounds that the watcher saw */
+
+/* Single bytes, and a round only after the last: the kernel copies a few bytes
+ * one by one, so a longer number is for a moment what it never was.
+ */
 static void *watch(void *arg)
 {
-	volatile unsigned *first = (void *)target,
-			  *last = (void *)&target[PAGE];
-	unsigned seen = 0;
-
-	while (seen < 200000) {
-		seen = __atomic_load_n(last, __ATOMIC_ACQUIRE);
-		FACT(__atomic_load_n(first, __ATOMIC_ACQUIRE) >= seen);
+	for (unsigned i = 1; i <= ROUNDS; i++) {
+		for (unsigned n = 1;
+		     __atomic_load_n(&target[PAGE], __ATOMIC_ACQUIRE) !=
+		     (uint8_t)i;
+		     n++)
+			if (n % SPINS == 0)
+				sched_yield();
+		FACT(__atomic_load_n(&target[0], __ATOMIC_ACQUIRE) ==
+		     (uint8_t)i);
+		__atomic_store_n(&seen, i, __ATOMIC_RELEASE);
 	}
 	return arg;
 }
@@ -50,12 +61,15 @@ int main(void)
 	FACT(pwrite(fd, p + PAGE - 100, 200, 0) == 100);
 
 	pthread_create(&t, NULL, watch, NULL);
-	v[0] = (struct iovec){target, 4};
-	v[1] = (struct iovec){target + PAGE, 4};
-	for (unsigned i = 1; i <= 200000; i++) {
-		memcpy(m, &i, 4);
-		memcpy(m + 4, &i, 4);
-		FACT(preadv(fd, v, 2, 0) == 8);
+	v[0] = (struct iovec){target, 1};
+	v[1] = (struct iovec){target + PAGE, 1};
+	for (unsigned i = 1; i <= ROUNDS; i++) {
+		m[0] = m[1] = (char)i;
+		FACT(preadv(fd, v, 2, 0) == 2);
+		for (unsigned n = 1;
+		     __atomic_load_n(&seen, __ATOMIC_ACQUIRE) != i; n++)
+			if (n % SPINS == 0)
+				sched_yield();
 	}
 	pthread_join(t, NULL);
 	return 0;
