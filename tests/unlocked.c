@@ -4,7 +4,6 @@
  * lint.sh's.
  */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 __attribute__((destructor)) static void nothing_is_locked(void)

@@ -179,10 +179,7 @@ static void unsent__only_an_ack(void **state)
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
-		if (engine_receive(nic, &nic->steps[1]))
-			finish_receive(nic, &nic->steps[1]);
-		else
-			pump(&side[0]); /* it may have to forward */
+		receive_silently();
 	assert_true(side[1].qp->qp.resp.ack_owed);
 	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
 	assert_null(tx->burst.qp);
