@@ -53,6 +53,7 @@ CASES = [
     ("doc/b.md", f"# B\n\n\n\n\n<!-- {LICENCE} -->\n", None),
     ("LICENSE", "Redistribution\n", None),
     ("build-x/b.c", "int a;\n", None),
+    ("check.log", f"cd /{'home'}/me\n", None),
     ("tools/b", f"# {LICENCE}\ncd /{'home'}/me\n", "names a directory"),
     ("tools/b", f"# {LICENCE}\ncd /{'work'}/me\n", "names a directory"),
 ]
