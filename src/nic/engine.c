@@ -486,8 +486,8 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		if (s->error == -EBADF)
 			engine_closed(nic);
 		s->burst.peer->acks_out -= s->burst.acks != 0;
-		if (s->burst.acks &&
-		    (s->error == -EAGAIN || s->error == -EFAULT))
+		if (s->burst.acks && s->error &&
+		    (s->burst.qp || s->error == -EAGAIN))
 			unsaid(nic, s, now_ns);
 		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);

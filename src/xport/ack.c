@@ -55,8 +55,12 @@ bool ack_credit(struct qp *qp, uint64_t now_ns)
 
 bool ack_last(struct qp *qp, uint64_t now_ns)
 {
-	if (!qp_receives(qp) || !qp->resp.lossy)
+	const struct resp *r = &qp->resp;
+
+	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
+	    !(qp->state == QPS_ERR && r->nak))
 		return false;
+	qp->peer->ack_after_ns = 0;
 	ack_owe(qp, now_ns);
 	return true;
 }
@@ -140,8 +144,12 @@ static bool make(struct qp *qp, struct pkt *p)
 	struct resp *r = &qp->resp;
 	bool ext = qp->peer->kind == PEER_NOPIN && (r->ext || r->xack);
 	psn_t limit = ack_limit(qp);
-	bool nak = r->nak && psn_diff(r->nak_psn, limit) <= 0;
+	bool nak;
 
+	/* The page came before that was said. */
+	if (r->nak_fault && psn_diff(r->nak_psn, limit) < 0)
+		r->nak = 0;
+	nak = r->nak && psn_diff(r->nak_psn, limit) <= 0;
 	if ((r->nak && !nak && !(ext && r->xack)) ||
 	    (qp->state == QPS_ERR && !nak) || r->answering)
 		return false;
@@ -171,16 +179,11 @@ static void question_asked(struct req *r)
 	r->probe_max = r->snd;
 }
 
-/* @in: burst.acks of the burst that says it, 0: a request that carries it. */
-static void said(struct qp *qp, const struct pkt *p, uint64_t in,
-		 uint64_t now_ns)
+static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
 
-	r->said_in = in;
-	r->said_nak = kind == AETH_ACK ? 0 : r->nak;
-	r->said_xack = p->opcode == OP_X_ACK ? r->xack : 0;
 	if (kind != AETH_ACK) {
 		r->nak = 0;
 		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
@@ -225,13 +228,21 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (p.credit != told)
 		ack_owe(qp, now_ns);
 	else if (b->says && r->ack_owed && !p.xack_flags)
-		said(qp, &p, 0, now_ns);
+		said(qp, &p, now_ns);
+}
+
+/* @b says @p: should it not leave, that is owed again. */
+static void remember(struct qp *qp, const struct burst *b, const struct pkt *p)
+{
+	struct resp *r = &qp->resp;
+
+	r->said_in = b->acks;
+	r->said_nak = (p->syndrome & AETH_KIND_MASK) == AETH_ACK ? 0 : r->nak;
+	r->said_xack = p->opcode == OP_X_ACK ? r->xack : 0;
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
-	bool any = false;
-
 	list_for_each_safe(l, tmp, &b->peer->owed) {
 		struct qp *q = list_entry(l, struct qp, ack_link);
 		struct pkt p;
@@ -242,32 +253,29 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (!burst_seg(b, &p, NULL))
 			break;
 		b->roce |= peer_unsure(q);
-		said(q, &p, b->peer->ack_seq + 1, now_ns);
+		if (!b->acks) {
+			b->acks = ++q->x->ack_seq;
+			b->peer->acks_out++;
+		}
+		remember(q, b, &p);
+		said(q, &p, now_ns);
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
-		any = true;
 	}
-	if (any) {
-		b->acks = ++b->peer->ack_seq;
-		b->peer->acks_out++;
-	}
-	return any;
+	return b->acks != 0;
 }
 
 void ack_unsaid(struct qp *qp, const struct burst *b, int error,
 		uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
-	const bool failed = qp->state == QPS_ERR && r->said_nak;
 
-	if (qp->peer != b->peer || r->said_in != b->acks ||
-	    !(qp_receives(qp) || failed))
+	if (r->said_in != b->acks ||
+	    !(qp_receives(qp) || (qp->state == QPS_ERR && r->said_nak)))
 		return;
-	/* A NAK is right as long as nothing new came behind it. */
-	if (!r->nak && (r->gap_told || r->rnr_told || failed))
+	if (!r->nak)
 		r->nak = r->said_nak;
 	r->xack |= r->said_xack;
-	r->said_in = 0;
 	if (error == -EAGAIN)
 		b->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
 	ack_owe(qp, now_ns);

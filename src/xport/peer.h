@@ -32,7 +32,6 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
  * @ack_link:	on xport.ack_peers while @owed is not empty
  * @acks_out:	bursts with ACKs to it that are planned and not committed
- * @ack_seq:	of the last burst with ACKs to it
  * @ack_due_ns:	when the oldest owed ACK must leave
  * @ack_after_ns: the socket was full: no burst of ACKs before
  */
@@ -51,7 +50,7 @@ struct peer {
 	struct list stalled;
 	struct list owed, ack_link;
 	unsigned acks_out;
-	uint64_t ack_seq, ack_due_ns, ack_after_ns;
+	uint64_t ack_due_ns, ack_after_ns;
 	/* nic/peers.c */
 	struct timer hello;
 	unsigned hello_tries;

@@ -23,8 +23,9 @@ void resp_reset(struct qp *qp)
 	r->fail_status = 0;
 	r->ack_owed = r->ack_rest = r->ext = false;
 	r->established = r->answering = r->lossy = false;
-	r->nak = 0;
-	r->xack = 0;
+	r->nak = r->said_nak = 0;
+	r->xack = r->said_xack = 0;
+	r->said_in = 0;
 	r->silence_until = r->pause_until = 0;
 	r->res_next = r->res_at = 0;
 	r->gso = (struct gso_watch){.doubts = 0};
@@ -103,6 +104,8 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 {
 	struct resp *r = &qp->resp;
 
+	if (r->gap_told || r->rnr_told)
+		r->nak = r->said_nak = 0; /* it came before that was said */
 	r->gap_told = r->rnr_told = false;
 	if (r->wait.ticket.v && p->psn == r->plan) {
 		fault_request(qp, p, payload, now_ns);

@@ -45,6 +45,7 @@ struct xport {
 	struct list errors; /* QPs with an asynchronous event to deliver */
 	struct timerq timers;
 	unsigned peers; /* that share push_budget and the redirect pool */
+	uint64_t ack_seq; /* of the last burst with ACKs */
 	bool starved; /* a QP found no free ticket */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */
 };
@@ -95,7 +96,8 @@ static inline bool qp_receives(const struct qp *qp)
 }
 
 /** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
- * were lost, owe what it was told last once more. false: nothing is owed. */
+ * were lost, owe what it was told last once more; what is owed may be tried at
+ * once, full as the socket was. false: nothing is owed. */
 bool ack_last(struct qp *qp, uint64_t now_ns);
 
 /* --- receiving ---------------------------------------------------------------- */
@@ -239,7 +241,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  *		appended; none once the burst is planned
  * @narrow:	a page of these is missing: packet by packet
  * @again:	what was lost is sent again
- * @acks:	holds ACKs (peer.acks_out): peer.ack_seq, 0: none
+ * @acks:	holds ACKs (peer.acks_out): xport.ack_seq, 0: none
  * @says:	a request of it carries @qp's ACK
  * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
