@@ -340,15 +340,12 @@ static void ack__of_what_is_behind_a_moving_response(void **state)
 /* side[1] has a SEND of side[0], and owes the ACK; both can receive one. */
 static void take_a_send(void)
 {
-	struct step *step = &side[1].nic->steps[1];
-
 	for (int k = 0; k < SIDES; k++)
 		side_recv(&side[k], side[k].buf, 64, 1);
 	post(&side[0], WR_SEND, 8);
 	send_all(&side[0]);
 	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
-		if (engine_receive(side[1].nic, step))
-			finish_receive(side[1].nic, step);
+		receive_silently();
 }
 
 /* Also when there is more to say than fits into the answer. */

@@ -102,6 +102,8 @@ static inline void receive_silently(void)
 	pump(&side[0]); /* its NIC may be who forwards */
 	if (engine_receive(nic, step))
 		finish_receive(nic, step);
+	else /* a pager may have to run first */
+		os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1);
 }
 
 /* The page of side 1 that a READ at 4096 asks for is missing. */

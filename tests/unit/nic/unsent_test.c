@@ -150,8 +150,7 @@ static void unsent__the_ack_that_it_carried(void **state)
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
-		if (engine_receive(nic, &nic->steps[1]))
-			finish_receive(nic, &nic->steps[1]);
+		receive_silently();
 	carried = nic->cnt.v[CNT_acks_carried];
 	know_pages(&side[1]);
 	post(&side[1], WR_WRITE, 64);
