@@ -16,7 +16,8 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 	uint64_t forks = os_forks(nic->os);
 	bool forking = os_forking(nic->os);
 
-	nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
+	if (!nic->cfg.manual)
+		nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
 	/* Pages become copy-on-write one by one while fork() goes on, and a
 	 * fault waits for its end, however cheap the page is else. */
 	mem_inline_budget(nic->mem, forking ? 0 : RUN_PKTS);

@@ -21,7 +21,8 @@
 
 /**
  * struct nic_config - The environment, checked (nic/config.c).
- * @manual:	no threads, no progress by polling: a test drives the steps
+ * @manual:	no threads, no progress by polling: a test drives the steps, and no
+ *		reclaim of the host between two of them makes a page unknown
  * @exact:	the host drives the shadow page table (simulator)
  */
 struct nic_config {
