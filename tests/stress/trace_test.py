@@ -24,11 +24,11 @@ def trace(pid, **how):
 
 
 def wait_for_qp(server):
-    """Its first trace with a QP in it."""
+    """Its first trace with all that it posts before it waits for its client."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         out = trace(server.pid)
-        if out.returncode == 0 and "qp 0x" in out.stdout:
+        if out.returncode == 0 and "500 queued" in out.stdout:
             return out.stdout
         assert server.poll() is None, "the server ended"
         time.sleep(0.1)
