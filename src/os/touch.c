@@ -84,11 +84,13 @@ typedef void (*touch_entry_t)(int sig, siginfo_t *info, void *uc);
 
 static const struct sigaction touch_dfl; /* SIG_DFL is 0 */
 
-/* Written under touch_lock before the entry is installed; then only to obey
- * SA_RESETHAND.
+/* Written once, under touch_lock, before touch_used (release) says so and the
+ * entry is installed.
  */
 static struct sigaction touch_prev[TOUCH_SIGNALS][TOUCH_ENTRIES];
 static unsigned touch_used[TOUCH_SIGNALS];
+/* What had SA_RESETHAND was called. */
+static bool touch_reset[TOUCH_SIGNALS][TOUCH_ENTRIES];
 static pthread_mutex_t touch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What would have happened without us. */
@@ -110,9 +112,9 @@ static void touch_default(int sig, const siginfo_t *info, bool ignore)
 static void touch_signal(unsigned entry, int sig, siginfo_t *info, void *ctx)
 {
 	unsigned which = sig == touch_signals[0] ? 0 : 1;
-	struct sigaction prev = touch_prev[which][entry];
 	ucontext_t *uc = ctx;
 	uintptr_t pc = (uintptr_t)TOUCH_PC(uc);
+	struct sigaction prev;
 
 	if (info->si_code > 0 && pc >= (uintptr_t)nopin_touch_begin &&
 	    pc < (uintptr_t)nopin_touch_fail) {
@@ -120,8 +122,12 @@ static void touch_signal(unsigned entry, int sig, siginfo_t *info, void *ctx)
 			(__typeof__(TOUCH_PC(uc)))(uintptr_t)nopin_touch_fail;
 		return;
 	}
-	if (prev.sa_flags & (int)SA_RESETHAND)
-		touch_prev[which][entry] = touch_dfl;
+	(void)__atomic_load_n(&touch_used[which], __ATOMIC_ACQUIRE);
+	prev = touch_prev[which][entry];
+	if ((prev.sa_flags & (int)SA_RESETHAND) &&
+	    __atomic_exchange_n(&touch_reset[which][entry], true,
+				__ATOMIC_RELAXED))
+		prev = touch_dfl;
 	if (prev.sa_handler == SIG_DFL || prev.sa_handler == SIG_IGN)
 		touch_default(sig, info, prev.sa_handler == SIG_IGN);
 	else if (prev.sa_flags & SA_SIGINFO)
@@ -172,7 +178,7 @@ static int touch_install(unsigned which, const struct sigaction *before)
 	sa.sa_flags = (sa.sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
 	sa.sa_sigaction = touch_entry[n];
 	touch_prev[which][n] = *before;
-	touch_used[which] = n + 1;
+	__atomic_store_n(&touch_used[which], n + 1, __ATOMIC_RELEASE);
 	return sigaction(touch_signals[which], &sa, NULL) < 0 ? -EFAULT : 0;
 }
 

@@ -114,6 +114,34 @@ static void touch_page__beside_the_programs_handler(void **state)
 	assert_int_equal(handled, SIGSEGV + 1000);
 }
 
+static bool touched, enough;
+
+static void *toucher(void *arg)
+{
+	assert_int_equal(touch_page((uintptr_t)page_ro, true), -EFAULT);
+	__atomic_store_n(&touched, true, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED))
+		usleep(100);
+	return arg;
+}
+
+/* Another thread came before the program's handler, and nothing but that says
+ * so to ours (TSan). */
+static void touch_page__of_another_thread(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	handle(NULL, program_simple);
+	assert_int_equal(pthread_create(&t, NULL, toucher, NULL), 0);
+	while (!__atomic_load_n(&touched, __ATOMIC_RELAXED))
+		usleep(100);
+	program_fault();
+	assert_int_equal(handled, SIGSEGV + 1000);
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+}
+
 /* A handler that passes on what it does not know, to whom it replaced: us. */
 static struct sigaction chained;
 static volatile int chained_calls;
@@ -233,6 +261,7 @@ int main(void)
 		cmocka_unit_test(touch_page__beyond_end_of_file),
 		cmocka_unit_test(touch_page__dispositions_stay),
 		cmocka_unit_test(touch_page__beside_the_programs_handler),
+		cmocka_unit_test(touch_page__of_another_thread),
 		cmocka_unit_test(touch_page__no_circle),
 		cmocka_unit_test(touch_page__gives_up),
 	};
