@@ -24,8 +24,7 @@ static struct step *plan_burst(enum wr_op op)
 			if (engine_receive(nic, tx))
 				finish_receive(nic, tx);
 			else
-				os_wait(nic->os, OS_WAIT_PACKETS,
-					os_now(nic->os) + 100000, -1);
+				idle(nic);
 	}
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_true(tx->burst.nsegs >= SEGS);
@@ -48,8 +47,7 @@ static void receive_burst(struct nic *nic, struct step *rx)
 	for (int k = 0; k < TRIES; k++) {
 		nic->peek = 1;
 		if (!engine_receive(nic, rx))
-			os_wait(nic->os, OS_WAIT_PACKETS,
-				os_now(nic->os) + 100000, -1);
+			idle(nic);
 		else if (rx->rx.len > SEG)
 			return;
 		else

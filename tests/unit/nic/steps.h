@@ -9,7 +9,7 @@
 
 enum { LEN = 12 * 4096, TRIES = 2000 };
 
-/* What the NICs of @s know ages within milliseconds: all is ready again. */
+/* All pages of @s are ready. */
 static inline void know_pages(struct side *s)
 {
 	engine_refresh(s->nic, os_now(s->nic->os));
@@ -35,6 +35,12 @@ static inline void send_all(struct side *s)
 
 	while (engine_plan(s->nic, step, true, os_now(s->nic->os)))
 		plan_move_commit(s->nic, step);
+}
+
+/* There is nothing to do: until a packet comes, or a pager had time to run. */
+static inline void idle(struct nic *nic)
+{
+	os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1);
 }
 
 /* All that @s can do now, but what another step is at. */
@@ -102,8 +108,8 @@ static inline void receive_silently(void)
 	pump(&side[0]); /* its NIC may be who forwards */
 	if (engine_receive(nic, step))
 		finish_receive(nic, step);
-	else /* a pager may have to run first */
-		os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1);
+	else
+		idle(nic);
 }
 
 /* The page of side 1 that a READ at 4096 asks for is missing. */
