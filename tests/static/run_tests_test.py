@@ -33,7 +33,7 @@ may-skip  no-tool=no-such-tool-anywhere   # why
 mute-*    no-tool=no-such-tool-anywhere
 not-now   no-tool=sh
 """
-# arguments, last line, what else is printed
+# arguments, last line, what is printed besides
 CASES = [
     (["b:good,-slow"], "1 passed, 0 failed", ""),
     (["b:good"], "1 passed, 1 failed", "slow"),
@@ -62,8 +62,12 @@ def run_case(root, args, last, also):
         capture_output=True, text=True, check=False)
     lines = done.stdout.strip().split("\n")
     good = done.returncode == 0
-    should = last.endswith(" 0 failed") and not last.startswith("0 ")
-    if lines[-1] == last and also in done.stdout and good == should:
+    failures = int(last.split()[-2])
+    should = failures == 0 and not last.startswith("0 ")
+    # Each failure is said once more at the end, in a line of its own.
+    ends = [line for line in lines[-1 - failures:-1] if line.startswith("failed: ")]
+    if (lines[-1] == last and also in done.stdout and good == should
+            and len(ends) == failures):
         return 0
     print(f"{args}: expected {last!r} and {also!r}, exit status "
           f"{done.returncode}, printed:\n{done.stdout}{done.stderr}")
