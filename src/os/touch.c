@@ -165,35 +165,62 @@ static bool touch_is_ours(const struct sigaction *sa)
 	return false;
 }
 
-/* Mask and flags of the predecessor, so that it runs as it expects to. */
-static int touch_install(unsigned which, const struct sigaction *before)
+static bool touch_same(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags;
+}
+
+/* Mask and flags of the predecessor, so that it runs as it expects to. @old: what
+ * was there; no longer @before, if the program installed another meanwhile. */
+static int touch_install(unsigned which, const struct sigaction *before,
+			 struct sigaction *old)
 {
 	unsigned n = touch_used[which];
 	struct sigaction sa = *before;
 
-	if (n == TOUCH_ENTRIES)
-		return -EFAULT;
 	if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
 		sa.sa_flags = SA_ONSTACK;
 	sa.sa_flags = (sa.sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
 	sa.sa_sigaction = touch_entry[n];
 	touch_prev[which][n] = *before;
 	__atomic_store_n(&touch_used[which], n + 1, __ATOMIC_RELEASE);
-	return sigaction(touch_signals[which], &sa, NULL) < 0 ? -EFAULT : 0;
+	return sigaction(touch_signals[which], &sa, old) < 0 ? -EFAULT : 0;
+}
+
+/* The program's handler is looked up and replaced in two calls: one that came
+ * between them is put behind another entry of ours, or if there is none put back.
+ */
+static int touch_guard_signal(unsigned which)
+{
+	struct sigaction before, old;
+	bool again = false;
+	int ret;
+
+	if (sigaction(touch_signals[which], NULL, &before) < 0)
+		return -EFAULT;
+	if (touch_is_ours(&before))
+		return 0;
+	if (touch_used[which] == TOUCH_ENTRIES)
+		return -EFAULT;
+	do {
+		ret = touch_install(which, &before, &old);
+		if (ret < 0 || touch_same(&before, &old) ||
+		    (again && touch_is_ours(&old)))
+			return ret;
+		before = old;
+		again = true;
+	} while (touch_used[which] < TOUCH_ENTRIES);
+	(void)sigaction(touch_signals[which], &before, NULL);
+	return -EFAULT;
 }
 
 static int touch_guard(void)
 {
-	struct sigaction now;
 	int ret = 0;
 
 	pthread_mutex_lock(&touch_lock);
-	for (unsigned i = 0; i < TOUCH_SIGNALS && ret == 0; i++) {
-		if (sigaction(touch_signals[i], NULL, &now) < 0)
-			ret = -EFAULT;
-		else if (!touch_is_ours(&now))
-			ret = touch_install(i, &now);
-	}
+	for (unsigned i = 0; i < TOUCH_SIGNALS && ret == 0; i++)
+		ret = touch_guard_signal(i);
 	pthread_mutex_unlock(&touch_lock);
 	return ret;
 }

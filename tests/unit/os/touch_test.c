@@ -142,6 +142,24 @@ static void touch_page__of_another_thread(void **state)
 	pthread_join(t, NULL);
 }
 
+/* The program's next handler comes when touch_page() has looked what is there. */
+static bool meddle;
+
+int __real_sigaction(int sig, const struct sigaction *sa, struct sigaction *old);
+int __wrap_sigaction(int sig, const struct sigaction *sa, struct sigaction *old);
+
+int __wrap_sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+{
+	const struct sigaction later = {.sa_handler = program_simple};
+	int ret = __real_sigaction(sig, sa, old);
+
+	if (meddle && sig == SIGSEGV && !sa) {
+		meddle = false;
+		__real_sigaction(SIGSEGV, &later, NULL);
+	}
+	return ret;
+}
+
 /* A handler that passes on what it does not know, to whom it replaced: us. */
 static struct sigaction chained;
 static volatile int chained_calls;
@@ -187,6 +205,21 @@ static int child_end(void (*fn)(void))
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
+}
+
+static void just_installed(void)
+{
+	handle(program_handler, NULL);
+	meddle = true;
+	verdicts();
+	program_fault();
+	_exit(!meddle && handled == SIGSEGV + 1000 ? 0 : 1);
+}
+
+static void touch_page__beside_a_handler_that_is_just_installed(void **state)
+{
+	(void)state;
+	assert_int_equal(child_end(just_installed), 0);
 }
 
 static void die_of_fault(void)
@@ -262,6 +295,8 @@ int main(void)
 		cmocka_unit_test(touch_page__dispositions_stay),
 		cmocka_unit_test(touch_page__beside_the_programs_handler),
 		cmocka_unit_test(touch_page__of_another_thread),
+		cmocka_unit_test(
+			touch_page__beside_a_handler_that_is_just_installed),
 		cmocka_unit_test(touch_page__no_circle),
 		cmocka_unit_test(touch_page__gives_up),
 	};
