@@ -471,12 +471,19 @@ void engine_move(struct nic *nic, struct step *s)
 	s->majflt = majflt_end(nic, before, CNT_engine_majflt);
 }
 
-/* Its ACKs did not leave. */
-static void unsaid(struct nic *nic, const struct step *s, uint64_t now_ns)
+static void commit_acks(struct nic *nic, const struct step *s, uint64_t now_ns)
 {
-	list_for_each(l, &nic->qps)
-		ack_unsaid(&list_entry(l, struct nic_qp, all)->qp, &s->burst,
-			   s->error, now_ns);
+	const struct burst *b = &s->burst;
+	bool again = b->qp || s->error == -EAGAIN;
+
+	b->peer->acks_out -= b->nacks != 0;
+	for (unsigned i = 0; i < b->nacks; i++) {
+		struct nic_qp *qp = demux_find(nic, b->ack[i].qpn);
+
+		if (qp)
+			ack_commit(&qp->qp, &b->ack[i], s->error, again,
+				   now_ns);
+	}
 }
 
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
@@ -486,10 +493,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
 			engine_closed(nic);
-		s->burst.peer->acks_out -= s->burst.acks != 0;
-		if (s->burst.acks && s->error &&
-		    (s->burst.qp || s->error == -EAGAIN))
-			unsaid(nic, s, now_ns);
+		commit_acks(nic, s, now_ns);
 		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);
 		} else {

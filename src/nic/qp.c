@@ -130,22 +130,48 @@ static void let_cqs_go(struct nic *nic, struct nic_qp *qp)
 	nic_unlock(nic);
 }
 
-static bool owe_last_ack(struct nic *nic, struct nic_qp *qp)
+/* LAST_ACK_TRY_NS: the socket's send buffer drains meanwhile */
+enum { LAST_ACK_TRY_NS = 100 * 1000, LAST_ACK_NS = 20 * LAST_ACK_TRY_NS };
+
+enum last_ack { LAST_ACK_OWED, LAST_ACK_LEAVING, LAST_ACK_SAID };
+
+static enum last_ack last_ack(struct nic *nic, struct nic_qp *qp, bool again)
 {
-	bool owed;
+	enum last_ack ret = LAST_ACK_SAID;
+	uint64_t now = os_now(nic->os);
 
 	nic_lock(nic);
-	owed = ack_last(&qp->qp, os_now(nic->os));
+	if (ack_leaving(&qp->qp, now))
+		ret = LAST_ACK_LEAVING;
+	else if (again && ack_last(&qp->qp, now))
+		ret = LAST_ACK_OWED;
 	nic_unlock(nic);
-	return owed;
+	return ret;
 }
 
-/* No peer is left without its last ACK, unless three in a row are lost. */
+/* No peer is left without its last ACK, unless three in a row are lost, or the
+ * socket takes none for LAST_ACK_NS. */
 static void say_last_ack(struct nic *nic, struct nic_qp *qp)
 {
+	uint64_t now = os_now(nic->os), end = now + LAST_ACK_NS;
+	enum last_ack how;
+	int times = 1;
+
+	if (nic->cfg.manual)
+		return;
 	progress_flush(nic);
-	for (int i = 0; i < 2 && owe_last_ack(nic, qp); i++)
+	while ((how = last_ack(nic, qp, times < 3)) != LAST_ACK_SAID) {
+		if (how == LAST_ACK_OWED) {
+			times++;
+		} else if (now < end) {
+			os_relax();
+			os_doze(nic->os, -1, now + LAST_ACK_TRY_NS);
+			now = os_now(nic->os);
+		} else {
+			break;
+		}
 		progress_flush(nic);
+	}
 }
 
 int nic_qp_destroy(struct nic_qp *qp)

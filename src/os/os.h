@@ -288,7 +288,8 @@ enum os_wait_for { OS_WAIT_TIMER = 0, OS_WAIT_PACKETS = 1 };
 void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd);
 
-/** os_doze() - Sleep until @event_fd is set, which it clears, or @deadline_ns. */
+/** os_doze() - Sleep until @event_fd (or -1) is set, which it clears, or
+ * @deadline_ns. */
 void os_doze(struct os *os, int event_fd, uint64_t deadline_ns);
 
 /** os_kick() - Wake the background thread out of os_wait(). */

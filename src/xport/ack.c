@@ -30,9 +30,13 @@ void ack_owe(struct qp *qp, uint64_t now_ns)
 
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
 {
-	qp->resp.nak = syndrome;
-	qp->resp.nak_fault = false;
-	qp->resp.nak_psn = psn;
+	qp->resp.nak = (struct nak){psn, syndrome, true};
+	owe_by(qp, now_ns);
+}
+
+void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
+{
+	qp->resp.page_rnr = (struct nak){psn, AETH_RNR | code, true};
 	owe_by(qp, now_ns);
 }
 
@@ -40,6 +44,8 @@ void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 {
 	if (qp->peer->kind != PEER_NOPIN)
 		return;
+	if (xack_flags & (XACK_HOLD | XACK_RESUME)) /* the newer one */
+		qp->resp.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
 	qp->resp.xack |= xack_flags;
 	owe_by(qp, now_ns);
 }
@@ -58,11 +64,16 @@ bool ack_last(struct qp *qp, uint64_t now_ns)
 	const struct resp *r = &qp->resp;
 
 	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
-	    !(qp->state == QPS_ERR && r->nak))
+	    !(qp->state == QPS_ERR && r->nak.owed))
 		return false;
-	qp->peer->ack_after_ns = 0;
 	ack_owe(qp, now_ns);
 	return true;
+}
+
+bool ack_leaving(const struct qp *qp, uint64_t now_ns)
+{
+	return qp->resp.acks_out ||
+	       (qp->resp.ack_owed && qp->peer->ack_after_ns > now_ns);
 }
 
 void ack_again(struct qp *qp)
@@ -109,7 +120,7 @@ static uint16_t question_now(const struct req *r)
 	return r->asked ? r->question : (uint16_t)(r->question + 1);
 }
 
-static void extend(struct qp *qp, struct pkt *p)
+static void extend(struct qp *qp, struct pkt *p, bool page)
 {
 	struct resp *r = &qp->resp;
 	psn_t next = qp->rx_moving ? r->win.head : r->win.next;
@@ -119,9 +130,7 @@ static void extend(struct qp *qp, struct pkt *p)
 	p->nonce = qp->peer->nonce;
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer);
-	p->xack_flags = r->xack;
-	if (p->syndrome != (AETH_ACK | AETH_CREDIT_INVALID) && r->nak_fault)
-		p->xack_flags |= XACK_FAULT;
+	p->xack_flags = r->xack | (page ? XACK_FAULT : 0);
 	if (r->xack & XACK_PROBE)
 		p->question = question_now(&qp->req);
 	if (r->xack & XACK_PROBED)
@@ -138,19 +147,50 @@ bool peer_unsure(const struct qp *qp)
 	return qp->peer->kind == PEER_PROBING && !qp->resp.ext;
 }
 
+static bool nak_owed(const struct resp *r)
+{
+	return r->nak.owed || r->page_rnr.owed;
+}
+
+/* The page came before its RNR was said. If the peer was to learn by that what
+ * was dropped meanwhile, it is asked for. */
+static void page_came(struct resp *r)
+{
+	r->page_rnr.owed = false;
+	if (!r->rnr_told || r->nak.syndrome)
+		return;
+	r->rnr_told = false;
+	if (r->forgot)
+		return; /* fault_resolved() will */
+	r->gap_told = true;
+	r->nak = (struct nak){r->win.next, AETH_NAK | NAK_PSN_SEQUENCE, true};
+}
+
+/* What is to be said in place of an ACK of what is before @limit. */
+static const struct nak *nak_now(const struct qp *qp, psn_t limit)
+{
+	const struct resp *r = &qp->resp;
+
+	if (r->page_rnr.owed && psn_diff(r->page_rnr.psn, limit) <= 0 &&
+	    qp->state != QPS_ERR)
+		return &r->page_rnr;
+	if (r->nak.owed && psn_diff(r->nak.psn, limit) <= 0)
+		return &r->nak;
+	return NULL;
+}
+
 /* Make the ACK of @qp. false: there is nothing that may be said now. */
 static bool make(struct qp *qp, struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 	bool ext = qp->peer->kind == PEER_NOPIN && (r->ext || r->xack);
 	psn_t limit = ack_limit(qp);
-	bool nak;
+	const struct nak *nak;
 
-	/* The page came before that was said. */
-	if (r->nak_fault && psn_diff(r->nak_psn, limit) < 0)
-		r->nak = 0;
-	nak = r->nak && psn_diff(r->nak_psn, limit) <= 0;
-	if ((r->nak && !nak && !(ext && r->xack)) ||
+	if (r->page_rnr.owed && psn_diff(r->page_rnr.psn, limit) < 0)
+		page_came(r);
+	nak = nak_now(qp, limit);
+	if ((nak_owed(r) && !nak && !(ext && r->xack)) ||
 	    (qp->state == QPS_ERR && !nak) || r->answering)
 		return false;
 	/* A question must not overtake the data that it asks about, and the
@@ -161,12 +201,12 @@ static bool make(struct qp *qp, struct pkt *p)
 	*p = (struct pkt){.opcode = OP_ACK,
 			  .pkey = PKEY_DEFAULT,
 			  .qpn = qp->attr.dest_qpn,
-			  .psn = nak ? r->nak_psn : psn_add(limit, PSN_MASK),
-			  .syndrome = nak ? r->nak
+			  .psn = nak ? nak->psn : psn_add(limit, PSN_MASK),
+			  .syndrome = nak ? nak->syndrome
 					  : AETH_ACK | AETH_CREDIT_INVALID,
 			  .aeth_msn = r->msg.msn};
 	if (ext)
-		extend(qp, p);
+		extend(qp, p, nak == &r->page_rnr);
 	return true;
 }
 
@@ -179,13 +219,23 @@ static void question_asked(struct req *r)
 	r->probe_max = r->snd;
 }
 
+/* What @syndrome and @psn said was said, or (@owed) is to be said still. */
+static void set_owed(struct resp *r, uint8_t syndrome, psn_t psn, bool owed)
+{
+	struct nak *naks[] = {&r->nak, &r->page_rnr};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(naks); i++)
+		if (naks[i]->syndrome == syndrome && naks[i]->psn == psn)
+			naks[i]->owed = owed;
+}
+
 static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
 
 	if (kind != AETH_ACK) {
-		r->nak = 0;
+		set_owed(r, p->syndrome, p->psn, false);
 		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
 			    p->syndrome, r->msg.msn);
 	}
@@ -198,7 +248,7 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	if (p->opcode == OP_X_ACK)
 		r->xack = 0;
 	count(qp->x->cnt, CNT_acks_tx);
-	if (!r->nak)
+	if (!nak_owed(r))
 		ack_cancel(qp);
 }
 
@@ -219,7 +269,7 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 	uint32_t told = qp->peer->granted;
 	struct pkt p;
 
-	if ((!r->ack_owed && !b->peer->acks_out) || r->nak || !b->ext ||
+	if ((!r->ack_owed && !b->peer->acks_out) || nak_owed(r) || !b->ext ||
 	    b->nsegs != 1 || !make(qp, &p) || !p.ext)
 		return;
 	b->says = !(p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
@@ -232,13 +282,18 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 }
 
 /* @b says @p: should it not leave, that is owed again. */
-static void remember(struct qp *qp, const struct burst *b, const struct pkt *p)
+static void remember(struct qp *qp, struct burst *b, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 
-	r->said_in = b->acks;
-	r->said_nak = (p->syndrome & AETH_KIND_MASK) == AETH_ACK ? 0 : r->nak;
-	r->said_xack = p->opcode == OP_X_ACK ? r->xack : 0;
+	b->peer->acks_out += !b->nacks;
+	r->acks_out++;
+	b->ack[b->nacks++] =
+		(struct burst_ack){.qpn = qp->cfg.qpn,
+				   .life = r->life,
+				   .xack = p->opcode == OP_X_ACK ? r->xack : 0,
+				   .psn = p->psn,
+				   .syndrome = p->syndrome};
 }
 
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
@@ -253,32 +308,35 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (!burst_seg(b, &p, NULL))
 			break;
 		b->roce |= peer_unsure(q);
-		if (!b->acks) {
-			b->acks = ++q->x->ack_seq;
-			b->peer->acks_out++;
-		}
 		remember(q, b, &p);
 		said(q, &p, now_ns);
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
 	}
-	return b->acks != 0;
+	return b->nacks != 0;
 }
 
-void ack_unsaid(struct qp *qp, const struct burst *b, int error,
-		uint64_t now_ns)
+/* What of it is still so is owed again. */
+static void unsaid(struct qp *qp, const struct burst_ack *a, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
-	if (r->said_in != b->acks ||
-	    !(qp_receives(qp) || (qp->state == QPS_ERR && r->said_nak)))
+	set_owed(r, a->syndrome, a->psn, true);
+	r->xack |= a->xack & ~(uint32_t)(r->forgot ? XACK_RESUME : XACK_HOLD);
+	if (qp_receives(qp) || (qp->state == QPS_ERR && r->nak.owed))
+		ack_owe(qp, now_ns);
+}
+
+void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
+		uint64_t now_ns)
+{
+	if (qp->resp.life != a->life)
 		return;
-	if (!r->nak)
-		r->nak = r->said_nak;
-	r->xack |= r->said_xack;
+	qp->resp.acks_out--;
 	if (error == -EAGAIN)
-		b->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
-	ack_owe(qp, now_ns);
+		qp->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
+	if (error && again)
+		unsaid(qp, a, now_ns);
 }
 
 /* ACKs that must wait (for a READ before them, for moves) stay owed; whatever

@@ -21,8 +21,7 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->line = ext ? peer->line : 0;
 	b->ext = ext;
 	b->request = b->roce = b->narrow = b->says = false;
-	b->acks = 0;
-	b->nsegs = 0;
+	b->nsegs = b->nacks = 0;
 	b->seg_len = b->total = b->ahead = 0;
 	b->epoch = 0;
 	b->bytes_used = 0;

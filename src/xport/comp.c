@@ -272,13 +272,15 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	psn_t una = r->una, acc = r->acc;
 	bool x = p->opcode == OP_X_ACK;
 
+	bool nak = (p->syndrome & AETH_KIND_MASK) != AETH_ACK;
+
 	/* One that others overtook says nothing new. */
 	if (psn_diff(p->psn, r->max) >= 0 ||
 	    psn_diff(p->psn, r->una) < -OVERTAKEN_MAX) {
 		count(qp->x->cnt, CNT_drop_psn);
 		return;
 	}
-	if (psn_diff(p->psn, r->una) >= -1)
+	if (psn_diff(p->psn, r->una) >= (nak ? 0 : -1))
 		take_syndrome(qp, p, now_ns);
 	if (qp->state == QPS_ERR)
 		return;

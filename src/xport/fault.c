@@ -52,8 +52,7 @@ static void rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
 {
 	count(qp->x->cnt, CNT_rnr_tx);
 	count(qp->x->cnt, CNT_fault_rnr);
-	ack_nak(qp, AETH_RNR | code, psn, now_ns);
-	qp->resp.nak_fault = true;
+	ack_page_rnr(qp, code, psn, now_ns);
 }
 
 void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
@@ -64,7 +63,7 @@ void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	if (strategy_on(qp->x, STRATEGY_REDIRECT) &&
 	    !win_keep(qp->x, &r->win, p, payload, now_ns)) {
 		win_advance(&r->win, qp->mtu);
-		r->forgot = false;
+		fault_forgiven(qp, now_ns);
 		count(qp->x->cnt, CNT_fault_redirect);
 		note(qp, STRATEGY_REDIRECT, p->psn, now_ns);
 		if (p->ext)
@@ -124,17 +123,25 @@ bool fault_response(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	return false;
 }
 
-void fault_resolved(struct qp *qp, uint64_t now_ns)
+void fault_forgiven(struct qp *qp, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
-	if (!r->forgot)
-		return;
-	r->forgot = false;
-	r->silence_until = 0;
-	if (r->ext && strategy_on(qp->x, STRATEGY_RESUME)) {
+	if (r->forgot && r->ext && strategy_on(qp->x, STRATEGY_RESUME))
 		ack_say(qp, XACK_RESUME, now_ns);
-	} else if (!r->rnr_told) {
+	r->forgot = false;
+}
+
+void fault_resolved(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	bool told = r->ext && strategy_on(qp->x, STRATEGY_RESUME);
+
+	if (!r->forgot || r->dead)
+		return;
+	fault_forgiven(qp, now_ns);
+	r->silence_until = 0;
+	if (!told && !r->rnr_told) {
 		r->gap_told = true;
 		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next, now_ns);
 	}

@@ -228,6 +228,8 @@ static inline bool replay_busy(const struct qp *qp)
 /* ack.c */
 void ack_owe(struct qp *qp, uint64_t now_ns);
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
+/** ack_page_rnr() - RNR for @psn, whose page is missing. */
+void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns);
 /** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
 /** ack_carry() - A plain ACK goes in the headers of a burst of one request. */
@@ -254,6 +256,8 @@ void fault_source(struct qp *qp, psn_t psn, uint64_t now_ns);
 /** fault_response() - A READ response did. Return: true if it was kept. */
 bool fault_response(struct qp *qp, const struct pkt *pkt,
 		    const uint8_t *payload, uint64_t now_ns);
+/** fault_forgiven() - What was forgotten came again: who holds may go on. */
+void fault_forgiven(struct qp *qp, uint64_t now_ns);
 void fault_resolved(struct qp *qp, uint64_t now_ns);
 void fault_silence_over(struct qp *qp, uint64_t now_ns);
 

@@ -176,6 +176,17 @@ struct req {
 };
 
 /**
+ * struct nak - Is said in place of an ACK.
+ * @syndrome:	0: none; what was said stays here until the packet @psn comes
+ * @owed:	it was not said yet, or did not leave
+ */
+struct nak {
+	psn_t psn;
+	uint8_t syndrome;
+	bool owed;
+};
+
+/**
  * struct resp - Responder.
  * @msg:	the message at win.head, or at the end of the run that moves
  * @plan:	PSN that @msg stands at: win.head <= plan <= win.next
@@ -194,11 +205,11 @@ struct req {
  * @lossy:	requests came twice, or ahead of one that did not come
  * @ack_to:	the last request placed that no response answers
  * @ack_rest:	an ACK went out that had to stop at a READ before @ack_to
- * @nak:	syndrome to say for @nak_psn instead of ACK, 0: none
- * @nak_fault:	because of a page: costs a nopin peer no RNR retry
+ * @nak:	of a request that failed, or for win.next
+ * @page_rnr:	because of a page: costs a nopin peer no RNR retry
  * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
- * @said_in:	burst.acks of the last one that said something for this QP, and
- *		what: @said_nak, @said_xack
+ * @acks_out:	bursts that say something of this and are not committed
+ * @life:	counts connections: what is out may be of the one before
  * @answer:	the question that XACK_PROBED answers
  * @ext:	format of the last request
  * @res:	ring; [res_at, res_next) are not answered whole
@@ -209,11 +220,9 @@ struct resp {
 	bool gap_told, rnr_told, forgot, dead, revoked;
 	bool ack_owed, ack_rest, ext, established, answering, lossy;
 	uint8_t fail_event, fail_status;
-	uint8_t nak, said_nak;
-	bool nak_fault;
-	psn_t nak_psn, plan, ack_to;
-	uint32_t xack, said_xack;
-	uint64_t said_in;
+	struct nak nak, page_rnr;
+	psn_t plan, ack_to;
+	uint32_t xack, acks_out, life;
 	uint16_t answer;
 	uint64_t silence_until, pause_until;
 	struct waiter wait; /* destination page of a request */

@@ -23,9 +23,10 @@ void resp_reset(struct qp *qp)
 	r->fail_status = 0;
 	r->ack_owed = r->ack_rest = r->ext = false;
 	r->established = r->answering = r->lossy = false;
-	r->nak = r->said_nak = 0;
-	r->xack = r->said_xack = 0;
-	r->said_in = 0;
+	r->nak = r->page_rnr = (struct nak){0};
+	r->xack = 0;
+	r->acks_out = 0;
+	r->life++;
 	r->silence_until = r->pause_until = 0;
 	r->res_next = r->res_at = 0;
 	r->gso = (struct gso_watch){.doubts = 0};
@@ -104,9 +105,14 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 {
 	struct resp *r = &qp->resp;
 
+	/* It came, whether that was said or not. */
 	if (r->gap_told || r->rnr_told)
-		r->nak = r->said_nak = 0; /* it came before that was said */
+		r->nak = (struct nak){0};
 	r->gap_told = r->rnr_told = false;
+	if (r->page_rnr.syndrome && r->page_rnr.psn == p->psn) {
+		r->page_rnr = (struct nak){0};
+		r->silence_until = 0;
+	}
 	if (r->wait.ticket.v && p->psn == r->plan) {
 		fault_request(qp, p, payload, now_ns);
 		return RX_NEXT;
@@ -118,7 +124,7 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	switch (resp_execute(qp, p, payload, run, now_ns)) {
 	case EXEC_OK:
 		r->win.next = r->plan;
-		r->forgot = false;
+		fault_forgiven(qp, now_ns);
 		win_advance(&r->win, qp->mtu);
 		return RX_NEXT;
 	case EXEC_FULL:
@@ -283,8 +289,9 @@ static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
 
 	r->msg = run->pkt[i].before;
 	r->plan = run->pkt[i].pkt->psn;
+	if (r->dead)
+		r->nak = (struct nak){0}; /* executing it again says so again */
 	r->dead = false;
-	r->nak = 0;
 	for (; i < run->num; i++) {
 		const struct run_pkt *rp = &run->pkt[i];
 
@@ -292,11 +299,14 @@ static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
 		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
 			continue;
 		win_truncate(qp->x, &r->win, rp->pkt->psn);
-		if (rp->pkt->ext)
-			ack_owe(qp, now_ns);
-		else
+		r->nak = (struct nak){0};
+		r->rnr_told = false;
+		r->gap_told = !rp->pkt->ext;
+		if (r->gap_told)
 			ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, rp->pkt->psn,
 				now_ns);
+		else
+			ack_owe(qp, now_ns);
 		return;
 	}
 }

@@ -45,7 +45,6 @@ struct xport {
 	struct list errors; /* QPs with an asynchronous event to deliver */
 	struct timerq timers;
 	unsigned peers; /* that share push_budget and the redirect pool */
-	uint64_t ack_seq; /* of the last burst with ACKs */
 	bool starved; /* a QP found no free ticket */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */
 };
@@ -96,9 +95,12 @@ static inline bool qp_receives(const struct qp *qp)
 }
 
 /** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
- * were lost, owe what it was told last once more; what is owed may be tried at
- * once, full as the socket was. false: nothing is owed. */
+ * were lost, owe what it was told last once more. false: nothing is owed. */
 bool ack_last(struct qp *qp, uint64_t now_ns);
+
+/** ack_leaving() - Is what @qp says on its way to the socket, or waits because
+ * that was full? */
+bool ack_leaving(const struct qp *qp, uint64_t now_ns);
 
 /* --- receiving ---------------------------------------------------------------- */
 
@@ -224,6 +226,17 @@ struct seg {
 enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
 
 /**
+ * struct burst_ack - One ACK or NAK in a burst.
+ * @life:	of @qpn (resp.life)
+ * @xack:	resp.xack that it says
+ */
+struct burst_ack {
+	uint32_t qpn, life, xack;
+	psn_t psn;
+	uint8_t syndrome;
+};
+
+/**
  * struct burst - Packets for one send call, all to one peer; all but the last
  * have equal length.
  * @qp:		NULL when it holds only ACKs
@@ -241,7 +254,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
  *		appended; none once the burst is planned
  * @narrow:	a page of these is missing: packet by packet
  * @again:	what was lost is sent again
- * @acks:	holds ACKs (peer.acks_out): xport.ack_seq, 0: none
+ * @ack:	what it says, and for whom (ack_commit())
  * @says:	a request of it carries @qp's ACK
  * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
@@ -253,14 +266,14 @@ struct burst {
 	struct endpoint to;
 	int line;
 	bool ext, request, roce, narrow, again, says;
-	uint64_t acks;
-	unsigned nsegs;
+	unsigned nsegs, nacks;
 	uint32_t seg_len, total, ahead;
 	psn_t second, from, max;
 	uint32_t charge;
 	uint32_t epoch;
 	uint32_t res, res_at; /* responses: resource and packet it began with */
 	struct seg seg[BURST_SEGS];
+	struct burst_ack ack[BURST_SEGS];
 	struct moves gathers;
 	struct holds holds;
 	uint32_t bytes_used;
@@ -295,9 +308,10 @@ uint32_t flow_share(const struct xport *x);
 uint32_t flow_grant(struct xport *x, struct peer *p);
 
 /**
- * ack_unsaid() - The send of @b failed (@error): what it said for @qp is owed.
+ * ack_commit() - The burst that said @a for @qp (or one that had its QPN before)
+ * left, or did not (@error). @again: then what is still so is owed again.
  */
-void ack_unsaid(struct qp *qp, const struct burst *b, int error,
+void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 		uint64_t now_ns);
 
 /**

@@ -7,6 +7,8 @@
 
 #include "side.h"
 
+#include <errno.h>
+
 enum { LEN = 12 * 4096, TRIES = 2000 };
 
 /* All pages of @s are ready. */
@@ -20,6 +22,13 @@ static inline void know_pages(struct side *s)
 static inline void plan_move_commit(struct nic *nic, struct step *s)
 {
 	engine_move(nic, s);
+	engine_commit(nic, s, os_now(nic->os));
+}
+
+/* Its send says that the socket is full. */
+static inline void full(struct nic *nic, struct step *s)
+{
+	s->error = -EAGAIN;
 	engine_commit(nic, s, os_now(nic->os));
 }
 
@@ -111,6 +120,15 @@ static inline void receive_silently(void)
 	else
 		idle(nic);
 }
+
+/* Until @seen of side 1 is set. */
+#define RECEIVE_UNTIL(seen)                                                    \
+	do {                                                                   \
+		side[1].nic->peek = 0;                                         \
+		for (int i = 0; i < TRIES && !(seen); i++)                     \
+			receive_silently();                                    \
+		assert_true(seen);                                             \
+	} while (0)
 
 /* The page of side 1 that a READ at 4096 asks for is missing. */
 static inline void lose_read_page(void)

@@ -145,8 +145,10 @@ static void touch_page__of_another_thread(void **state)
 /* The program's next handler comes when touch_page() has looked what is there. */
 static bool meddle;
 
-int __real_sigaction(int sig, const struct sigaction *sa, struct sigaction *old);
-int __wrap_sigaction(int sig, const struct sigaction *sa, struct sigaction *old);
+int __real_sigaction(int sig, const struct sigaction *sa,
+		     struct sigaction *old);
+int __wrap_sigaction(int sig, const struct sigaction *sa,
+		     struct sigaction *old);
 
 int __wrap_sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
 {

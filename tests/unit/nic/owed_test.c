@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* owed_test.c: ACKs, NAKs, RNRs and RESUMEs that were said and did not leave, or
+ * wait for something, whatever comes meanwhile: what is still so is said.
+ */
+#include "steps.h"
+#include "xport/impl.h"
+
+static struct resp *resp(void)
+{
+	return &side[1].qp->qp.resp;
+}
+
+/* What side 1 owes is planned, alone or behind its answers, and meets a full
+ * socket. */
+static void owed_meets_full(bool behind)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+
+	know_pages(&side[1]);
+	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
+	assert_true((tx->burst.qp != NULL) == behind);
+	assert_true(tx->burst.nacks);
+	assert_false(resp()->nak.owed);
+	full(nic, tx);
+}
+
+static void forbidden_write(void)
+{
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)side[1].buf,
+			       .rkey = side[1].key ^ 0x100},
+		  side[0].buf, 8);
+}
+
+static void owed__a_fatal_nak(void **state)
+{
+	(void)state;
+	forbidden_write();
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->nak.owed);
+	assert_int_equal(side[1].qp->qp.state, QPS_ERR);
+	owed_meets_full(false);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+}
+
+/* The program sees the error and destroys its QP before there is room. */
+static void owed__a_fatal_nak_before_destroy(void **state)
+{
+	struct qp_attr reset = {.state = QPS_RESET};
+
+	(void)state;
+	forbidden_write();
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->nak.owed);
+	owed_meets_full(false);
+	side[1].nic->cfg.manual = false; /* as it is in a program */
+	assert_int_equal(nic_qp_modify(side[1].qp, &reset, QPA_STATE), 0);
+	side[1].nic->cfg.manual = true;
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+}
+
+/* The QP is not in error before the READ is answered. */
+static void owed__a_fatal_nak_behind_a_read(void **state)
+{
+	(void)state;
+	post_at(&side[0], WR_READ, 4096, 64);
+	forbidden_write();
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	RECEIVE_UNTIL(resp()->nak.owed);
+	owed_meets_full(true);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+}
+
+static void owed__an_rnr(void **state)
+{
+	(void)state;
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->rnr_told);
+	owed_meets_full(false);
+	side_recv(&side[1], side[1].buf, 4096, 1);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+}
+
+/* Receive until @seen; what came last is received by @twin, too. */
+static void receive_twice(struct step *rx, struct step *twin, const bool *seen)
+{
+	struct nic *nic = side[1].nic;
+
+	nic->peek = 0;
+	for (int i = 0; i < TRIES && !*seen; i++) {
+		pump(&side[0]);
+		if (!engine_receive(nic, rx)) {
+			idle(nic);
+			continue;
+		}
+		twin->rx = rx->rx;
+		memcpy(twin->buf, rx->buf, rx->rx.len);
+		finish_receive(nic, rx);
+	}
+	assert_true(*seen);
+}
+
+static void twin_comes(struct step *twin)
+{
+	twin->at = twin->taken = 0;
+	twin->lost = twin->efault = false;
+	twin->scatter.qp = NULL;
+	rx_run_init(&twin->run);
+	finish_receive(side[1].nic, twin);
+}
+
+/* While it waits the SEND comes a second time, and there is a receive now: what
+ * is owed is an ACK. */
+static void owed__an_rnr_and_then_its_send(void **state)
+{
+	struct step *rx = &side[1].nic->steps[1];
+	struct step *twin = &side[1].nic->steps[3];
+
+	(void)state;
+	side[0].qp->qp.attr.rnr_retry = side[0].qp->qp.req.rnr_retries = 0;
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	send_all(&side[0]);
+	receive_twice(rx, twin, &resp()->rnr_told);
+	owed_meets_full(false);
+	side_recv(&side[1], side[1].buf, 4096, 1);
+	twin_comes(twin);
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* The last resort for a page that is missing; the WRITE waits in a slot. */
+static void owed__an_rnr_for_a_page(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	RECEIVE_UNTIL(resp()->wait.ticket.v);
+	assert_false(resp()->forgot);
+	fault_silence_over(&side[1].qp->qp, os_now(nic->os));
+	owed_meets_full(false);
+	assert_true(resp()->page_rnr.owed);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* The page of a READ came before its RNR could be said: what is owed then is an
+ * ACK of what came behind. */
+static void owed__an_rnr_for_a_page_of_a_read(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+
+	(void)state;
+	post_at(&side[0], WR_READ, 0, LEN);
+	post_at(&side[0], WR_WRITE, LEN, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	RECEIVE_UNTIL(side[1].qp->qp.resp.win.head == side[0].qp->qp.req.max);
+	while (!resp()->src_wait.ticket.v) {
+		assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+		plan_move_commit(nic, tx);
+	}
+	fault_silence_over(&side[1].qp->qp, os_now(nic->os));
+	assert_true(resp()->page_rnr.owed);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+}
+
+/* Without it the peer waits for as long as it was asked to. */
+static void owed__resume(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(nic->os));
+	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+	assert_true(side[0].qp->qp.req.held);
+	post(&side[0], WR_WRITE, 64);
+	ack_say(&side[1].qp->qp, XACK_RESUME, os_now(nic->os));
+	owed_meets_full(false);
+	assert_int_equal(resp()->xack, XACK_RESUME);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* Of a connection that is reset before the burst is given up. */
+static void owed__of_an_older_connection(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+	struct qp_attr reset = {.state = QPS_RESET};
+
+	(void)state;
+	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(nic->os));
+	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
+	assert_null(tx->burst.qp);
+	for (int i = 0; i < SIDES; i++)
+		assert_int_equal(nic_qp_modify(side[i].qp, &reset, QPA_STATE),
+				 0);
+	for (int i = 0; i < SIDES; i++)
+		side_connect(&side[i], &side[!i]);
+	full(nic, tx);
+	assert_int_equal(resp()->xack, 0);
+	assert_false(resp()->ack_owed);
+}
+
+/* Side 1 has [its WRITE][the ACK of ours] planned, and the send says @error. */
+static void answer_and_ack(int error)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+	know_pages(&side[1]);
+	post(&side[1], WR_WRITE, 64);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);
+	assert_true(tx->burst.nacks);
+	assert_false(resp()->ack_owed);
+	tx->error = error;
+	engine_commit(nic, tx, os_now(nic->os));
+	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
+}
+
+static void owed__an_ack_behind_a_missing_page(void **state)
+{
+	(void)state;
+	answer_and_ack(-EFAULT);
+}
+
+/* By a packet filter, say. Our WRITE is lost as in any network. */
+static void owed__an_ack_behind_what_may_not_leave(void **state)
+{
+	(void)state;
+	answer_and_ack(-EPERM);
+}
+
+/* The program breaks the connection 10 us after its last ACK met a socket that
+ * was full. */
+static void owed__the_last_ack(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct qp_attr err = {.state = QPS_ERR};
+
+	(void)state;
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+	owed_meets_full(false);
+	nic->cfg.manual = false; /* as it is in a program */
+	assert_int_equal(nic_qp_modify(side[1].qp, &err, QPA_STATE), 0);
+	nic->cfg.manual = true;
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* --- what comes between ------------------------------------------------------------ */
+
+/* What side 1 owes is planned by another thread, which is slow. */
+static struct step *owed_is_planned(unsigned step)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[step];
+
+	know_pages(&side[1]);
+	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
+	assert_true(tx->burst.nacks);
+	return tx;
+}
+
+/* What side 0 has to send is lost on the way. */
+static void lose(void)
+{
+	struct nic *nic = side[0].nic;
+	struct step *tx = &nic->steps[2];
+
+	while (engine_plan(nic, tx, false, os_now(nic->os))) {
+		tx->error = tx->burst.qp ? -EPERM : 0;
+		engine_commit(nic, tx, os_now(nic->os));
+	}
+}
+
+/* A WRITE that is lost, and one that is not. */
+static void post_gap(void)
+{
+	post_at(&side[0], WR_WRITE, 0, 64);
+	lose();
+	post_at(&side[0], WR_WRITE, 64, 64);
+	send_all(&side[0]);
+}
+
+/* Side 1 has the next run of side 0's packets planned, in @rx. */
+static void run_is_planned(struct step *rx)
+{
+	struct nic *nic = side[1].nic;
+	bool out = false;
+
+	know_pages(&side[1]);
+	nic->peek = 0;
+	for (int i = 0; i < TRIES && !out; i++) {
+		pump(&side[0]);
+		if (engine_receive(nic, rx))
+			out = engine_rx_plan(nic, rx, os_now(nic->os)) &&
+			      rx->run.qp;
+		else
+			idle(nic);
+	}
+	assert_true(out);
+}
+
+/* Its moves meet EFAULT. */
+static void run_faults(struct step *rx)
+{
+	struct nic *nic = side[1].nic;
+
+	rx->run.moves.done = 0;
+	rx->run.moves.error = -EFAULT;
+	engine_commit(nic, rx, os_now(nic->os));
+	finish_receive(nic, rx);
+}
+
+enum { SLOTS = 4096 };
+
+static int take_slots(int slots[SLOTS])
+{
+	int n = 0;
+
+	while (n < SLOTS && slots_free(side[1].nic->mem))
+		slots[n++] = slot_get(side[1].nic->mem);
+	return n;
+}
+
+static void give_slots(const int slots[SLOTS], int n)
+{
+	while (n)
+		slot_put(side[1].nic->mem, slots[--n]);
+}
+
+/* Half of the ACK timeout has passed without the page. */
+static void silence_is_over(void)
+{
+	assert_true(resp()->silence_until != 0);
+	resp_timeout(&side[1].qp->qp, resp()->silence_until);
+	assert_true(resp()->page_rnr.owed);
+}
+
+/* The READ's answer is tried: its page is missing. */
+static void read_waits(void)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[3];
+
+	for (int i = 0; i < TRIES && !resp()->src_wait.ticket.v; i++)
+		if (engine_plan(nic, tx, false, os_now(nic->os)))
+			plan_move_commit(nic, tx);
+	assert_true(resp()->src_wait.ticket.v);
+}
+
+/* A pager was asked for the page and has brought it; side 1 did not look yet. */
+static void page_is_fetched(void)
+{
+	struct nic *nic = side[1].nic;
+
+	for (int i = 0; i < TRIES && !os_pages_waiting(nic->os); i++)
+		idle(nic);
+	assert_true(os_pages_waiting(nic->os));
+}
+
+/* A READ whose page is missing, then a forbidden WRITE: an RNR for the one, and
+ * later a NAK for the other.
+ */
+static void owed__a_fatal_nak_and_an_rnr_for_a_page(void **state)
+{
+	(void)state;
+	post_at(&side[0], WR_READ, 4096, 64);
+	forbidden_write();
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	RECEIVE_UNTIL(resp()->nak.owed);
+	assert_true(resp()->dead);
+	read_waits();
+	silence_is_over();
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+}
+
+/* A gap behind a READ whose page comes before its RNR is said. */
+static void owed__a_sequence_nak_and_an_rnr_for_a_page(void **state)
+{
+	(void)state;
+	post_at(&side[0], WR_READ, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	RECEIVE_UNTIL(resp()->res_at != resp()->res_next);
+	read_waits();
+	post_gap();
+	RECEIVE_UNTIL(resp()->gap_told);
+	silence_is_over();
+	page_is_fetched();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* An RNR for a page, and before it leaves a packet behind a gap. */
+static void owed__an_rnr_for_a_page_and_then_a_gap(void **state)
+{
+	(void)state;
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	RECEIVE_UNTIL(resp()->wait.ticket.v);
+	silence_is_over();
+	owed_meets_full(false);
+	assert_true(resp()->page_rnr.owed);
+	post_gap();
+	RECEIVE_UNTIL(resp()->gap_told);
+	assert_true(resp()->page_rnr.owed);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* An RNR stands for the page of a packet in a slot and for the packet behind it,
+ * which found no slot. The page comes before the RNR leaves.
+ */
+static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
+{
+	struct nic *nic = side[1].nic;
+	int slots[SLOTS], n;
+
+	(void)state;
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	RECEIVE_UNTIL(resp()->wait.ticket.v);
+	engine_plan(nic, &nic->steps[3], false, os_now(nic->os));
+	n = take_slots(slots);
+	post_at(&side[0], WR_WRITE, 0, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->forgot);
+	silence_is_over();
+	assert_true(resp()->rnr_told);
+	page_is_fetched();
+	give_slots(slots, n);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
+}
+
+/* A gap behind a packet whose page went away under its move. */
+static void owed__a_sequence_nak_behind_a_fault(void **state)
+{
+	struct step *rx = &side[1].nic->steps[3];
+
+	(void)state;
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	run_is_planned(rx);
+	post_gap();
+	RECEIVE_UNTIL(resp()->gap_told);
+	run_faults(rx);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* A page went away and there is no slot: a sequence NAK. While that meets a full
+ * socket the packet comes again, in the last try that its requester has.
+ */
+static void owed__a_sequence_nak_and_then_its_packet(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *rx = &nic->steps[3], *tx;
+	struct qp *peer = &side[0].qp->qp;
+	int slots[SLOTS], n;
+
+	(void)state;
+	n = take_slots(slots);
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	run_is_planned(rx);
+	run_faults(rx);
+	assert_int_equal(resp()->nak.syndrome, AETH_NAK | NAK_PSN_SEQUENCE);
+	give_slots(slots, n);
+	tx = owed_is_planned(2);
+	assert_null(tx->burst.qp);
+	retry_rewind(peer, FLIGHT_TIMEOUT, os_now(nic->os));
+	peer->req.retries = peer->attr.retry_cnt = 0;
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+	full(nic, tx);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* A sequence NAK meets a full socket, and nothing else happens. */
+static void owed__a_sequence_nak(void **state)
+{
+	(void)state;
+	post_gap();
+	RECEIVE_UNTIL(resp()->gap_told);
+	owed_meets_full(false);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
+}
+
+/* One burst is out with an RNR, a later one with what a duplicate asked for. */
+static void owed__an_rnr_in_the_older_of_two(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *older, *newer;
+
+	(void)state;
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->rnr_told);
+	older = owed_is_planned(2);
+	ack_owe(&side[1].qp->qp, os_now(nic->os));
+	newer = owed_is_planned(3);
+	plan_move_commit(nic, newer);
+	full(nic, older);
+	side_recv(&side[1], side[1].buf, 4096, 1);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* An RNR is in the hands of a slow thread. Its SEND comes again, is taken and
+ * acknowledged: then the RNR says nothing, of the next SEND neither.
+ */
+static void owed__an_rnr_after_its_ack(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct qp *peer = &side[0].qp->qp;
+	struct step *tx;
+
+	(void)state;
+	peer->attr.rnr_retry = peer->req.rnr_retries = 0;
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->rnr_told);
+	tx = owed_is_planned(2);
+	side_recv(&side[1], side[1].buf, 4096, 1);
+	retry_rewind(peer, FLIGHT_TIMEOUT, os_now(nic->os));
+	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	side_recv(&side[1], side[1].buf, 4096, 1);
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	lose();
+	plan_move_commit(nic, tx);
+	for (int i = 0; i < 20; i++) {
+		pump(&side[1]);
+		pump(&side[0]);
+		idle(nic);
+	}
+	assert_int_equal(peer->state, QPS_RTS);
+}
+
+/* Side 1 says HOLD, and side 0 holds. */
+static void hold(void)
+{
+	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(side[1].nic->os));
+	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+	assert_true(side[0].qp->qp.req.held);
+}
+
+static void owed__resume_in_the_older_of_two(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *older, *newer;
+
+	(void)state;
+	hold();
+	ack_say(&side[1].qp->qp, XACK_RESUME, os_now(nic->os));
+	older = owed_is_planned(2);
+	ack_say(&side[1].qp->qp, XACK_PROBE, os_now(nic->os));
+	newer = owed_is_planned(3);
+	plan_move_commit(nic, newer);
+	full(nic, older);
+	assert_true(resp()->xack & XACK_RESUME);
+}
+
+/* HOLD, because there was no slot. The same packet comes once more (it was not
+ * lost, but overtaken) and finds one: the peer may go on.
+ */
+static void owed__hold_and_then_its_packet(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *rx = &nic->steps[1], *twin = &nic->steps[3];
+	int slots[SLOTS], n;
+
+	(void)state;
+	nic->x.strategies |= 1u << STRATEGY_RESUME;
+	n = take_slots(slots);
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+	receive_twice(rx, twin, &resp()->forgot);
+	owed_meets_full(false);
+	assert_true(resp()->xack & XACK_HOLD);
+	give_slots(slots, n);
+	twin_comes(twin);
+	assert_false(resp()->forgot);
+	assert_false(resp()->xack & XACK_HOLD);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_false(side[0].qp->qp.req.held);
+}
+
+/* A filter that lets no ACK through is asked once for each, not without end. */
+static void owed__an_ack_that_may_not_leave(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+	tx = owed_is_planned(2);
+	assert_null(tx->burst.qp);
+	tx->error = -EPERM;
+	engine_commit(nic, tx, os_now(nic->os));
+	assert_false(resp()->ack_owed);
+}
+
+/* --- the last ACK -------------------------------------------------------------------- */
+
+/* The program breaks the connection. */
+static void break_connection(void)
+{
+	struct qp_attr err = {.state = QPS_ERR};
+	struct nic *nic = side[1].nic;
+
+	nic->cfg.manual = false; /* as it is in a program */
+	assert_int_equal(nic_qp_modify(side[1].qp, &err, QPA_STATE), 0);
+	nic->cfg.manual = true;
+}
+
+static struct os *full_os;
+static uint64_t full_until;
+
+int __real_os_send(struct os *os, const struct os_tx *tx);
+int __wrap_os_send(struct os *os, const struct os_tx *tx);
+
+/* The socket of full_os is full for a while. */
+int __wrap_os_send(struct os *os, const struct os_tx *tx)
+{
+	if (os == full_os && os_now(os) < full_until)
+		return -EAGAIN;
+	return __real_os_send(os, tx);
+}
+
+/* A full send buffer takes 1 ms to leave: 125 kB at 1 Gb/s. */
+static void owed__the_last_ack_and_a_full_millisecond(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+	full_os = nic->os;
+	full_until = os_now(nic->os) + 1000000;
+	break_connection();
+	full_os = NULL;
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+static void *meets_full_later(void *step)
+{
+	struct nic *nic = side[1].nic;
+
+	os_wait(nic->os, OS_WAIT_TIMER, os_now(nic->os) + 200000, -1);
+	nic_lock(nic);
+	full(nic, step);
+	nic_unlock(nic);
+	return NULL;
+}
+
+/* Another thread has it, and meets a full socket while the connection breaks. */
+static void owed__the_last_ack_is_out(void **state)
+{
+	struct step *tx;
+	pthread_t slow;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+	tx = owed_is_planned(2);
+	assert_int_equal(pthread_create(&slow, NULL, meets_full_later, tx), 0);
+	break_connection();
+	pthread_join(slow, NULL);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* Silent peers are told RNR, and half of the ACK timeout is long. */
+static int setup_rnr(void **state)
+{
+	int ret = setup_standard(state);
+
+	for (int i = 0; i < SIDES; i++) {
+		side[i].nic->x.strategies |= 1u << STRATEGY_RNR;
+		side[i].qp->qp.attr.timeout = 20;
+	}
+	return ret;
+}
+
+#define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(owed__a_fatal_nak, setup),
+		TEST(owed__a_fatal_nak, setup_standard),
+		TEST(owed__a_fatal_nak_before_destroy, setup),
+		TEST(owed__a_fatal_nak_before_destroy, setup_standard),
+		TEST(owed__a_fatal_nak_behind_a_read, setup),
+		TEST(owed__a_fatal_nak_behind_a_read, setup_standard),
+		TEST(owed__the_last_ack, setup),
+		TEST(owed__the_last_ack, setup_standard),
+		TEST(owed__an_rnr, setup_standard),
+		TEST(owed__an_rnr_and_then_its_send, setup_standard),
+		TEST(owed__an_rnr_for_a_page, setup_standard),
+		TEST(owed__an_rnr_for_a_page_of_a_read, setup_standard),
+		TEST(owed__an_ack_behind_a_missing_page, setup_standard),
+		TEST(owed__an_ack_behind_what_may_not_leave, setup_standard),
+		TEST(owed__resume, setup),
+		TEST(owed__of_an_older_connection, setup),
+		TEST(owed__a_fatal_nak_and_an_rnr_for_a_page, setup_rnr),
+		TEST(owed__a_sequence_nak_and_an_rnr_for_a_page, setup_rnr),
+		TEST(owed__an_rnr_for_a_page_and_then_a_gap, setup_rnr),
+		TEST(owed__an_rnr_for_a_page_and_what_was_dropped, setup_rnr),
+		TEST(owed__a_sequence_nak_behind_a_fault, setup_standard),
+		TEST(owed__a_sequence_nak_and_then_its_packet, setup_standard),
+		TEST(owed__a_sequence_nak, setup_standard),
+		TEST(owed__an_rnr_in_the_older_of_two, setup_standard),
+		TEST(owed__an_rnr_after_its_ack, setup_standard),
+		TEST(owed__resume_in_the_older_of_two, setup),
+		TEST(owed__hold_and_then_its_packet, setup),
+		TEST(owed__an_ack_that_may_not_leave, setup),
+		TEST(owed__an_ack_that_may_not_leave, setup_standard),
+		TEST(owed__the_last_ack_and_a_full_millisecond, setup),
+		TEST(owed__the_last_ack_and_a_full_millisecond, setup_standard),
+		TEST(owed__the_last_ack_is_out, setup),
+		TEST(owed__the_last_ack_is_out, setup_standard),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
