@@ -7,7 +7,9 @@ condition. The other side is the kernel's rxe0. All are unmodified.
 import collections
 
 # options: what perftest gets besides -m and how many it shall transfer
-Program = collections.namedtuple("Program", "name gid options expected")
+# leaves: without asking whether its peer is done, too (linger.c)
+Program = collections.namedtuple(
+    "Program", "name gid options expected leaves", defaults=[False])
 # captured: every packet of nopin is dissected; the veth device then cannot
 # segment, so that a burst is cut before it is captured, as it is on a wire
 # words: so often rxe READs a page of which nopin's program changes a word all
@@ -19,7 +21,8 @@ Condition = collections.namedtuple(
 # -F: the emulated processor's clock may be irregular, which perftest measures.
 # -o 16: READs outstanding; rxe offers 128, nopin and cards take 16.
 PROGRAMS = [
-    Program("ibv_rc_pingpong", "-g", "-n 60 -s 6000 -c", "bytes in"),
+    Program("ibv_rc_pingpong", "-g", "-n 60 -s 6000 -c", "bytes in",
+            True),
     Program("ib_write_bw", "-x", "-n 20 -s 20000 -u 16 -F", " 20000 "),
     Program("ib_read_bw", "-x", "-n 20 -s 20000 -u 16 -F -o 16", " 20000 "),
     Program("ib_send_bw", "-x", "-n 20 -s 20000 -u 16 -F", " 20000 "),
