@@ -3,8 +3,9 @@
 """programs.py [OPTION...] BUILD SET...: unmodified verbs programs on nopin.
 
 Sets: devices, pingpong, one of the perftest programs, quick (a few of each),
-lossy (each kind of operation, to be run where packets are lost), many (64 QPs),
-refusals (what perftest-table.txt lists) and all.
+brief (one of each kind of operation), lossy (more of them, to be run where
+packets are lost), many (64 QPs), refusals (what perftest-table.txt lists) and
+all.
 
   --netns        servers in namespace A, clients in B of topology.sh, which
                  this program runs under
@@ -34,8 +35,8 @@ PERFTEST = ["ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
 OPTIONS = {
     "-n 1000": ("", " 1000 "),
     "-a": ("-n 40", " 8388608 "),
-    "-q 16": ("-n 500", "Number of qps   : 16"),
-    "-b": ("-n 1000", "Bidirectional"),
+    "-q 16": ("-n 200", "Number of qps   : 16"),
+    "-b": ("-n 400", "Bidirectional"),
     "-e": ("-n 1000", "Mtu"),
     "-I 64": ("-n 1000 -s 64", "Max inline data : 64[B]"),
     "--odp": ("-n 1000", "Mtu"),
@@ -53,6 +54,8 @@ QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
          "ibv_rc_pingpong -s 1000000", "ib_write_bw -n 1000",
          "ib_write_lat -n 1000", "ib_read_bw --odp", "ib_send_bw -e",
          "ib_send_lat -I 64", "ib_atomic_lat -n 1000", "ib_write_bw -m 4096"]
+BRIEF = ["ibv_rc_pingpong -e", "ib_write_bw -n 1000", "ib_read_bw --odp",
+         "ib_send_bw -e", "ib_send_lat -I 64", "ib_atomic_lat -n 1000"]
 # It asks for more than what fits the veth, and takes no less.
 LOOPBACK = ["ibv_rc_pingpong -m 4096 -s 100000"]
 LOSSY = ["ibv_rc_pingpong", "ibv_rc_pingpong -e", "ib_write_bw -n 1000",
@@ -171,6 +174,7 @@ def all_cases():
 def is_chosen(case, sets, only):
     chosen = ("all" in sets or any(s in sets for s in case.sets)
               or ("quick" in sets and case.name in QUICK)
+              or ("brief" in sets and case.name in BRIEF)
               or ("lossy" in sets and case.name in LOSSY))
     return chosen and (only is None or only in case.name)
 
@@ -188,8 +192,8 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("build")
     parser.add_argument("sets", nargs="+", choices=[
-        "devices", "pingpong", "refusals", "quick", "lossy", "many", "all",
-        *PERFTEST])
+        "devices", "pingpong", "refusals", "quick", "brief", "lossy", "many",
+        "all", *PERFTEST])
     return parser.parse_args()
 
 
@@ -213,7 +217,7 @@ def run_case(case, place, pairs):
 def main():
     args = parse_arguments()
     cases = list(all_cases())
-    unknown = {*QUICK, *LOSSY} - {case.name for case in cases}
+    unknown = {*QUICK, *BRIEF, *LOSSY} - {case.name for case in cases}
     if unknown:
         sys.exit(f"programs.py: there is no such case: {unknown}")
     cases = [c for c in cases if is_chosen(c, args.sets, args.only)
