@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* killed.c TIMES: a peer that is killed (SIGKILL) at any moment of its life:
- * before it is connected, while both sides send, READ and write. Who is left
- * gets IBV_WC_RETRY_EXC_ERR, then flushes, and goes on with the next one.
- * killed.sh looks at what was left behind.
+ * while it starts, as every second one is, or while both sides READ and write.
+ * Who is left gets IBV_WC_RETRY_EXC_ERR, then flushes, and goes on with the
+ * next one. killed.sh looks at what was left behind.
  */
 #include "link.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -92,8 +93,22 @@ static void victim(int fd)
 	}
 }
 
-/* Return: how it ended, IBV_WC_SUCCESS if it never began. */
-static enum ibv_wc_status survivor(struct link *l, int fd, int *moved)
+/* The killer is a process of its own, so that it comes at any moment. */
+static void kill_after(pid_t pid, useconds_t us)
+{
+	if (fork() == 0) {
+		usleep(us);
+		kill(pid, SIGKILL);
+		_exit(0);
+	}
+}
+
+/* @dying:  the peer is to be killed already. If not, it is when an operation
+ *          has succeeded.
+ * Return:  how it ended, IBV_WC_SUCCESS if it never began.
+ */
+static enum ibv_wc_status survivor(struct link *l, int fd, pid_t peer,
+				   bool dying)
 {
 	enum ibv_wc_status first = IBV_WC_SUCCESS;
 	struct hello to;
@@ -111,30 +126,24 @@ static enum ibv_wc_status survivor(struct link *l, int fd, int *moved)
 			first = wc.status;
 		else
 			REQUIRE(wc.status == IBV_WC_WR_FLUSH_ERR);
-		*moved += wc.status == IBV_WC_SUCCESS;
-		if (wc.status == IBV_WC_SUCCESS)
-			out += half_post(l, &to, i) == 0;
+		if (wc.status != IBV_WC_SUCCESS)
+			continue;
+		if (!dying)
+			kill_after(peer, (useconds_t)(rand() % 200000));
+		dying = true;
+		out += half_post(l, &to, i) == 0;
 	}
 	return first;
-}
-
-/* The killer is a process of its own, so that it comes at any moment. */
-static void kill_after(pid_t pid, useconds_t us)
-{
-	if (fork() == 0) {
-		usleep(us);
-		kill(pid, SIGKILL);
-		_exit(0);
-	}
 }
 
 int main(int argc, char **argv)
 {
 	const int times = argc > 1 ? atoi(argv[1]) : 50;
-	int retried = 0, moved = 0;
+	int retried = 0;
 
 	srand((unsigned)time(NULL) * 1000 + (unsigned)getpid());
 	for (int i = 0; i < times; i++) {
+		const bool starting = i % 2;
 		enum ibv_wc_status how;
 		struct link l;
 		int fd[2];
@@ -149,19 +158,18 @@ int main(int argc, char **argv)
 			victim(fd[1]);
 		}
 		close(fd[1]);
-		kill_after(pid,
-			   (useconds_t)(rand() % (i % 4 ? 500000 : 20000)));
+		if (starting)
+			kill_after(pid, (useconds_t)(rand() % 300000));
 		half_open(&l);
-		how = survivor(&l, fd[0], &moved);
-		REQUIRE(how == IBV_WC_SUCCESS || how == IBV_WC_RETRY_EXC_ERR);
+		how = survivor(&l, fd[0], pid, starting);
+		REQUIRE(how == IBV_WC_RETRY_EXC_ERR ||
+			(starting && how == IBV_WC_SUCCESS));
 		retried += how == IBV_WC_RETRY_EXC_ERR;
 		half_close(&l);
 		close(fd[0]);
 		while (wait(NULL) > 0)
 			;
 	}
-	fprintf(stderr, "%d of %d met the peer's end, after %d operations\n",
-		retried, times, moved);
-	REQUIRE(retried > times / 4 && moved > 0);
+	fprintf(stderr, "%d of %d met the peer's end\n", retried, times);
 	return 0;
 }
