@@ -10,28 +10,99 @@ static struct resp *resp(void)
 	return &side[1].qp->qp.resp;
 }
 
+/* A WRITE has come to side 1, which owes the ACK. */
+static void write_comes(void)
+{
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->ack_owed);
+}
+
+/* A WRITE to a page that is missing is on its way. */
+static void write_to_missing(void)
+{
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	lose_read_page();
+}
+
+/* It came, and waits in a slot. */
+static void write_waits(void)
+{
+	write_to_missing();
+	RECEIVE_UNTIL(resp()->wait.ticket.v);
+}
+
+/* A SEND came for which there is no receive. */
+static void send_comes(void)
+{
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(resp()->rnr_told);
+}
+
+/* The next @n of side 0's requests succeed. */
+static void succeed(int n)
+{
+	while (n--)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* What side 1 owes is planned by another thread, which is slow. */
+static struct step *owed_is_planned(unsigned step)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[step];
+
+	know_pages(&side[1]);
+	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
+	assert_true(tx->burst.nacks);
+	return tx;
+}
+
+/* The READ's answer is tried: its page is missing. */
+static void read_waits(void)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[3];
+
+	for (int i = 0; i < TRIES && !resp()->src_wait.ticket.v; i++)
+		if (engine_plan(nic, tx, false, os_now(nic->os)))
+			plan_move_commit(nic, tx);
+	assert_true(resp()->src_wait.ticket.v);
+}
+
+/* Side 1 says HOLD, and side 0 holds. */
+static void hold(void)
+{
+	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(side[1].nic->os));
+	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
+		for (int k = 0; k < SIDES; k++)
+			pump(&side[k]);
+	assert_true(side[0].qp->qp.req.held);
+}
+
+/* The program resets or breaks the connection. */
+static void leave(enum qp_state to)
+{
+	struct qp_attr attr = {.state = to};
+	struct nic *nic = side[1].nic;
+
+	nic->cfg.manual = false; /* as it is in a program */
+	assert_int_equal(nic_qp_modify(side[1].qp, &attr, QPA_STATE), 0);
+	nic->cfg.manual = true;
+}
+
 /* What side 1 owes is planned, alone or behind its answers, and meets a full
  * socket. */
 static void owed_meets_full(bool behind)
 {
-	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = owed_is_planned(2);
 
-	know_pages(&side[1]);
-	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
 	assert_true((tx->burst.qp != NULL) == behind);
-	assert_true(tx->burst.nacks);
 	assert_false(resp()->nak.owed);
-	full(nic, tx);
-}
-
-static void forbidden_write(void)
-{
-	side_post(&side[0],
-		  (struct wqe){.op = WR_WRITE,
-			       .raddr = (uintptr_t)side[1].buf,
-			       .rkey = side[1].key ^ 0x100},
-		  side[0].buf, 8);
+	full(side[1].nic, tx);
 }
 
 static void owed__a_fatal_nak(void **state)
@@ -48,16 +119,12 @@ static void owed__a_fatal_nak(void **state)
 /* The program sees the error and destroys its QP before there is room. */
 static void owed__a_fatal_nak_before_destroy(void **state)
 {
-	struct qp_attr reset = {.state = QPS_RESET};
-
 	(void)state;
 	forbidden_write();
 	send_all(&side[0]);
 	RECEIVE_UNTIL(resp()->nak.owed);
 	owed_meets_full(false);
-	side[1].nic->cfg.manual = false; /* as it is in a program */
-	assert_int_equal(nic_qp_modify(side[1].qp, &reset, QPA_STATE), 0);
-	side[1].nic->cfg.manual = true;
+	leave(QPS_RESET);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 }
 
@@ -78,9 +145,7 @@ static void owed__a_fatal_nak_behind_a_read(void **state)
 static void owed__an_rnr(void **state)
 {
 	(void)state;
-	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->rnr_told);
+	send_comes();
 	owed_meets_full(false);
 	side_recv(&side[1], side[1].buf, 4096, 1);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -140,11 +205,7 @@ static void owed__an_rnr_for_a_page(void **state)
 	struct nic *nic = side[1].nic;
 
 	(void)state;
-	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	lose_read_page();
-	RECEIVE_UNTIL(resp()->wait.ticket.v);
+	write_waits();
 	assert_false(resp()->forgot);
 	fault_silence_over(&side[1].qp->qp, os_now(nic->os));
 	owed_meets_full(false);
@@ -182,11 +243,7 @@ static void owed__resume(void **state)
 	struct nic *nic = side[1].nic;
 
 	(void)state;
-	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(nic->os));
-	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
-		for (int k = 0; k < SIDES; k++)
-			pump(&side[k]);
-	assert_true(side[0].qp->qp.req.held);
+	hold();
 	post(&side[0], WR_WRITE, 64);
 	ack_say(&side[1].qp->qp, XACK_RESUME, os_now(nic->os));
 	owed_meets_full(false);
@@ -221,9 +278,7 @@ static void answer_and_ack(int error)
 	struct nic *nic = side[1].nic;
 	struct step *tx = &nic->steps[2];
 
-	post(&side[0], WR_WRITE, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	write_comes();
 	know_pages(&side[1]);
 	post(&side[1], WR_WRITE, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
@@ -252,33 +307,14 @@ static void owed__an_ack_behind_what_may_not_leave(void **state)
  * was full. */
 static void owed__the_last_ack(void **state)
 {
-	struct nic *nic = side[1].nic;
-	struct qp_attr err = {.state = QPS_ERR};
-
 	(void)state;
-	post(&side[0], WR_WRITE, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	write_comes();
 	owed_meets_full(false);
-	nic->cfg.manual = false; /* as it is in a program */
-	assert_int_equal(nic_qp_modify(side[1].qp, &err, QPA_STATE), 0);
-	nic->cfg.manual = true;
+	leave(QPS_ERR);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
 /* --- what comes between ------------------------------------------------------------ */
-
-/* What side 1 owes is planned by another thread, which is slow. */
-static struct step *owed_is_planned(unsigned step)
-{
-	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[step];
-
-	know_pages(&side[1]);
-	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
-	assert_true(tx->burst.nacks);
-	return tx;
-}
 
 /* What side 0 has to send is lost on the way. */
 static void lose(void)
@@ -301,12 +337,14 @@ static void post_gap(void)
 	send_all(&side[0]);
 }
 
-/* Side 1 has the next run of side 0's packets planned, in @rx. */
-static void run_is_planned(struct step *rx)
+/* Side 1 has a WRITE planned, in @rx. */
+static void write_is_planned(struct step *rx)
 {
 	struct nic *nic = side[1].nic;
 	bool out = false;
 
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
 	know_pages(&side[1]);
 	nic->peek = 0;
 	for (int i = 0; i < TRIES && !out; i++) {
@@ -321,7 +359,7 @@ static void run_is_planned(struct step *rx)
 }
 
 /* Its moves meet EFAULT. */
-static void run_faults(struct step *rx)
+static void write_faults(struct step *rx)
 {
 	struct nic *nic = side[1].nic;
 
@@ -354,18 +392,6 @@ static void silence_is_over(void)
 	assert_true(resp()->silence_until != 0);
 	resp_timeout(&side[1].qp->qp, resp()->silence_until);
 	assert_true(resp()->page_rnr.owed);
-}
-
-/* The READ's answer is tried: its page is missing. */
-static void read_waits(void)
-{
-	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[3];
-
-	for (int i = 0; i < TRIES && !resp()->src_wait.ticket.v; i++)
-		if (engine_plan(nic, tx, false, os_now(nic->os)))
-			plan_move_commit(nic, tx);
-	assert_true(resp()->src_wait.ticket.v);
 }
 
 /* A pager was asked for the page and has brought it; side 1 did not look yet. */
@@ -411,27 +437,21 @@ static void owed__a_sequence_nak_and_an_rnr_for_a_page(void **state)
 	RECEIVE_UNTIL(resp()->gap_told);
 	silence_is_over();
 	page_is_fetched();
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	succeed(3);
 }
 
 /* An RNR for a page, and before it leaves a packet behind a gap. */
 static void owed__an_rnr_for_a_page_and_then_a_gap(void **state)
 {
 	(void)state;
-	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	lose_read_page();
-	RECEIVE_UNTIL(resp()->wait.ticket.v);
+	write_waits();
 	silence_is_over();
 	owed_meets_full(false);
 	assert_true(resp()->page_rnr.owed);
 	post_gap();
 	RECEIVE_UNTIL(resp()->gap_told);
 	assert_true(resp()->page_rnr.owed);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	succeed(3);
 }
 
 /* An RNR stands for the page of a packet in a slot and for the packet behind it,
@@ -443,11 +463,7 @@ static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
 	int slots[SLOTS], n;
 
 	(void)state;
-	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	lose_read_page();
-	RECEIVE_UNTIL(resp()->wait.ticket.v);
+	write_waits();
 	engine_plan(nic, &nic->steps[3], false, os_now(nic->os));
 	n = take_slots(slots);
 	post_at(&side[0], WR_WRITE, 0, 64);
@@ -457,8 +473,7 @@ static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
 	assert_true(resp()->rnr_told);
 	page_is_fetched();
 	give_slots(slots, n);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	succeed(2);
 	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
 }
 
@@ -468,14 +483,11 @@ static void owed__a_sequence_nak_behind_a_fault(void **state)
 	struct step *rx = &side[1].nic->steps[3];
 
 	(void)state;
-	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	run_is_planned(rx);
+	write_is_planned(rx);
 	post_gap();
 	RECEIVE_UNTIL(resp()->gap_told);
-	run_faults(rx);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	write_faults(rx);
+	succeed(3);
 }
 
 /* A page went away and there is no slot: a sequence NAK. While that meets a full
@@ -490,10 +502,8 @@ static void owed__a_sequence_nak_and_then_its_packet(void **state)
 
 	(void)state;
 	n = take_slots(slots);
-	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	run_is_planned(rx);
-	run_faults(rx);
+	write_is_planned(rx);
+	write_faults(rx);
 	assert_int_equal(resp()->nak.syndrome, AETH_NAK | NAK_PSN_SEQUENCE);
 	give_slots(slots, n);
 	tx = owed_is_planned(2);
@@ -514,8 +524,7 @@ static void owed__a_sequence_nak(void **state)
 	post_gap();
 	RECEIVE_UNTIL(resp()->gap_told);
 	owed_meets_full(false);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	succeed(2);
 	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
 }
 
@@ -526,9 +535,7 @@ static void owed__an_rnr_in_the_older_of_two(void **state)
 	struct step *older, *newer;
 
 	(void)state;
-	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->rnr_told);
+	send_comes();
 	older = owed_is_planned(2);
 	ack_owe(&side[1].qp->qp, os_now(nic->os));
 	newer = owed_is_planned(3);
@@ -549,9 +556,7 @@ static void owed__an_rnr_after_its_ack(void **state)
 
 	(void)state;
 	peer->attr.rnr_retry = peer->req.rnr_retries = 0;
-	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->rnr_told);
+	send_comes();
 	tx = owed_is_planned(2);
 	side_recv(&side[1], side[1].buf, 4096, 1);
 	retry_rewind(peer, FLIGHT_TIMEOUT, os_now(nic->os));
@@ -567,16 +572,6 @@ static void owed__an_rnr_after_its_ack(void **state)
 		idle(nic);
 	}
 	assert_int_equal(peer->state, QPS_RTS);
-}
-
-/* Side 1 says HOLD, and side 0 holds. */
-static void hold(void)
-{
-	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(side[1].nic->os));
-	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
-		for (int k = 0; k < SIDES; k++)
-			pump(&side[k]);
-	assert_true(side[0].qp->qp.req.held);
 }
 
 static void owed__resume_in_the_older_of_two(void **state)
@@ -607,10 +602,7 @@ static void owed__hold_and_then_its_packet(void **state)
 	(void)state;
 	nic->x.strategies |= 1u << STRATEGY_RESUME;
 	n = take_slots(slots);
-	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	lose_read_page();
+	write_to_missing();
 	receive_twice(rx, twin, &resp()->forgot);
 	owed_meets_full(false);
 	assert_true(resp()->xack & XACK_HOLD);
@@ -629,9 +621,7 @@ static void owed__an_ack_that_may_not_leave(void **state)
 	struct step *tx;
 
 	(void)state;
-	post(&side[0], WR_WRITE, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	write_comes();
 	tx = owed_is_planned(2);
 	assert_null(tx->burst.qp);
 	tx->error = -EPERM;
@@ -640,17 +630,6 @@ static void owed__an_ack_that_may_not_leave(void **state)
 }
 
 /* --- the last ACK -------------------------------------------------------------------- */
-
-/* The program breaks the connection. */
-static void break_connection(void)
-{
-	struct qp_attr err = {.state = QPS_ERR};
-	struct nic *nic = side[1].nic;
-
-	nic->cfg.manual = false; /* as it is in a program */
-	assert_int_equal(nic_qp_modify(side[1].qp, &err, QPA_STATE), 0);
-	nic->cfg.manual = true;
-}
 
 static struct os *full_os;
 static uint64_t full_until;
@@ -672,12 +651,10 @@ static void owed__the_last_ack_and_a_full_millisecond(void **state)
 	struct nic *nic = side[1].nic;
 
 	(void)state;
-	post(&side[0], WR_WRITE, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	write_comes();
 	full_os = nic->os;
 	full_until = os_now(nic->os) + 1000000;
-	break_connection();
+	leave(QPS_ERR);
 	full_os = NULL;
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
@@ -700,12 +677,10 @@ static void owed__the_last_ack_is_out(void **state)
 	pthread_t slow;
 
 	(void)state;
-	post(&side[0], WR_WRITE, 64);
-	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	write_comes();
 	tx = owed_is_planned(2);
 	assert_int_equal(pthread_create(&slow, NULL, meets_full_later, tx), 0);
-	break_connection();
+	leave(QPS_ERR);
 	pthread_join(slow, NULL);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }

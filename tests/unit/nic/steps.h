@@ -130,6 +130,16 @@ static inline void receive_silently(void)
 		assert_true(seen);                                             \
 	} while (0)
 
+/* A WRITE with a key that there is not. */
+static inline void forbidden_write(void)
+{
+	side_post(&side[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)side[1].buf,
+			       .rkey = side[1].key ^ 0x100},
+		  side[0].buf, 8);
+}
+
 /* The page of side 1 that a READ at 4096 asks for is missing. */
 static inline void lose_read_page(void)
 {
