@@ -20,7 +20,8 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
          "mem_moving_test", "mem_renew_test", "nic_takeover_test",
-         "nic_overlap_test", "nic_unsent_test", "nic_scatter_test"]
+         "nic_overlap_test", "nic_unsent_test", "nic_owed_test",
+         "nic_scatter_test"]
 PATIENCE_S = 300
 
 
