@@ -127,6 +127,11 @@ ip -n b link set lo up
 ip -n b addr add 10.0.0.2/24 dev v1
 ip -n b link set v1 up
 ip -n b route add default via 10.0.0.1
+# RoCE wants a network that keeps the order. A veth does it for what one CPU sent:
+# what it sends next from another overtakes, and rxe asks for READs again. So one
+# CPU takes all.
+echo 1 >/sys/class/net/v0/queues/rx-0/rps_cpus
+ip netns exec b sh -c 'echo 1 >/sys/class/net/v1/queues/rx-0/rps_cpus'
 rdma link add rxe0 type rxe netdev v0
 cd '$(pwd)'
 $(quoted "$@") </dev/null
