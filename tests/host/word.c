@@ -8,6 +8,7 @@
  *   word ROUNDS [standard]
  *   word ROUNDS (owner | peer) FD
  *
+ * ROUNDS READs and as many SENDs; with a role, a quarter of the SENDs.
  * "standard": both NICs know no extensions, so that ICRC covers the payload,
  * as towards a card. With a role, only that: the other one is at the other end
  * of the stream socket FD, and its NIC may be any (tests/net/interop).
@@ -20,7 +21,7 @@
 enum { AHEAD = 16, WORD = PAGE / 2 / sizeof(uint64_t) };
 
 static struct {
-	uint64_t rounds;
+	uint64_t reads, sends;
 } arg;
 
 /* Good in every word but the one that changes. @seen: what it was. */
@@ -55,8 +56,8 @@ static void read_rounds(struct link *l, struct ibv_mr *mr)
 {
 	uint64_t seen = 0;
 
-	for (uint64_t n = 0, done = 0; done < arg.rounds; done++) {
-		for (; n < arg.rounds && n < done + AHEAD; n++)
+	for (uint64_t n = 0, done = 0; done < arg.reads; done++) {
+		for (; n < arg.reads && n < done + AHEAD; n++)
 			link_post(l, IBV_WR_RDMA_READ, mr,
 				  (char *)mr->addr + n % AHEAD * PAGE, PAGE, 0);
 		host_wait(l->h, 1);
@@ -72,7 +73,7 @@ static void receive_rounds(struct link *l, struct ibv_mr *mr, int fd)
 	for (int i = 0; i < AHEAD; i++)
 		link_recv(l, mr, (char *)mr->addr + i * PAGE, PAGE);
 	host_say(fd, 0);
-	for (uint64_t n = 0; n < arg.rounds; n++) {
+	for (uint64_t n = 0; n < arg.sends; n++) {
 		char *at = (char *)mr->addr + n % AHEAD * PAGE;
 
 		host_wait(l->h, 1);
@@ -119,7 +120,7 @@ static void send_rounds(struct link *l, struct ibv_mr *mr, int fd)
 	uint64_t posted = 0;
 
 	REQUIRE(host_hear(fd) == 0);
-	for (uint64_t n = 0; n < arg.rounds; n++) {
+	for (uint64_t n = 0; n < arg.sends; n++) {
 		while (n >= posted + AHEAD)
 			posted = host_hear(fd) + 1;
 		link_post(l, IBV_WR_SEND, mr, mr->addr, PAGE, 0);
@@ -156,11 +157,12 @@ int main(int argc, char **argv)
 	int fd;
 
 	REQUIRE(argc >= 2);
-	arg.rounds = strtoull(argv[1], NULL, 0);
+	arg.reads = arg.sends = strtoull(argv[1], NULL, 0);
 	if (argc == 3)
 		setenv("NOPIN_TEST", argv[2], 1);
 	host_start();
 	if (argc == 4) {
+		arg.sends /= 4;
 		(strcmp(argv[2], "owner") == 0 ? owner : peer)(atoi(argv[3]));
 		return 0;
 	}
