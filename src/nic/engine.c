@@ -231,6 +231,10 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 		count(&nic->cnt, CNT_rx_bursts);
 		count_add(&nic->cnt, CNT_rx_bytes, s->rx.len);
 		nic->cnt.v[CNT_kernel_drops] = s->rx.kernel_drops;
+		if (s->rx.len == 0) { /* a datagram of nothing */
+			count(&nic->cnt, CNT_rx_packets);
+			count(&nic->cnt, CNT_drop_short);
+		}
 		if (s->scatter.qp)
 			scatter_packets(nic, s, now_ns);
 	}
