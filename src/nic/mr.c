@@ -39,8 +39,9 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 		return -ENODEV;
 	if (nic->cfg.pin && attr->length != UINT64_MAX) {
 		err = os_lock_range(nic->os, attr->addr, attr->length, true);
+		/* EPERM: the limit is 0. To a card too much is too much. */
 		if (err)
-			return err == -EAGAIN ? -ENOMEM : err;
+			return err == -EAGAIN || err == -EPERM ? -ENOMEM : err;
 	}
 	nic_lock(nic);
 	err = mr_register(nic->mem, attr, key);
