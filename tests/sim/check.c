@@ -204,6 +204,7 @@ static void recv_completion(struct flow *f, const struct cqe *e)
 	const struct expect *x = &f->expect[e->wr_id % EXPECTS];
 	struct recv *r = &f->recv[e->wr_id % FLOW_SLOTS];
 	const bool imm = x->wr == WR_SEND_IMM || x->wr == WR_WRITE_IMM;
+	const bool inv = x->wr == WR_SEND_INV;
 	uint64_t missing;
 
 	EXPECT(f->w, e->wr_id == f->recv_done && e->wr_id < f->expected,
@@ -216,7 +217,9 @@ static void recv_completion(struct flow *f, const struct cqe *e)
 	EXPECT(f->w,
 	       e->op == (x->wr == WR_WRITE_IMM ? WR_RECV_IMM : WR_RECV) &&
 		       !!(e->flags & CQE_IMM) == imm &&
-		       (!imm || e->imm == x->imm) && e->byte_len == x->len,
+		       !!(e->flags & CQE_INV) == inv &&
+		       (!(imm || inv) || e->imm == x->imm) &&
+		       e->byte_len == x->len,
 	       "flow %u: receive %" PRIu64 " is not of message number %" PRIu64
 	       " (op %u, flags %u, %u bytes for %u)",
 	       f->index, e->wr_id, x->seq, e->op, e->flags, e->byte_len,
@@ -225,6 +228,10 @@ static void recv_completion(struct flow *f, const struct cqe *e)
 	       "flow %u: I3: receive %" PRIu64 " of number %" PRIu64
 	       " completed before number %" PRIu64 " was placed",
 	       f->index, e->wr_id, x->seq, missing);
+	EXPECT(f->w, !inv || !node_key_live(f->to->node, x->imm, f->iova),
+	       "flow %u: receive %" PRIu64 " says that key 0x%x is invalid, "
+	       "and it is not",
+	       f->index, e->wr_id, x->imm);
 	if (x->wr != WR_WRITE_IMM)
 		message_check(f, x, r);
 	r->posted = false;

@@ -41,10 +41,10 @@ static void run(struct world *w)
 const struct scenario scenario_fault = {
 	.name = "fault",
 	.run = run,
-	.musts = 8,
+	.musts = 9,
 	.must = {CNT_faults, CNT_tickets, CNT_fault_park, CNT_fault_redirect,
 		 CNT_redirected_bytes, CNT_slots_used_max, CNT_tickets_merged,
-		 CNT_fault_resume},
+		 CNT_fault_resume, CNT_fault_replay},
 };
 
 /* Pages that take longer than an ACK timeout, and standard peers that allow six
@@ -61,15 +61,15 @@ static void run_slow(struct world *w)
 	w->cfg.rnr_retry = 6;
 	w->cfg.rnr_timer = 12;
 	w->cfg.ops = 20;
-	w->cfg.slots = 64;
+	w->cfg.slots = sim_chance(w->sim, SIM_PPM / 2) ? 8 : 64;
 	run_polite(w);
 }
 
 const struct scenario scenario_slow = {
 	.name = "slow",
 	.run = run_slow,
-	.musts = 2,
-	.must = {CNT_fault_rnr, CNT_rnr_rx},
+	.musts = 3,
+	.must = {CNT_fault_rnr, CNT_rnr_rx, CNT_fault_silence},
 };
 
 /* RNR is all that a nopin may say of a missing page: it costs no budget. */

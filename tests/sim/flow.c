@@ -5,9 +5,17 @@
 #include <stdlib.h>
 
 static const char *const kind_names[] = {
-	"none",	     "SEND",	"SEND_IMM",	      "WRITE",
-	"WRITE_IMM", "READ",	"READ of own WRITEs", "READ and fenced WRITE",
-	"FETCH_ADD", "CMP_SWP",
+	"none",
+	"SEND",
+	"SEND_IMM",
+	"SEND_INV",
+	"WRITE",
+	"WRITE_IMM",
+	"READ",
+	"READ of own WRITEs",
+	"READ and fenced WRITE",
+	"FETCH_ADD",
+	"CMP_SWP",
 };
 _Static_assert(ARRAY_SIZE(kind_names) == OPK_NUM, "a name for each kind");
 
@@ -57,7 +65,7 @@ bool op_atomic(const struct op *op)
 bool op_consumes(const struct op *op)
 {
 	return op->wr == WR_SEND || op->wr == WR_SEND_IMM ||
-	       op->wr == WR_WRITE_IMM;
+	       op->wr == WR_SEND_INV || op->wr == WR_WRITE_IMM;
 }
 
 struct op *op_at(struct flow *f, uint64_t seq)
@@ -93,6 +101,14 @@ static uint32_t reg_local(struct flow *f, struct node *node, uint64_t addr,
 	if (sim_chance(f->w->sim, SIM_PPM / 3))
 		return reg(f, node, 0, 0, UINT64_MAX, access);
 	return reg(f, node, addr, addr, bytes, access);
+}
+
+static uint32_t reg_target(struct flow *f)
+{
+	return reg(f, f->to->node, f->target, f->iova,
+		   TARGET_BYTES + SOURCE_BYTES,
+		   ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+			   ACCESS_REMOTE_READ | ACCESS_ON_DEMAND);
 }
 
 static void source_fill(struct flow *f)
@@ -131,10 +147,9 @@ void flow_open(struct flow *f, struct world *w, struct end *from,
 	f->iova = f->target;
 	if (sim_chance(sim, SIM_PPM / 2))
 		f->iova = sim_between(sim, 0, UINT64_C(1) << 60);
-	f->remote_key = reg(f, to->node, f->target, f->iova,
-			    TARGET_BYTES + SOURCE_BYTES,
-			    ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
-				    ACCESS_REMOTE_READ | ACCESS_ON_DEMAND);
+	f->remote_key = reg_target(f);
+	for (unsigned i = 0; i < INV_KEYS; i++)
+		f->inv_key[i] = reg_target(f);
 	f->image = calloc(1, TARGET_BYTES);
 	f->last = calloc(TARGET_BYTES, sizeof(*f->last));
 	CHECK(f->image && f->last);
@@ -149,6 +164,9 @@ void flow_close(struct flow *f)
 	EXPECT(f->w, nic_mr_dereg(to, f->recv_key) == 0, "dereg recv");
 	EXPECT(f->w, f->remote_gone || nic_mr_dereg(to, f->remote_key) == 0,
 	       "dereg remote");
+	for (unsigned i = 0; i < INV_KEYS; i++)
+		EXPECT(f->w, nic_mr_dereg(to, f->inv_key[i]) == 0,
+		       "dereg what a peer may have invalidated");
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
 		free(f->op[i].before);
 	free(f->image);
@@ -260,11 +278,11 @@ static void op_draw_atomic(struct flow *f, struct op *op)
 }
 
 static const enum wr_op wr_of[OPK_NUM] = {
-	[OPK_SEND] = WR_SEND,	    [OPK_SEND_IMM] = WR_SEND_IMM,
-	[OPK_WRITE] = WR_WRITE,	    [OPK_WRITE_IMM] = WR_WRITE_IMM,
-	[OPK_READ] = WR_READ,	    [OPK_READ_BACK] = WR_READ,
-	[OPK_RELAY] = WR_READ,	    [OPK_FETCH_ADD] = WR_FETCH_ADD,
-	[OPK_CMP_SWP] = WR_CMP_SWP,
+	[OPK_SEND] = WR_SEND,		[OPK_SEND_IMM] = WR_SEND_IMM,
+	[OPK_SEND_INV] = WR_SEND_INV,	[OPK_WRITE] = WR_WRITE,
+	[OPK_WRITE_IMM] = WR_WRITE_IMM, [OPK_READ] = WR_READ,
+	[OPK_READ_BACK] = WR_READ,	[OPK_RELAY] = WR_READ,
+	[OPK_FETCH_ADD] = WR_FETCH_ADD, [OPK_CMP_SWP] = WR_CMP_SWP,
 };
 
 static bool op_kind_consumes(enum op_kind kind)
@@ -288,6 +306,8 @@ static void op_draw(struct flow *f, struct op *op, enum op_kind kind)
 	op_remote(f, op);
 	if (op_atomic(op))
 		op_draw_atomic(f, op);
+	if (op->wr == WR_SEND_INV)
+		op->imm = f->inv_key[f->invs];
 	op->inlined = op->wr != WR_READ && !op_atomic(op) &&
 		      op->len <= f->from->init.max_inline &&
 		      sim_chance(sim, SIM_PPM / 3);
@@ -395,6 +415,7 @@ static bool op_post(struct flow *f, struct op *op)
 	op_fill_wqe(f, op, wqe);
 	op_foretell(f, op);
 	f->posted++;
+	f->invs += op->wr == WR_SEND_INV;
 	sim_note(w->sim, 'O', (uint64_t)op->kind << 32 | op->len);
 	sim_say(w->sim,
 		"flow %u: posted %s number %u, %u bytes at 0x%x, %u parts%s",
@@ -442,6 +463,8 @@ void flow_post(struct flow *f)
 		kind = draw_kind(f);
 		if (kind == OPK_RELAY && room < 2)
 			kind = OPK_WRITE;
+		if (kind == OPK_SEND_INV && f->invs == INV_KEYS)
+			kind = OPK_SEND;
 		if (w->cfg.polite && f->expected >= f->recv_posted &&
 		    op_kind_consumes(kind))
 			kind = OPK_WRITE;

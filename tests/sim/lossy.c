@@ -31,5 +31,5 @@ const struct scenario scenario_lossy = {
 	.run = run,
 	.musts = 7,
 	.must = {CNT_retransmits, CNT_dups_rx, CNT_gaps_rx, CNT_replays,
-		 CNT_read_restarts, CNT_drop_icrc},
+		 CNT_read_restarts, CNT_drop_icrc, CNT_fault_inline},
 };

@@ -126,6 +126,33 @@ void node_close(struct node *node)
 	node->nic = NULL;
 }
 
+bool node_key_live(const struct node *node, uint32_t key, uint64_t iova)
+{
+	const struct dma d = {.pd = node->pd,
+			      .key = key,
+			      .iova = iova,
+			      .len = 1,
+			      .need = ACCESS_REMOTE_WRITE,
+			      .write = true,
+			      .remote = true};
+
+	return dma_check(node->nic->mem, &d) == V_OK;
+}
+
+/* Each peer leaves the others a fifth of what it found free (win_slots()). */
+void node_watch(const struct node *node)
+{
+	const struct nic *nic = node->nic;
+
+	list_for_each(l, &nic->peers) {
+		const struct peer *p = list_entry(l, struct peer, link);
+
+		EXPECT(node->w, 5 * p->slots <= 4 * (nic->x.slots + 1),
+		       "node %u: I4: a peer holds %u slots of %u", node->index,
+		       p->slots, nic->x.slots);
+	}
+}
+
 uint64_t area_add(struct node *node, enum area_kind kind, uint64_t bytes,
 		  struct flow *flow)
 {

@@ -29,6 +29,7 @@ enum {
 	TARGET_BYTES = 192 << 10,
 	SOURCE_BYTES = 192 << 10, /* that READs read */
 	EXPECTS = 64,
+	INV_KEYS = 4,
 };
 
 /** struct part - A piece of local memory. */
@@ -92,6 +93,8 @@ struct flow {
 	uint64_t target, recv_mem;
 	uint64_t iova; /* of target; what READs read is behind it */
 	uint32_t remote_key, recv_key;
+	uint32_t inv_key[INV_KEYS]; /* for OPK_SEND_INV, once each */
+	unsigned invs;
 	uint8_t *image;
 	uint32_t *last; /* op number + 1 */
 	struct recv recv[FLOW_SLOTS];

@@ -7,8 +7,9 @@
 static void run(struct world *w)
 {
 	static const uint32_t mix[OPK_NUM] = {
-		[OPK_SEND] = 4,	     [OPK_SEND_IMM] = 2,  [OPK_WRITE] = 2,
-		[OPK_WRITE_IMM] = 3, [OPK_FETCH_ADD] = 1, [OPK_READ] = 1};
+		[OPK_SEND] = 4,	 [OPK_SEND_IMM] = 2,  [OPK_SEND_INV] = 1,
+		[OPK_WRITE] = 2, [OPK_WRITE_IMM] = 3, [OPK_FETCH_ADD] = 1,
+		[OPK_READ] = 1};
 	struct sim *sim = w->sim;
 
 	memcpy(w->cfg.mix, mix, sizeof(mix));

@@ -51,6 +51,7 @@ void world_config_draw(struct world *w)
 		.recv_lazy = SIM_PPM,
 		.mix = {[OPK_SEND] = 2,
 			[OPK_SEND_IMM] = 1,
+			[OPK_SEND_INV] = 1,
 			[OPK_WRITE] = 5,
 			[OPK_WRITE_IMM] = 1,
 			[OPK_READ] = 2,
@@ -255,6 +256,8 @@ void world_finish(struct world *w)
 			world_fail(w, "I1: nothing completes any more");
 		}
 		world_run(w, 100 * SIM_US);
+		for (unsigned i = 0; i < w->cfg.nodes; i++)
+			node_watch(&w->node[i]);
 	}
 	/* What is late, comes now. */
 	world_run(w, 5 * SIM_MS);
@@ -289,6 +292,10 @@ void world_close(struct world *w)
 		node_close(&w->node[i]);
 	w->stats = *sim_stats(w->sim);
 	w->hash = sim_hash(w->sim);
+	EXPECT(w, w->total.v[CNT_engine_majflt] >= w->stats.major,
+	       "I6: %" PRIu64 " moves met absent pages, %" PRIu64
+	       " are counted",
+	       w->stats.major, w->total.v[CNT_engine_majflt]);
 	EXPECT(w, w->stats.lock_waits == 0,
 	       "a lock was held across a call that may block, %" PRIu64
 	       " times",

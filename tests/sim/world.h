@@ -27,6 +27,7 @@ enum op_kind {
 	OPK_NONE,
 	OPK_SEND,
 	OPK_SEND_IMM,
+	OPK_SEND_INV, /* of a key that is used for nothing else */
 	OPK_WRITE,
 	OPK_WRITE_IMM,
 	OPK_READ,
@@ -178,6 +179,11 @@ void end_destroy(struct end *e);
 
 /** chaos_start() - Threads that evict, fork, pause and cut. */
 void chaos_start(struct world *w);
+
+/** node_key_live() - May a peer still write at @iova with @key? */
+bool node_key_live(const struct node *node, uint32_t key, uint64_t iova);
+/** node_watch() - What must be true of its NIC at any time. */
+void node_watch(const struct node *node);
 
 /** node_thread() - A thread of @node that is joined by world_close(). */
 void node_thread(struct node *node, void (*fn)(void *arg), void *arg);
