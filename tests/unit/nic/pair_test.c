@@ -36,33 +36,6 @@ static int setup(void **state)
 	return 0;
 }
 
-/* What both NICs counted, for whoever looks at a failure. */
-static void print_counters(void)
-{
-	for (int k = 0; k < SIDES; k++)
-		for (int i = 0; i < CNT_NUM; i++)
-			if (side[k].nic->cnt.v[i])
-				print_error("side %d %s: %llu\n", k,
-					    counter_info[i].name,
-					    (unsigned long long)side[k]
-						    .nic->cnt.v[i]);
-}
-
-static struct cqe wait_cqe(struct side *s)
-{
-	uint64_t end = os_now(s->nic->os) + UINT64_C(10000000000);
-	struct cqe e;
-	int n;
-
-	while (!(n = nic_cq_poll(s->cq, 1, &e)))
-		if (os_now(s->nic->os) > end) {
-			print_counters();
-			fail_msg("no completion in 10 s");
-		}
-	assert_int_equal(n, 1);
-	return e;
-}
-
 static void fill(uint8_t *p, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)
@@ -84,13 +57,13 @@ static void send__every_size(void **state)
 		side_recv(&side[1], side[1].buf + 3, BUF - 3, 1);
 		side_post(&side[0], (struct wqe){.op = WR_SEND, .wr_id = i},
 			  side[0].buf, n);
-		e = wait_cqe(&side[1]);
+		e = side_cqe(&side[1]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_int_equal(e.byte_len, n);
 		assert_int_equal(e.op, WR_RECV);
 		assert_memory_equal(side[1].buf + 3, side[0].buf, n);
 		assert_int_equal(side[1].buf[3 + n], 0xee);
-		e = wait_cqe(&side[0]);
+		e = side_cqe(&side[0]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_int_equal(e.wr_id, i);
 	}
@@ -110,7 +83,7 @@ static void write__every_size(void **state)
 				       .raddr = (uintptr_t)side[1].buf + 5,
 				       .rkey = side[1].key},
 			  side[0].buf, n);
-		e = wait_cqe(&side[0]);
+		e = side_cqe(&side[0]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_memory_equal(side[1].buf + 5, side[0].buf, n);
 		assert_int_equal(side[1].buf[5 + n], 0xee);
@@ -131,7 +104,7 @@ static void read__every_size(void **state)
 				       .raddr = (uintptr_t)side[1].buf + 1,
 				       .rkey = side[1].key},
 			  side[0].buf + 2, n);
-		e = wait_cqe(&side[0]);
+		e = side_cqe(&side[0]);
 		assert_int_equal(e.status, WC_SUCCESS);
 		assert_int_equal(e.byte_len, n);
 		assert_memory_equal(side[0].buf + 2, side[1].buf + 1, n);
@@ -161,7 +134,7 @@ static void send__fails_in_the_middle(void **state)
 					~side[0].key};
 	nic_send_publish(side[0].qp);
 	nic_send_end(side[0].qp);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_LOC_PROT_ERR);
+	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_PROT_ERR);
 	assert_int_equal(side[0].qp->qp.peer->in_flight, 0);
 }
 
@@ -179,7 +152,7 @@ static void atomic__counts(void **state)
 				       .rkey = side[1].key,
 				       .swap_add = 3},
 			  old, 8);
-		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+		assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 		assert_int_equal(*old, 1000 + 3 * i);
 	}
 	side_post(&side[0],
@@ -189,7 +162,7 @@ static void atomic__counts(void **state)
 			       .compare = 1300,
 			       .swap_add = 5},
 		  old, 8);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	assert_int_equal(*old, 1300);
 	assert_int_equal(*cell, 5);
 }
@@ -202,7 +175,7 @@ static void write__wrong_key_is_remote_access_error(void **state)
 			       .raddr = (uintptr_t)side[1].buf,
 			       .rkey = side[1].key ^ 0x100},
 		  side[0].buf, 8);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+	assert_int_equal(side_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 }
 
 static void write__unmapped_is_remote_access_error(void **state)
@@ -216,7 +189,7 @@ static void write__unmapped_is_remote_access_error(void **state)
 			       .raddr = (uintptr_t)page - 8,
 			       .rkey = side[1].key},
 		  side[0].buf, 16);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+	assert_int_equal(side_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
 }
 
@@ -234,8 +207,8 @@ static void destroy__says_the_last_ack_again(void **state)
 		side_recv(s, s->buf, 64, 1);
 		side_post(&side[!lossy], (struct wqe){.op = WR_SEND},
 			  side[!lossy].buf, 8);
-		assert_int_equal(wait_cqe(&side[!lossy]).status, WC_SUCCESS);
-		assert_int_equal(wait_cqe(s).status, WC_SUCCESS);
+		assert_int_equal(side_cqe(&side[!lossy]).status, WC_SUCCESS);
+		assert_int_equal(side_cqe(s).status, WC_SUCCESS);
 		s->qp->qp.resp.lossy = lossy;
 	}
 	for (int lossy = 0; lossy < 2; lossy++) {
@@ -260,9 +233,9 @@ static void modify__says_the_last_ack(void **state)
 	s->nic->x.ack_delay_ns = UINT64_C(3600000000000);
 	side_recv(s, s->buf, 64, 1);
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 8);
-	assert_int_equal(wait_cqe(s).op, WR_RECV);
+	assert_int_equal(side_cqe(s).op, WR_RECV);
 	assert_int_equal(nic_qp_modify(s->qp, &err, QPA_STATE), 0);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 }
 
 /* --- memory whose faults only user mode may take ------------------------- */
@@ -343,14 +316,14 @@ static void user_mode_page__every_operation(void **state)
 			       .raddr = (uintptr_t)p + 100,
 			       .rkey = key},
 		  side[0].buf, 64);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	fill(side[0].buf, PAGE_BYTES, 1);
 	side_post(&side[0],
 		  (struct wqe){.op = WR_WRITE,
 			       .raddr = (uintptr_t)p + PAGE_BYTES + 16,
 			       .rkey = key},
 		  side[0].buf, PAGE_BYTES);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	assert_memory_equal(p + PAGE_BYTES + 16, side[0].buf, PAGE_BYTES);
 	side_post(&side[0],
 		  (struct wqe){.op = WR_FETCH_ADD,
@@ -358,7 +331,7 @@ static void user_mode_page__every_operation(void **state)
 			       .rkey = key,
 			       .swap_add = 7},
 		  side[0].buf, 8);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	assert_int_equal(*(uint64_t *)(p + 3 * PAGE_BYTES), 7);
 	if (block) {
 		nic_counters(side[1].nic, &cnt);

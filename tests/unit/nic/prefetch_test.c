@@ -59,6 +59,12 @@ static int setup_little_table(void **state)
 	return open_all(64, false);
 }
 
+static int setup_threads(void **state)
+{
+	(void)state;
+	return open_all(1 << 16, false);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -70,23 +76,31 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int advise(enum nic_advice advice, uint64_t pages)
+static int advise_how(enum nic_advice advice, bool flush, uint64_t pages)
 {
 	const struct sge s = {(uintptr_t)buf, (uint32_t)(pages * PAGE_BYTES),
 			      key};
 
-	return nic_mr_advise(nic, pd, advice, false, &s, 1);
+	return nic_mr_advise(nic, pd, advice, flush, &s, 1);
+}
+
+static int advise(enum nic_advice advice, uint64_t pages)
+{
+	return advise_how(advice, false, pages);
 }
 
 /* Known pages of the buffer, however long ago they were seen. */
 static unsigned known(bool write)
 {
 	struct spt *s = &nic->mem->spt;
-	struct spt_view v = spt_view(s, os_now(nic->os), 0, -1);
+	struct spt_view v;
 	unsigned n = 0;
 
+	nic_lock(nic); /* its threads are there now and then */
+	v = spt_view(s, os_now(nic->os), 0, -1);
 	for (uint64_t i = 0; i < PAGES; i++)
 		n += spt_age(s, &v, page_of((uintptr_t)buf) + i, write) >= 0;
+	nic_unlock(nic);
 	return n;
 }
 
@@ -193,6 +207,51 @@ static void prefetch__more_than_the_table_holds(void **state)
 	alarm(0);
 }
 
+/* Pages of the buffer that the host has. */
+static unsigned present(void)
+{
+	static unsigned char there[PAGES];
+	unsigned n = 0;
+
+	assert_int_equal(mincore(buf, PAGES * PAGE_BYTES, there), 0);
+	for (int i = 0; i < PAGES; i++)
+		n += there[i] & 1;
+	return n;
+}
+
+/* When it returns it is done; a page that can be had is had. */
+static void flush__is_done(void **state)
+{
+	enum { SOME = 300 };
+
+	(void)state;
+	assert_int_equal(advise_how(NIC_PREFETCH_NO_FAULT, true, SOME), 0);
+	assert_int_equal(present(), 0);
+	assert_int_equal(known(false), 0);
+	assert_int_equal(advise_how(NIC_PREFETCH, true, SOME), 0);
+	assert_true(present() >= SOME);
+	assert_true(known(false) >= SOME);
+	assert_int_equal(advise_how(NIC_PREFETCH_WRITE, true, 2 * SOME), 0);
+	assert_true(present() >= 2 * SOME);
+	assert_true(known(true) >= 2 * SOME);
+}
+
+/* Only who waits can be told. */
+static void flush__what_cannot_be_had(void **state)
+{
+	(void)state;
+	assert_int_equal(mprotect(buf + 9 * PAGE_BYTES, PAGE_BYTES, PROT_READ),
+			 0);
+	assert_int_equal(advise_how(NIC_PREFETCH_WRITE, true, 9), 0);
+	assert_int_equal(advise_how(NIC_PREFETCH_WRITE, true, 10), -EFAULT);
+	assert_int_equal(advise_how(NIC_PREFETCH, true, 10), 0);
+	assert_int_equal(mprotect(buf + 19 * PAGE_BYTES, PAGE_BYTES, PROT_NONE),
+			 0);
+	assert_int_equal(advise_how(NIC_PREFETCH, true, 20), -EFAULT);
+	assert_int_equal(advise_how(NIC_PREFETCH, false, 20), 0);
+	assert_int_equal(advise_how(NIC_PREFETCH, true, 19), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -203,6 +262,10 @@ int main(void)
 		TEST(prefetch__ends_with_the_region),
 		TEST(prefetch__fork_meanwhile),
 		TEST(prefetch__many),
+		cmocka_unit_test_setup_teardown(flush__is_done, setup_threads,
+						teardown),
+		cmocka_unit_test_setup_teardown(flush__what_cannot_be_had,
+						setup_threads, teardown),
 		cmocka_unit_test_setup_teardown(
 			prefetch__more_than_the_table_holds, setup_little_table,
 			teardown),

@@ -7,6 +7,7 @@
 
 #include "nic/impl.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -26,13 +27,34 @@ struct side {
 static struct side side[SIDES];
 static uint16_t side_mtu = 4096; /* path MTU of what is connected next */
 
-static void side_open(struct side *s, const struct nic_config *cfg)
+/* A CQ of @entries and a QP; @async and @ch may be NULL. */
+static void side_qp(struct side *s, uint32_t entries, struct nic_async *async,
+		    struct nic_channel *ch)
 {
 	struct nic_qp_init init = {.max_send_wr = DEPTH,
 				   .max_recv_wr = DEPTH,
 				   .max_send_sge = SIDE_SGES,
 				   .max_recv_sge = SIDE_SGES,
-				   .max_inline = 64};
+				   .max_inline = 64,
+				   .pd = s->pd,
+				   .cookie = s};
+
+	assert_int_equal(nic_cq_create(s->nic, async, ch, entries, s, &s->cq),
+			 0);
+	init.send_cq = init.recv_cq = s->cq;
+	assert_int_equal(nic_qp_create(s->nic, async, &init, &s->qp, &s->qpn),
+			 0);
+}
+
+static inline void side_qp_close(struct side *s)
+{
+	if (s->qp) /* else the test destroyed it */
+		assert_int_equal(nic_qp_destroy(s->qp), 0);
+	assert_int_equal(nic_cq_destroy(s->cq), 0);
+}
+
+static void side_open(struct side *s, const struct nic_config *cfg)
+{
 	struct mr_attr mr = {
 		.length = BUF,
 		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
@@ -40,11 +62,7 @@ static void side_open(struct side *s, const struct nic_config *cfg)
 
 	assert_int_equal(nic_open(&s->nic, cfg), 0);
 	assert_int_equal(nic_pd_alloc(s->nic, &s->pd), 0);
-	assert_int_equal(nic_cq_create(s->nic, NULL, NULL, 256, s, &s->cq), 0);
-	init.pd = s->pd;
-	init.send_cq = init.recv_cq = s->cq;
-	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
-			 0);
+	side_qp(s, 256, NULL, NULL);
 	s->buf = aligned_alloc(4096, BUF);
 	memset(s->buf, 0, BUF);
 	mr.pd = s->pd;
@@ -77,18 +95,35 @@ static struct qp_attr side_attr(const struct side *s, const struct side *peer)
 	return a;
 }
 
+/* The attributes that a state must be entered with. */
+static const uint32_t side_mask[] = {
+	[QPS_INIT] = QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
+	[QPS_RTR] = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+		    QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
+	[QPS_RTS] = QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN |
+		    QPA_MAX_RD_ATOMIC};
+
 /* One state further. Return: as nic_qp_modify(). */
 static int side_next(struct side *s, struct qp_attr *a, enum qp_state to)
 {
-	static const uint32_t mask[] = {
-		[QPS_INIT] = QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
-		[QPS_RTR] = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
-			    QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
-		[QPS_RTS] = QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
-			    QPA_SQ_PSN | QPA_MAX_RD_ATOMIC};
-
 	a->state = to;
-	return nic_qp_modify(s->qp, a, QPA_STATE | mask[to]);
+	return nic_qp_modify(s->qp, a, QPA_STATE | side_mask[to]);
+}
+
+static inline struct qp_attr side_query(const struct side *s)
+{
+	struct nic_qp_init init;
+	struct qp_attr a;
+
+	assert_int_equal(nic_qp_query(s->qp, &a, &init), 0);
+	return a;
+}
+
+static inline bool side_readable(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, ms) == 1 && p.revents == POLLIN;
 }
 
 static inline void side_connect(struct side *s, const struct side *peer)
@@ -107,9 +142,19 @@ static inline void sides_open(const struct nic_config *cfg)
 		side_connect(&side[i], &side[!i]);
 }
 
-/* A signaled @wqe of @len bytes at @addr; NULL: of nothing. */
-static inline void side_post(struct side *s, struct wqe wqe, void *addr,
-			     uint32_t len)
+/* With threads of their own, as in programs. */
+static inline void sides_open_usual(void)
+{
+	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 2},
+				       .entries = 1 << 16,
+				       .pool_bytes = 1 << 20,
+				       .strategies = 1u << STRATEGY_REDIRECT};
+
+	sides_open(&cfg);
+}
+
+/* A signaled @wqe of @sge; at address 0: of nothing. */
+static inline void side_post_sge(struct side *s, struct wqe wqe, struct sge sge)
 {
 	struct wqe *slot;
 
@@ -117,13 +162,20 @@ static inline void side_post(struct side *s, struct wqe wqe, void *addr,
 	slot = nic_send_slot(s->qp);
 	assert_non_null(slot);
 	wqe.flags |= WQE_SIGNALED;
-	wqe.length = len;
-	wqe.num_sge = addr != NULL;
+	wqe.length = sge.len;
+	wqe.num_sge = sge.addr != 0;
 	*slot = wqe;
-	if (addr)
-		wqe_sge(slot)[0] = (struct sge){(uintptr_t)addr, len, s->key};
+	if (wqe.num_sge)
+		wqe_sge(slot)[0] = sge;
 	nic_send_publish(s->qp);
 	nic_send_end(s->qp);
+}
+
+/* @len bytes at @addr of its region; NULL: of nothing. */
+static inline void side_post(struct side *s, struct wqe wqe, void *addr,
+			     uint32_t len)
+{
+	side_post_sge(s, wqe, (struct sge){(uintptr_t)addr, len, s->key});
 }
 
 /* A receive of @len bytes at @addr, in @num_sge pieces. */
@@ -147,15 +199,41 @@ static inline void side_recv(struct side *s, uint8_t *addr, uint32_t len,
 	nic_recv_end(s->qp);
 }
 
+/* What both NICs counted, for whoever looks at a failure. */
+static inline void sides_print_counters(void)
+{
+	for (int k = 0; k < SIDES; k++)
+		for (int i = 0; i < CNT_NUM; i++)
+			if (side[k].nic->cnt.v[i])
+				print_error("side %d %s: %llu\n", k,
+					    counter_info[i].name,
+					    (unsigned long long)side[k]
+						    .nic->cnt.v[i]);
+}
+
+/* The next completion of @s, whose NIC has threads of its own. */
+static inline struct cqe side_cqe(struct side *s)
+{
+	uint64_t end = os_now(s->nic->os) + UINT64_C(10000000000);
+	struct cqe e;
+	int n;
+
+	while (!(n = nic_cq_poll(s->cq, 1, &e)))
+		if (os_now(s->nic->os) > end) {
+			sides_print_counters();
+			fail_msg("no completion in 10 s");
+		}
+	assert_int_equal(n, 1);
+	return e;
+}
+
 static inline int sides_close(void **state)
 {
 	(void)state;
 	for (int i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
 
-		if (s->qp) /* else the test destroyed it */
-			assert_int_equal(nic_qp_destroy(s->qp), 0);
-		assert_int_equal(nic_cq_destroy(s->cq), 0);
+		side_qp_close(s);
 		assert_int_equal(nic_mr_dereg(s->nic, s->key), 0);
 		assert_int_equal(nic_pd_dealloc(s->nic, s->pd), 0);
 		nic_close(s->nic);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* events_test.c: what programs that sleep are woken by: descriptors that poll()
+ * shows readable when, and only when, there is something; and what is told of
+ * an error.
+ */
+#include "side.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum { PATIENCE_MS = 10000, FEW = 4, MANY = 4 * FEW };
+
+static struct side by[SIDES]; /* a connection with events */
+static struct nic_async *async[SIDES];
+static struct nic_channel *channel[SIDES];
+static int async_fd[SIDES], channel_fd[SIDES];
+
+static int setup(void **state)
+{
+	(void)state;
+	sides_open_usual();
+	for (int i = 0; i < SIDES; i++) {
+		struct nic *nic = side[i].nic;
+
+		assert_int_equal(nic_async_open(nic, &async[i], &async_fd[i]),
+				 0);
+		assert_int_equal(
+			nic_channel_open(nic, &channel[i], &channel_fd[i]), 0);
+		by[i] = side[i];
+		side_qp(&by[i], FEW, async[i], channel[i]);
+	}
+	for (int i = 0; i < SIDES; i++)
+		side_connect(&by[i], &by[!i]);
+	return 0;
+}
+
+/* Whatever happened to the one connection, the other one is well. */
+static int teardown(void **state)
+{
+	side_recv(&side[1], side[1].buf, 64, 1);
+	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
+	for (int i = 0; i < SIDES; i++) {
+		assert_int_equal(side_cqe(&side[i]).status, WC_SUCCESS);
+		side_qp_close(&by[i]);
+		nic_channel_close(channel[i]);
+		nic_async_close(async[i]);
+	}
+	return sides_close(state);
+}
+
+/* By by[0], and received: nothing of it is still to come. */
+static void send_one(uint8_t flags)
+{
+	side_post(&by[0], (struct wqe){.op = WR_SEND, .flags = flags},
+		  by[0].buf, 8);
+	assert_int_equal(side_cqe(&by[0]).status, WC_SUCCESS);
+}
+
+/* One event, for which nobody looked at the CQ. */
+static void woken(void)
+{
+	void *cookie;
+
+	assert_true(side_readable(channel_fd[1], PATIENCE_MS));
+	assert_int_equal(nic_channel_get(channel[1], &cookie), 0);
+	assert_ptr_equal(cookie, &by[1]);
+	assert_false(side_readable(channel_fd[1], 0));
+}
+
+static void channel__any_completion(void **state)
+{
+	void *cookie;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		side_recv(&by[1], by[1].buf, 64, 1);
+	assert_int_equal(nic_cq_arm(by[1].cq, false), 0);
+	assert_false(side_readable(channel_fd[1], 0));
+	send_one(0);
+	woken();
+	send_one(0); /* nobody asked */
+	assert_int_equal(side_cqe(&by[1]).status, WC_SUCCESS);
+	assert_int_equal(side_cqe(&by[1]).status, WC_SUCCESS);
+	assert_false(side_readable(channel_fd[1], 0));
+	assert_int_equal(fcntl(channel_fd[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(nic_channel_get(channel[1], &cookie), -EAGAIN);
+}
+
+static void channel__solicited_or_failed(void **state)
+{
+	const struct qp_attr err = {.state = QPS_ERR};
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		side_recv(&by[1], by[1].buf, 64, 1);
+	assert_int_equal(nic_cq_arm(by[1].cq, true), 0);
+	send_one(0);
+	assert_int_equal(side_cqe(&by[1]).status, WC_SUCCESS);
+	assert_false(side_readable(channel_fd[1], 0));
+	send_one(WQE_SOLICITED);
+	woken();
+	assert_int_equal(side_cqe(&by[1]).status, WC_SUCCESS);
+	assert_int_equal(nic_cq_arm(by[1].cq, true), 0);
+	assert_int_equal(nic_qp_modify(by[1].qp, &err, QPA_STATE), 0);
+	woken();
+	assert_int_equal(side_cqe(&by[1]).status, WC_WR_FLUSH_ERR);
+}
+
+static struct nic_event next_event(int i)
+{
+	struct nic_event ev;
+
+	assert_true(side_readable(async_fd[i], PATIENCE_MS));
+	assert_int_equal(nic_async_get(async[i], &ev), 0);
+	return ev;
+}
+
+static void write_by(uint32_t rkey)
+{
+	side_post(&by[0],
+		  (struct wqe){.op = WR_WRITE,
+			       .raddr = (uintptr_t)side[1].buf,
+			       .rkey = rkey},
+		  by[0].buf, 8);
+}
+
+/* What the queue cannot hold is lost, and everybody concerned is told. */
+static void async__overflow(void **state)
+{
+	bool told[2] = {false};
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		write_by(side[1].key);
+	while (!told[0] || !told[1]) {
+		const struct nic_event ev = next_event(0);
+
+		assert_ptr_equal(ev.cookie, &by[0]);
+		told[ev.type == NIC_EVENT_CQ_ERR] = true;
+		if (ev.type != NIC_EVENT_CQ_ERR)
+			assert_int_equal(ev.type, NIC_EVENT_QP_FATAL);
+	}
+	assert_false(side_readable(async_fd[0], 0));
+	assert_int_equal(side_query(&by[0]).state, QPS_ERR);
+}
+
+static unsigned failed, received;
+
+static void look_at(const char *line, int len)
+{
+	(void)len;
+	if (strstr(line, "failed, event") && strstr(line, "before that"))
+		__atomic_fetch_add(&failed, 1, __ATOMIC_RELAXED);
+	if (strstr(line, " us RX, psn"))
+		__atomic_fetch_add(&received, 1, __ATOMIC_RELAXED);
+}
+
+/* Whose region it was is told, and at NOPIN_LOG=debug what led to it. */
+static void async__access(void **state)
+{
+	const enum log_level before = log_get();
+	struct nic_event ev;
+
+	(void)state;
+	write_by(side[1].key);
+	assert_int_equal(side_cqe(&by[0]).status, WC_SUCCESS);
+	log_set(LOG_DEBUG, look_at);
+	write_by(side[1].key ^ 0x100);
+	assert_int_equal(side_cqe(&by[0]).status, WC_REM_ACCESS_ERR);
+	ev = next_event(1);
+	log_set(before, NULL);
+	assert_int_equal(ev.type, NIC_EVENT_QP_ACCESS_ERR);
+	assert_ptr_equal(ev.cookie, &by[1]);
+	assert_false(side_readable(async_fd[1], 0));
+	/* the QPs of both sides */
+	assert_true(__atomic_load_n(&failed, __ATOMIC_RELAXED) >= 2);
+	assert_true(__atomic_load_n(&received, __ATOMIC_RELAXED) >= 2);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(channel__any_completion),
+		TEST(channel__solicited_or_failed),
+		TEST(async__overflow),
+		TEST(async__access),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
