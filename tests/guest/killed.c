@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* killed.c TIMES: a peer that is killed (SIGKILL) at any moment of its life:
- * while it starts, as every second one is, or while both sides READ and write.
- * Who is left gets IBV_WC_RETRY_EXC_ERR, then flushes, and goes on with the
- * next one. killed.sh looks at what was left behind.
+/* killed.c TIMES: a peer that is killed (SIGKILL) at any moment of its life: at
+ * any time after its fork, as every second one is, or while both sides READ and
+ * write. Who is left gets IBV_WC_RETRY_EXC_ERR, then flushes, and goes on with
+ * the next one. killed.sh looks at what was left behind.
  */
 #include "link.h"
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+/* A second and more with all retries, also towards a peer that did not answer
+ * yet whether it is a nopin: it may wait for a CPU for as long. */
+enum { TIMEOUT = 16 };
 
 /* What the two tell each other. */
 struct hello {
@@ -73,7 +78,7 @@ static int exchange(struct link *l, int fd, struct hello *to)
 		return 0;
 	peer.qp_num = to->qpn;
 	l->qp[1] = &peer;
-	link_connect(l, 0);
+	link_connect(l, 0, TIMEOUT);
 	return 1;
 }
 
@@ -83,6 +88,7 @@ static void victim(int fd)
 	struct ibv_wc wc;
 	struct link l;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	half_open(&l);
 	if (!exchange(&l, fd, &to))
 		_exit(1);
@@ -126,8 +132,10 @@ static enum ibv_wc_status survivor(struct link *l, int fd, pid_t peer,
 			first = wc.status;
 		else
 			REQUIRE(wc.status == IBV_WC_WR_FLUSH_ERR);
-		if (wc.status != IBV_WC_SUCCESS)
+		if (wc.status != IBV_WC_SUCCESS) {
+			REQUIRE(dying);
 			continue;
+		}
 		if (!dying)
 			kill_after(peer, (useconds_t)(rand() % 200000));
 		dying = true;
@@ -144,6 +152,7 @@ int main(int argc, char **argv)
 	srand((unsigned)time(NULL) * 1000 + (unsigned)getpid());
 	for (int i = 0; i < times; i++) {
 		const bool starting = i % 2;
+		const int within = i % 4 == 1 ? 20000 : 300000;
 		enum ibv_wc_status how;
 		struct link l;
 		int fd[2];
@@ -159,7 +168,7 @@ int main(int argc, char **argv)
 		}
 		close(fd[1]);
 		if (starting)
-			kill_after(pid, (useconds_t)(rand() % 300000));
+			kill_after(pid, (useconds_t)(rand() % within));
 		half_open(&l);
 		how = survivor(&l, fd[0], pid, starting);
 		REQUIRE(how == IBV_WC_RETRY_EXC_ERR ||

@@ -46,7 +46,8 @@ static inline struct ibv_context *link_device(void)
 	return ctx;
 }
 
-static inline void link_connect(struct link *l, int i)
+/* @timeout: as in ibv_qp_attr: 4.096 us * 2^timeout */
+static inline void link_connect(struct link *l, int i, uint8_t timeout)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
 				.port_num = 1,
@@ -57,7 +58,7 @@ static inline void link_connect(struct link *l, int i)
 				.max_dest_rd_atomic = 1,
 				.min_rnr_timer = 1,
 				.ah_attr = {.is_global = 1, .port_num = 1},
-				.timeout = 14,
+				.timeout = timeout,
 				.retry_cnt = 7,
 				.rnr_retry = 7,
 				.max_rd_atomic = 1};
@@ -109,7 +110,7 @@ static inline void link_open(struct link *l)
 		REQUIRE(l->qp[i]);
 	}
 	for (int i = 0; i < LINK_ENDS; i++)
-		link_connect(l, i);
+		link_connect(l, i, 14);
 }
 
 static inline struct ibv_wc link_wait(struct ibv_cq *cq)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { MESSAGES = 200, IDLE_MS = 500, THREADS_MAX = 2 };
+enum { MESSAGES = 200, IDLE_MS = 300, THREADS_MAX = 2 };
 
 /* --- what must be as it was -------------------------------------------------- */
 
@@ -194,17 +194,32 @@ static unsigned long long sleeps(void)
 	return n;
 }
 
-/* Connected, and nothing to do: once a second the background thread looks. */
+static long long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+/* Connected, and nothing to do. Once a second the background thread looks, and
+ * who would stand in for it may be up for LOOK wake-ups then: that comes later
+ * than what is counted here, unless the host stops this process for long.
+ */
 static void idle_costs_nothing(void)
 {
-	unsigned long long n;
+	enum { LOOK = 60 };
+	const long long since = now_ms();
+	unsigned long long n, looks;
 
 	usleep(IDLE_MS * 1000);
 	n = sleeps();
 	usleep(IDLE_MS * 1000);
 	n = sleeps() - n;
-	fprintf(stderr, "%llu wake-ups in %d ms when idle\n", n, IDLE_MS);
-	REQUIRE(n <= (BIG ? 10 : 4));
+	looks = (unsigned long long)(now_ms() - since + IDLE_MS) / 1000;
+	fprintf(stderr, "%llu wake-ups in %d ms when idle, %llu looks\n", n,
+		IDLE_MS, looks);
+	REQUIRE(n <= (BIG ? 10 : 4) + looks * LOOK);
 }
 
 /* --- fork ------------------------------------------------------------------------ */

@@ -65,6 +65,18 @@ void host_start(void)
 	alarm(7200);
 }
 
+uint64_t host_stolen(void)
+{
+	FILE *f = fopen("/proc/stat", "re");
+	unsigned long long ticks = 0;
+
+	REQUIRE(f);
+	/* user, nice, system, idle, iowait, irq, softirq, steal */
+	REQUIRE(fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) == 1);
+	fclose(f);
+	return ticks * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 int host_fork(void (*role)(int fd))
 {
 	const pid_t parent = getpid();
@@ -148,6 +160,23 @@ uint64_t host_random(void)
 	x ^= x >> 7;
 	x ^= x << 17;
 	return x;
+}
+
+static uint8_t byte_of(uint64_t round, size_t at)
+{
+	return (uint8_t)(round * 31 + at + (at >> 8));
+}
+
+void host_fill(uint8_t *p, size_t n, uint64_t round)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = byte_of(round, i);
+}
+
+void host_check(const uint8_t *p, size_t n, uint64_t round)
+{
+	for (size_t i = 0; i < n; i++)
+		REQUIRE(p[i] == byte_of(round, i));
 }
 
 void *host_map(void *at, size_t bytes)

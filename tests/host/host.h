@@ -61,6 +61,11 @@ __attribute__((noreturn)) void host_skip(const char *why);
 uint64_t host_now(void);
 void host_sleep(uint64_t ns);
 
+/** host_stolen() - ns of CPU time that the hypervisor gave to others, of all CPUs
+ * since the system started, to 10 ms.
+ */
+uint64_t host_stolen(void);
+
 /** host_start() - First of all: the environment (NOPIN_ADDR: lo, if it does not say). */
 void host_start(void);
 
@@ -85,6 +90,10 @@ uint64_t host_quantile(uint64_t *v, size_t n, double q);
 
 /** host_random() - The next number of a fixed row. */
 uint64_t host_random(void);
+
+/** host_fill(), host_check() - @n bytes at @p that no other @round has there. */
+void host_fill(uint8_t *p, size_t n, uint64_t round);
+void host_check(const uint8_t *p, size_t n, uint64_t round);
 
 /** host_map() - Fresh anonymous pages, 4 KiB each; @at: where, or NULL. */
 void *host_map(void *at, size_t bytes);

@@ -18,11 +18,6 @@ static struct {
 	uint64_t senders, rounds;
 } arg;
 
-static uint8_t byte_of(uint64_t round, size_t at)
-{
-	return (uint8_t)(round * 31 + at + (at >> 8));
-}
-
 static void sender(int fd)
 {
 	uint8_t *buf = host_map(NULL, MESSAGE);
@@ -35,8 +30,7 @@ static void sender(int fd)
 	link_open(&l, &h, fd, NULL);
 	host_hear(fd);
 	for (uint64_t n = 0; n < arg.rounds; n++) {
-		for (size_t i = 0; i < MESSAGE; i++)
-			buf[i] = byte_of(n, i);
+		host_fill(buf, MESSAGE, n);
 		link_post(&l, IBV_WR_RDMA_WRITE, mr, buf, BIG, 0);
 		link_post(&l, IBV_WR_RDMA_WRITE, mr, buf + BIG, SMALL, BIG);
 		link_post(&l, IBV_WR_SEND, NULL, &n, sizeof(n), 0);
@@ -73,8 +67,7 @@ static void check(struct peer *p)
 	const uint64_t n = p->round++;
 
 	REQUIRE(memcmp(p->buf + MESSAGE, &n, sizeof(n)) == 0);
-	for (size_t i = 0; i < MESSAGE; i++)
-		REQUIRE(p->buf[i] == byte_of(n, i));
+	host_check(p->buf, MESSAGE, n);
 }
 
 static void receive(struct host *h, struct peer *peers)

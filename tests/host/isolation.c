@@ -9,7 +9,8 @@
  *
  * PAGES: of each of the three kinds of work. "polled": a thread of the victim
  * polls its CQ; otherwise only the NIC's own thread works there. EXPECT:
- *   isolated   p99 is under 1 ms, no retry counter moves, no major fault
+ *   isolated   p99 is under 1 ms, no retry counter moves, no major fault; a
+ *              WRITE for each ms that the hypervisor took is not counted
  *   wrong      the same, but the NIC calls every page ready: major faults
  *   block      what a NIC does that sleeps in the fault: 8 ms and more
  *   quick      as isolated, but for busy machines: a page takes 100 ms, and most
@@ -74,22 +75,35 @@ static uint64_t half_of_time(size_t n)
 	return samples[i ? i - 1 : 0];
 }
 
-static void judge(size_t n, int kind)
+/* @n: sorted */
+static void judge_p99(size_t n, uint64_t stolen)
+{
+	const uint64_t explained = stolen / LIMIT_NS;
+	size_t over = 0;
+
+	while (over < n && samples[n - 1 - over] > LIMIT_NS)
+		over++;
+	if (over > explained)
+		REQUIRE_LE(over - explained, n / 100);
+}
+
+static void judge(size_t n, int kind, uint64_t stolen)
 {
 	const uint64_t p50 = host_quantile(samples, n, 0.5),
 		       p99 = host_quantile(samples, n, 0.99),
 		       half = half_of_time(n);
 
 	printf("%s: another connection's p50 %.3f ms, p99 %.3f ms, max %.3f "
-	       "ms, half of the time %.3f ms, %zu samples\n",
+	       "ms, half of the time %.3f ms, %zu samples, %.0f ms stolen\n",
 	       kind_names[kind], (double)p50 / MS, (double)p99 / MS,
-	       (double)samples[n - 1] / MS, (double)half / MS, n);
+	       (double)samples[n - 1] / MS, (double)half / MS, n,
+	       (double)stolen / MS);
 	if (arg.expect == EXPECT_BLOCK)
 		REQUIRE_LE(ASLEEP_NS, p99);
 	else if (arg.expect == EXPECT_QUICK)
 		REQUIRE_LE(half, PAGE_NS / 2);
 	else
-		REQUIRE_LE(p99, LIMIT_NS);
+		judge_p99(n, stolen);
 }
 
 static void bystander(int fd)
@@ -100,9 +114,10 @@ static void bystander(int fd)
 	host_open(&h);
 	link_open(&l, &h, fd, NULL);
 	for (int kind = 0; kind < KINDS; kind++) {
-		const uint64_t until = host_hear(fd);
+		const uint64_t until = host_hear(fd), before = host_stolen();
+		const size_t n = measure(&h, &l, until);
 
-		judge(measure(&h, &l, until), kind);
+		judge(n, kind, host_stolen() - before);
 		host_say(fd, 0);
 	}
 	link_close(&l);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* word.c: programs legally change buffers in flight, such as a queue's head
  * that peers READ. A thread of the owner changes one word of a 4 KiB buffer
- * without pause while a peer READs the buffer and the owner SENDs and WRITEs
- * from it: nothing is dropped, nothing is sent again, nothing fails, and the
- * words on both sides of the changing one arrive as they are.
+ * without pause while a peer READs the buffer and the owner SENDs it: nothing
+ * is dropped, nothing is sent again, nothing fails, and the words on both sides
+ * of the changing one arrive as they are.
  *
  *   word ROUNDS [standard]
- *   word ROUNDS (owner | peer) FD
+ *   word READS SENDS (owner | peer) FD
  *
- * ROUNDS READs and as many SENDs; with a role, a quarter of the SENDs.
- * "standard": both NICs know no extensions, so that ICRC covers the payload,
- * as towards a card. With a role, only that: the other one is at the other end
- * of the stream socket FD, and its NIC may be any (tests/net/interop).
+ * ROUNDS READs and as many SENDs. "standard": both NICs know no extensions, so
+ * that ICRC covers the payload, as towards a card. With a role, only that: the
+ * other one is at the other end of the stream socket FD, and its NIC may be any
+ * (tests/net/interop).
  */
 #include "host.h"
 
@@ -161,9 +161,9 @@ int main(int argc, char **argv)
 	if (argc == 3)
 		setenv("NOPIN_TEST", argv[2], 1);
 	host_start();
-	if (argc == 4) {
-		arg.sends /= 4;
-		(strcmp(argv[2], "owner") == 0 ? owner : peer)(atoi(argv[3]));
+	if (argc == 5) {
+		arg.sends = strtoull(argv[2], NULL, 0);
+		(strcmp(argv[3], "owner") == 0 ? owner : peer)(atoi(argv[4]));
 		return 0;
 	}
 	fd = host_fork(peer);
