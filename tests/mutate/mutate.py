@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """mutate.py [--seeds N] [WORD]: breaks xport/ and mem/ on purpose, one mistake
 of mutations.py at a time (those with WORD in their names), in a copy of the
-tree, and runs the unit tests of mem/ and the simulator on each. Ends with a line
+tree, and runs UNITS and the simulator on each. Ends with a line
 "N passed, N failed": a mistake that no test catches has failed."""
 import argparse
 import os
@@ -21,7 +21,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
          "mem_moving_test", "mem_renew_test", "nic_takeover_test",
          "nic_overlap_test", "nic_unsent_test", "nic_owed_test",
-         "nic_scatter_test"]
+         "nic_scatter_test", "nic_errors_test", "nic_states_test"]
 PATIENCE_S = 300
 
 

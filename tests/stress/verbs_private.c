@@ -212,6 +212,14 @@ static void child_posts_nothing(struct ibv_qp *qp, struct place at)
 	REQUIRE(!ex || requests_build(ex, &r, 1, false) == 0);
 }
 
+/* GCC 12's AddressSanitizer lets a child begin with a lock of its allocator that
+ * another thread held: there no child may allocate. */
+#ifdef __SANITIZE_ADDRESS__
+enum { MAY_ALLOCATE = 0 };
+#else
+enum { MAY_ALLOCATE = 1 };
+#endif
+
 /* Every verb answers, whatever the other threads were doing. */
 void do_fork(uint32_t *seed)
 {
@@ -227,7 +235,8 @@ void do_fork(uint32_t *seed)
 		alarm(60);
 		child_posts_nothing(qp, at);
 		child_refused(qp, mr);
-		child_makes_nothing();
+		if (MAY_ALLOCATE)
+			child_makes_nothing();
 		_exit(0);
 	}
 	pair_release(pair);

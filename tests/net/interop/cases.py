@@ -13,7 +13,7 @@ Program = collections.namedtuple(
 # captured: every packet of nopin is dissected; the veth device then cannot
 # segment, so that a burst is cut before it is captured, as it is on a wire
 # words: so often rxe READs a page of which nopin's program changes a word all
-# the time, and then gets it by SEND (../../host/word.c)
+# the time, and gets it by SEND a quarter as often (../../host/word.c)
 Condition = collections.namedtuple(
     "Condition", "mtus captured loss evicted words", defaults=[0])
 
@@ -33,6 +33,7 @@ CONDITIONS = {
     "plain": Condition([256, 512, 1024], True, False, False),
     # one packet of a hundred is lost, each way
     "loss": Condition([256, 512, 1024], True, True, False),
+    "loss-1024": Condition([1024], True, True, False),
     # all memory of nopin's program is paged out, over and over
     "evict": Condition([256, 512, 1024], True, False, True),
     # bursts arrive whole; rxe's kernel cuts them

@@ -173,11 +173,12 @@ class Run:
         return problem, nopin.output(), rxe.output(), evicted
 
 
-def run_word(build, rounds):
+def run_word(build, reads):
     """A word changes while it is READ and, a quarter as often, sent: four packets
     each, none of them twice. Prints a line; returns whether all was well."""
     start = time.monotonic()
-    argv = [f"{build}/tests/net/interop/interop-word", str(rounds)]
+    sends = reads // 4
+    argv = [f"{build}/tests/net/interop/interop-word", str(reads), str(sends)]
     ends = socket.socketpair()
     fds = [end.fileno() for end in ends]
     owner = Program([*IN_B, f"{build}/tools/nopin/nopin", "run", "--", *argv,
@@ -187,10 +188,11 @@ def run_word(build, rounds):
         end.close()
     status = [one.proc.wait() for one in (owner, peer)]
     nopin = owner.output()
+    packets = counted(nopin, "tx_packets")
     good = (status == [0, 0] and " changes" in nopin
-            and counted(nopin, "tx_packets") == 5 * rounds)
-    print(f"word: {rounds} READs, {rounds // 4} SENDs, {counted(nopin, 'tx_packets')} "
-          f"packets of nopin, {counted(nopin, 'retransmits')} again, "
+            and packets == 4 * (reads + sends))
+    print(f"word: {reads} READs, {sends} SENDs, {packets} packets of nopin, "
+          f"{counted(nopin, 'retransmits')} again, "
           f"{time.monotonic() - start:.0f} s  {'ok' if good else status}")
     if not good:
         print(nopin, peer.output(), sep="\n", flush=True)
