@@ -325,6 +325,6 @@ int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)
 void nic_counters(struct nic *nic, struct counters *out)
 {
 	nic_lock(nic);
-	*out = nic->cnt;
+	counters_copy(out, &nic->cnt);
 	nic_unlock(nic);
 }

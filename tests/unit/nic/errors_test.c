@@ -64,11 +64,15 @@ static int teardown(void **state)
 	return sides_close(state);
 }
 
-/* Side 1 gives its peer @access. */
+/* Side 1 gives its peer @access. PSNs are new ones: what is still on its way from
+ * before must not fit. No timeout on a slow machine, either: retries are counted. */
 static void connect_again(uint32_t access, uint8_t rnr_retry)
 {
+	enum { STEP = 1 << 16, SECONDS_4 = 20 };
 	const struct qp_attr reset = {.state = QPS_RESET};
+	static uint32_t psn;
 
+	psn = (psn + STEP) & PSN_MASK;
 	for (int i = 0; i < SIDES; i++)
 		assert_int_equal(nic_qp_modify(side[i].qp, &reset, QPA_STATE),
 				 0);
@@ -76,6 +80,8 @@ static void connect_again(uint32_t access, uint8_t rnr_retry)
 		struct qp_attr a = side_attr(&side[i], &side[!i]);
 
 		a.access = access;
+		a.sq_psn = a.rq_psn = (a.sq_psn + psn) & PSN_MASK;
+		a.timeout = SECONDS_4;
 		a.rnr_retry = rnr_retry;
 		a.retry_cnt = 200;
 		for (enum qp_state to = QPS_INIT; to <= QPS_RTS; to++)
@@ -293,7 +299,8 @@ static uint64_t rnrs(void)
 	return c.v[CNT_rnr_rx];
 }
 
-/* The budget is that of times it is tried again. */
+/* The budget is that of times it is tried again. A nopin on a slow machine may
+ * send again, too, what its peer's answer to a question does not name. */
 static void send__nobody_receives(void **state)
 {
 	(void)state;
@@ -305,7 +312,8 @@ static void send__nobody_receives(void **state)
 			  8);
 		assert_int_equal(side_cqe(&side[0]).status,
 				 WC_RNR_RETRY_EXC_ERR);
-		assert_int_equal(rnrs() - before, budget + 1);
+		assert_in_range(rnrs() - before, budget + 1,
+				side[0].nic->cfg.standard ? budget + 1 : 100);
 	}
 }
 
