@@ -193,36 +193,6 @@ static void write__unmapped_is_remote_access_error(void **state)
 	assert_int_equal(mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
 }
 
-/* Where packets are lost the last ACK may be, and then nobody is there to say it
- * again.
- */
-static void destroy__says_the_last_ack_again(void **state)
-{
-	struct counters before, after;
-
-	(void)state;
-	for (int lossy = 0; lossy < 2; lossy++) {
-		struct side *s = &side[lossy];
-
-		side_recv(s, s->buf, 64, 1);
-		side_post(&side[!lossy], (struct wqe){.op = WR_SEND},
-			  side[!lossy].buf, 8);
-		assert_int_equal(side_cqe(&side[!lossy]).status, WC_SUCCESS);
-		assert_int_equal(side_cqe(s).status, WC_SUCCESS);
-		s->qp->qp.resp.lossy = lossy;
-	}
-	for (int lossy = 0; lossy < 2; lossy++) {
-		struct side *s = &side[lossy];
-
-		nic_counters(s->nic, &before);
-		assert_int_equal(nic_qp_destroy(s->qp), 0);
-		s->qp = NULL;
-		nic_counters(s->nic, &after);
-		assert_int_equal(after.v[CNT_acks_tx] - before.v[CNT_acks_tx],
-				 2 * lossy);
-	}
-}
-
 /* The program polls a receive and gives the QP up before its ACK was due. */
 static void modify__says_the_last_ack(void **state)
 {
@@ -450,7 +420,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			timer__while_somebody_is_blocked, setup_silent,
 			sides_close),
-		BOTH(destroy__says_the_last_ack_again),
 		BOTH(modify__says_the_last_ack),
 		cmocka_unit_test_setup_teardown(modify__path_mtu, setup,
 						sides_close),

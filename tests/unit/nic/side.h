@@ -84,7 +84,7 @@ static struct qp_attr side_attr(const struct side *s, const struct side *peer)
 			    .has_grh = true,
 			    .max_rd_atomic = 4,
 			    .max_dest_rd_atomic = 4,
-			    .timeout = s->nic->cfg.manual ? 0 : 14,
+			    .timeout = s->nic->cfg.manual ? 0 : 17,
 			    .retry_cnt = 7,
 			    .rnr_retry = 7,
 			    .min_rnr_timer = 1};
