@@ -15,6 +15,7 @@ static void write_comes(void)
 {
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
+	know_pages(&side[1]);
 	RECEIVE_UNTIL(resp()->ack_owed);
 }
 
