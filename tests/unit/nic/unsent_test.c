@@ -148,6 +148,7 @@ static void unsent__the_ack_that_it_carried(void **state)
 	(void)state;
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
+	know_pages(&side[1]);
 	RECEIVE_UNTIL(side[1].qp->qp.resp.ack_owed);
 	carried = nic->cnt.v[CNT_acks_carried];
 	know_pages(&side[1]);
