@@ -226,8 +226,8 @@ static uint64_t move_and_commit(struct nic *nic, struct step *s)
 	return now;
 }
 
-/* @mine: our token; @taken: bytes received and committed, or 0 if the sockets
- * were empty. Who is overtaken in here may still count its bytes to the next
+/* @mine: our token; @taken: bytes received and committed, at least 1, or 0 if the
+ * sockets were empty. Who is overtaken in here may still count its bytes to the next
  * holder's: that is as good as having received them a little later.
  */
 static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
@@ -296,7 +296,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	}
 	if (s) {
 		if (got || s->rx.all)
-			heard(nic, mine, got ? s->taken : 0);
+			heard(nic, mine, got ? MAX(1, s->taken) : 0);
 		step_put(nic, s);
 	}
 	token_give(nic, mine);

@@ -102,8 +102,10 @@ static void judge(size_t n, int kind, uint64_t stolen)
 		REQUIRE_LE(ASLEEP_NS, p99);
 	else if (arg.expect == EXPECT_QUICK)
 		REQUIRE_LE(half, PAGE_NS / 2);
-	else
+	else {
+		REQUIRE_LE(p50, LIMIT_NS); /* whatever was stolen */
 		judge_p99(n, stolen);
+	}
 }
 
 static void bystander(int fd)

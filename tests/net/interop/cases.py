@@ -20,13 +20,14 @@ Condition = collections.namedtuple(
 # -u 16: an ACK timeout of 268 ms; an emulated machine often pauses for 67 ms.
 # -F: the emulated processor's clock may be irregular, which perftest measures.
 # -o 16: READs outstanding; rxe offers 128, nopin and cards take 16.
+# Of atomics there are enough that a program lives until it is evicted.
 PROGRAMS = [
     Program("ibv_rc_pingpong", "-g", "-n 60 -s 6000 -c", "bytes in",
             True),
     Program("ib_write_bw", "-x", "-n 20 -s 20000 -u 16 -F", " 20000 "),
     Program("ib_read_bw", "-x", "-n 20 -s 20000 -u 16 -F -o 16", " 20000 "),
     Program("ib_send_bw", "-x", "-n 20 -s 20000 -u 16 -F", " 20000 "),
-    Program("ib_atomic_bw", "-x", "-n 60 -u 16 -F -o 16", " 8 "),
+    Program("ib_atomic_bw", "-x", "-n 600 -u 16 -F -o 16", " 8 "),
 ]
 ROLES = ["client", "server"]
 CONDITIONS = {

@@ -5,6 +5,7 @@
 #include "steps.h"
 #include "xport/impl.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -282,6 +283,28 @@ static void scatter__sockets_are_not_empty(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+/* Nor does a datagram of nothing. */
+static void receive__of_nothing(void **state)
+{
+	struct nic *nic = side[1].nic;
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_port = htons(nic->ports[0]->number),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const uint64_t before = nic->heard;
+	uint64_t now = os_now(nic->os);
+
+	(void)state;
+	nic->peek = 0;
+	assert_int_equal(sendto(sock, "", 0, 0, (const void *)&to, sizeof(to)),
+			 0);
+	assert_true(progress_receive(nic, &now));
+	assert_int_equal(nic->cnt.v[CNT_drop_short], 1);
+	assert_int_equal(nic->heard, before);
+	close(sock);
+}
+
 static void next_burst(struct side *s, struct step *step)
 {
 	const uint64_t end = os_now(s->nic->os) + 1000000000;
@@ -550,6 +573,8 @@ int main(void)
 						sides_close),
 		cmocka_unit_test_setup_teardown(scatter__sockets_are_not_empty,
 						setup, sides_close),
+		cmocka_unit_test_setup_teardown(receive__of_nothing, setup,
+						sides_close),
 		cmocka_unit_test_setup_teardown(scatter__repeated_in_part,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
