@@ -63,8 +63,8 @@ static inline void pages_free(void *p, size_t n)
 	assert_int_equal(munmap(p, n * PAGE_BYTES), 0);
 }
 
-/** page_present() - Is the page of @p mapped in now? */
-static inline bool page_present(const void *p)
+/** page_entry() - The page of @p as /proc/self/pagemap has it. */
+static inline uint64_t page_entry(const void *p)
 {
 	uint64_t entry = 0;
 	int fd = open("/proc/self/pagemap", O_RDONLY);
@@ -72,7 +72,19 @@ static inline bool page_present(const void *p)
 	assert_true(fd >= 0);
 	assert_int_equal(pread(fd, &entry, 8, (off_t)((uintptr_t)p / 512)), 8);
 	close(fd);
-	return entry >> 63;
+	return entry;
+}
+
+/** page_present() - Is the page of @p mapped in now? */
+static inline bool page_present(const void *p)
+{
+	return page_entry(p) >> 63;
+}
+
+/** page_shared() - Is it a file's page, not one of the process's own? */
+static inline bool page_shared(const void *p)
+{
+	return page_entry(p) >> 61 & 1;
 }
 
 #endif
