@@ -157,6 +157,7 @@ int config_read(struct nic_config *cfg)
 	block = cfg->strategies == 1u << STRATEGY_BLOCK;
 	cfg->scatter = cfg->scatter && !block;
 	cfg->account = cfg->log >= LOG_INFO || block;
+	cfg->account_own = cfg->log >= LOG_DEBUG;
 	return err ? err : read_sizes(cfg);
 }
 

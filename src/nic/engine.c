@@ -30,14 +30,14 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 	}
 }
 
-uint64_t majflt_begin(const struct nic *nic)
+uint64_t majflt_begin(const struct nic *nic, enum counter whose)
 {
-	return nic->cfg.account ? os_majflt() : 0;
+	return accounted(nic, whose) ? os_usage().majflt : 0;
 }
 
-uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose)
+uint64_t majflt_end(struct nic *nic, enum counter whose, uint64_t before)
 {
-	uint64_t n = majflt_begin(nic) - before;
+	uint64_t n = majflt_begin(nic, whose) - before;
 
 	if (n)
 		count_atomic(&nic->cnt, whose, n);
@@ -466,13 +466,10 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 
 void engine_move(struct nic *nic, struct step *s)
 {
-	uint64_t before = majflt_begin(nic);
-
 	if (s->kind == STEP_SEND)
 		txbatch_send(nic, s);
 	else if (s->run.moves.num)
 		os_moves(nic->os, &s->run.moves);
-	s->majflt = majflt_end(nic, before, CNT_engine_majflt);
 }
 
 static void commit_acks(struct nic *nic, const struct step *s, uint64_t now_ns)

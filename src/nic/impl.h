@@ -35,7 +35,9 @@ struct nic_config {
 	uint64_t pool_bytes;
 	uint32_t entries;
 	bool always_ready; /* test builds: a table that is always wrong */
-	bool account; /* count faults of moves and sleeps of steps: getrusage() */
+	/* Count faults and sleeps of moves; of all else: getrusage(), two system
+	 * calls for a packet, or a dozen and two for each look in vain. */
+	bool account, account_own;
 	bool manual, exact;
 	bool standard; /* tests: be a NIC that knows no extensions */
 };
@@ -313,12 +315,19 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 void engine_refresh(struct nic *nic, uint64_t now_ns);
 /** engine_closed() - The program closed our descriptors. Any thread. */
 void engine_closed(struct nic *nic);
+/** accounted() - Are faults to be counted as @whose, engine_majflt or own_majflt? */
+static inline bool accounted(const struct nic *nic, enum counter whose)
+{
+	return whose == CNT_own_majflt ? nic->cfg.account_own
+				       : nic->cfg.account;
+}
+
 /**
- * majflt_begin(), majflt_end() - If faults are to be accounted: those between
- * the two count as @whose. Return: how many.
+ * majflt_begin(), majflt_end() - If they are accounted: faults between the two
+ * count as @whose. Return: how many.
  */
-uint64_t majflt_begin(const struct nic *nic);
-uint64_t majflt_end(struct nic *nic, uint64_t before, enum counter whose);
+uint64_t majflt_begin(const struct nic *nic, enum counter whose);
+uint64_t majflt_end(struct nic *nic, enum counter whose, uint64_t before);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 /** engine_inherit() - We overtook who held the token: take what it did not plan yet

@@ -103,59 +103,71 @@ static void token_give(struct nic *nic, uint64_t mine)
  * counted: that is the host's business.
  */
 struct stint {
-	uint64_t from, sleeps, majflt;
+	uint64_t from;
+	struct os_usage usage;
 };
 
-static struct stint stint_begin(struct nic *nic)
+static struct stint stint_begin(struct nic *nic, enum counter whose)
 {
-	if (!nic->cfg.account)
-		return (struct stint){0, 0, 0};
-	return (struct stint){os_now(nic->os), os_sleeps(), majflt_begin(nic)};
+	if (!accounted(nic, whose))
+		return (struct stint){.from = 0};
+	return (struct stint){os_now(nic->os), os_usage()};
 }
 
-/* Return: how long, or 0 if it did not sleep. */
-static uint64_t stint_slept(struct nic *nic, struct stint st)
+/* Return: its faults, and in @slept how long it took, or 0 if it did not sleep. */
+static uint64_t stint_end(struct nic *nic, enum counter whose, struct stint st,
+			  uint64_t *slept)
 {
-	if (!nic->cfg.account || os_sleeps() == st.sleeps)
+	struct os_usage now;
+	uint64_t faults;
+
+	*slept = 0;
+	if (!accounted(nic, whose))
 		return 0;
-	return os_now(nic->os) - st.from;
+	now = os_usage();
+	if (now.sleeps != st.usage.sleeps)
+		*slept = os_now(nic->os) - st.from;
+	faults = now.majflt - st.usage.majflt;
+	if (faults)
+		count_atomic(&nic->cnt, whose, faults);
+	return faults;
 }
 
-static void stint_end(struct nic *nic, struct stint st)
+/* Of a plan or commit. */
+static void stint_own(struct nic *nic, struct stint st)
 {
-	uint64_t *most = &nic->cnt.v[CNT_step_sleep_max];
+	uint64_t *most = &nic->cnt.v[CNT_step_sleep_max], slept;
 
-	if (!nic->cfg.account)
-		return;
-	*most = MAX(*most, stint_slept(nic, st));
-	majflt_end(nic, st.majflt, CNT_own_majflt);
+	stint_end(nic, CNT_own_majflt, st, &slept);
+	if (slept > *most)
+		*most = slept;
 }
 
 static bool plan_rx(struct nic *nic, struct step *s, uint64_t now_ns)
 {
-	struct stint st = stint_begin(nic);
+	struct stint st = stint_begin(nic, CNT_own_majflt);
 	bool moves = engine_rx_plan(nic, s, now_ns);
 
-	stint_end(nic, st);
+	stint_own(nic, st);
 	return moves;
 }
 
 static bool plan_work(struct nic *nic, struct step *s, bool flush_acks,
 		      uint64_t now_ns)
 {
-	struct stint st = stint_begin(nic);
+	struct stint st = stint_begin(nic, CNT_own_majflt);
 	bool moves = engine_plan(nic, s, flush_acks, now_ns);
 
-	stint_end(nic, st);
+	stint_own(nic, st);
 	return moves;
 }
 
 static void commit(struct nic *nic, struct step *s, uint64_t now_ns)
 {
-	struct stint st = stint_begin(nic);
+	struct stint st = stint_begin(nic, CNT_own_majflt);
 
 	engine_commit(nic, s, now_ns);
-	stint_end(nic, st);
+	stint_own(nic, st);
 }
 
 /* The move that failed. Of a burst that was sent straight from application
@@ -186,16 +198,27 @@ static bool touch_failed(struct nic *nic, struct step *s)
 	return num > 0;
 }
 
+/* Return: how long it took, or 0 if it did not sleep. */
+static uint64_t move(struct nic *nic, struct step *s)
+{
+	struct stint st = stint_begin(nic, CNT_engine_majflt);
+	uint64_t slept;
+
+	engine_move(nic, s);
+	s->majflt = stint_end(nic, CNT_engine_majflt, st, &slept);
+	return slept;
+}
+
 /* Strategy block, kept to be compared with: the engine sleeps in the fault, as
  * rdma_rxe does. */
 static uint64_t move_blocking(struct nic *nic, struct step *s)
 {
 	uint64_t from = os_now(nic->os), now, slept = 0;
 
-	engine_move(nic, s);
+	move(nic, s);
 	slept += s->majflt;
 	for (int i = 0; i < MOVES_MAX && touch_failed(nic, s); i++) {
-		engine_move(nic, s);
+		move(nic, s);
 		slept += 1 + s->majflt;
 	}
 	now = os_now(nic->os);
@@ -211,14 +234,11 @@ static uint64_t move_blocking(struct nic *nic, struct step *s)
 static uint64_t move_and_commit(struct nic *nic, struct step *s)
 {
 	uint64_t *most = &nic->cnt.v[CNT_move_sleep_max], slept, now;
-	struct stint st;
 
 	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK)
 		return move_blocking(nic, s);
 	handoff_unlock(&nic->engine);
-	st = stint_begin(nic);
-	engine_move(nic, s);
-	slept = stint_slept(nic, st);
+	slept = move(nic, s);
 	handoff_lock(&nic->engine);
 	*most = MAX(*most, slept);
 	now = os_now(nic->os);
@@ -248,12 +268,12 @@ static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
 
 static bool receive(struct nic *nic, struct step *s, uint64_t token)
 {
-	uint64_t before = majflt_begin(nic);
+	uint64_t before = majflt_begin(nic, CNT_own_majflt);
 	bool got;
 
 	s->token = token;
 	got = engine_receive(nic, s);
-	majflt_end(nic, before + s->majflt, CNT_own_majflt);
+	majflt_end(nic, CNT_own_majflt, before + s->majflt);
 	return got;
 }
 

@@ -105,9 +105,9 @@ bool scatter_receive(struct nic *nic, struct step *s)
 		    : 0;
 	len = s->rx.len;
 	seg = s->rx.seg;
-	before = majflt_begin(nic);
+	before = majflt_begin(nic, CNT_engine_majflt);
 	res = n ? os_recv(nic->os, s->iov, n, &s->rx, OS_TAKE) : 0;
-	s->majflt = majflt_end(nic, before, CNT_engine_majflt);
+	s->majflt = majflt_end(nic, CNT_engine_majflt, before);
 	s->lost = res != 1 || s->rx.len != len || s->rx.seg != seg;
 	s->efault = res == -EFAULT;
 	if (res == 0) {

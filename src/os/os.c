@@ -225,23 +225,13 @@ void *os_memory(struct os *os, size_t bytes)
 	return p;
 }
 
-static struct rusage thread_usage(void)
+struct os_usage os_usage(void)
 {
 	struct rusage ru;
 
 	if (sys_getrusage(RUSAGE_THREAD, &ru) < 0)
-		return (struct rusage){.ru_majflt = 0};
-	return ru;
-}
-
-uint64_t os_majflt(void)
-{
-	return (uint64_t)thread_usage().ru_majflt;
-}
-
-uint64_t os_sleeps(void)
-{
-	return (uint64_t)thread_usage().ru_nvcsw;
+		return (struct os_usage){0, 0};
+	return (struct os_usage){(uint64_t)ru.ru_majflt, (uint64_t)ru.ru_nvcsw};
 }
 
 int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)

@@ -192,11 +192,13 @@ bool os_gro(struct os *os);
  */
 void os_moves(struct os *os, struct moves *mv);
 
-/** os_majflt() - Major faults of the calling thread so far. */
-uint64_t os_majflt(void);
+/** struct os_usage - Major faults of a thread, and how often it went to sleep. */
+struct os_usage {
+	uint64_t majflt, sleeps;
+};
 
-/** os_sleeps() - How often the calling thread went to sleep so far. */
-uint64_t os_sleeps(void);
+/** os_usage() - Of the calling thread so far. */
+struct os_usage os_usage(void);
 
 /**
  * What a page is backed by decides how its fault may be answered; the pager

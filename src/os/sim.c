@@ -342,14 +342,9 @@ void *os_memory(struct os *os, size_t bytes)
 	return b->p;
 }
 
-uint64_t os_majflt(void)
+struct os_usage os_usage(void)
 {
-	return sim_world ? sim_world->majflt : 0;
-}
-
-uint64_t os_sleeps(void)
-{
-	return 0;
+	return (struct os_usage){sim_world ? sim_world->majflt : 0, 0};
 }
 
 bool os_forking(const struct os *os)

@@ -60,7 +60,7 @@ void host_start(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setenv("NOPIN_ADDR", "lo", 0);
-	/* "info" is what makes the NIC count major faults and tell. */
+	/* "info" is what makes the NIC count the major faults of moves and tell. */
 	setenv("NOPIN_LOG", "info", 0);
 	alarm(7200);
 }

@@ -277,6 +277,8 @@ static void forks(uint64_t count)
 	struct host h;
 	struct link l;
 
+	/* plans and commits are accounted, too */
+	setenv("NOPIN_LOG", "debug", 1);
 	memory = host_map(NULL, bytes);
 	for (size_t i = 0; i < bytes / PAGE; i++)
 		memory[i * PAGE / 8] = UINT64_MAX;

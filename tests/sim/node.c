@@ -59,6 +59,7 @@ static struct nic_config node_config(const struct world_config *cfg)
 		       .pagers = cfg->pagers},
 		.log = LOG_WARN,
 		.account = true,
+		.account_own = true,
 		.strategies = cfg->strategies,
 		.scatter = !cfg->no_scatter,
 		.pool_bytes = (uint64_t)cfg->slots * MTU_MAX,

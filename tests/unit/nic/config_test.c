@@ -82,6 +82,8 @@ static void config__each_value(void **state)
 	assert_false(with("NOPIN_SCATTER", "off").scatter);
 	assert_true(with("NOPIN_SCATTER", "on").scatter);
 	assert_true(with("NOPIN_LOG", "info").account);
+	assert_false(with("NOPIN_LOG", "info").account_own);
+	assert_true(with("NOPIN_LOG", "debug").account_own);
 	assert_int_equal(with("NOPIN_LOG", "none").log, LOG_NONE);
 	assert_int_equal(with("NOPIN_LOG", "debug").log, LOG_DEBUG);
 	assert_int_equal(with("NOPIN_MTU", "256").mtu, 256);

@@ -479,7 +479,7 @@ static void engine_majflt__in_place(void **state)
 	uint64_t faults;
 
 	(void)state;
-	nic->cfg.account = true;
+	nic->cfg.account = nic->cfg.account_own = true;
 	if (!make_cold(side[1].buf + BUF / 2, BUF / 2))
 		skip();
 	post(&side[0], WR_WRITE, LEN);
@@ -500,7 +500,7 @@ static void own_majflt__steps(void **state)
 	uint64_t now = os_now(nic->os);
 
 	(void)state;
-	nic->cfg.account = true;
+	nic->cfg.account = nic->cfg.account_own = true;
 	post(&side[0], WR_WRITE, 8);
 	send_all(&side[0]);
 	if (!make_cold(nic->steps,

@@ -264,7 +264,7 @@ static void *cancelled(void *arg)
 	os_thread_join(t);
 	os_unclaim(os_claim(victim, "cancel-test"));
 	os_memory(victim, PAGE_BYTES);
-	os_majflt();
+	os_usage();
 	os_random(victim, iov.iov_base, 8);
 	os_fresh_after(victim, os_now(victim));
 	os_lock_range(victim, 0, 0, true);

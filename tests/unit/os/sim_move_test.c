@@ -115,7 +115,7 @@ static void os_moves__block_the_thread_only(void **state)
 	struct pair p = open_pair(1);
 	const uint64_t m = sim_mmap(p.a, 2 * PAGE_BYTES, SIM_SWAP,
 				    SIM_READ | SIM_WRITE);
-	const uint64_t t0 = sim_now(p.sim), flt = os_majflt();
+	const uint64_t t0 = sim_now(p.sim), flt = os_usage().majflt;
 	uint8_t *nic = os_memory(p.a, 2 * PAGE_BYTES);
 	struct mover *hot, *cold, *both;
 
@@ -136,7 +136,7 @@ static void os_moves__block_the_thread_only(void **state)
 	assert_true(both->ended_ns >= t0 + 10 * SIM_MS);
 	assert_true(both->ended_ns < t0 + 11 * SIM_MS);
 	check_filled(nic, 100, 5);
-	assert_int_equal(os_majflt() - flt, 2);
+	assert_int_equal(os_usage().majflt - flt, 2);
 	assert_int_equal(sim_stats(p.sim)->exact_misses, 0);
 	assert_true(sim_present(p.a, m));
 	sim_run(p.sim, t0 + 30 * SIM_MS);
