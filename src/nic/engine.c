@@ -268,8 +268,10 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 	list_init(&woken);
 	while ((n = os_page_reap(nic->os, done, ARRAY_SIZE(done)))) {
 		for (unsigned i = 0; i < n; i++) {
-			const struct os_page_done *d = &done[i];
+			struct os_page_done *d = &done[i];
 
+			/* copy-on-write again, or soon: page after page */
+			d->writable &= !nic->forking;
 			if (d->id >= PREFETCH_ID) {
 				prefetch_done(nic, d, now_ns);
 				continue;
