@@ -8,9 +8,10 @@
  */
 #include "os/impl.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
-enum { FORK_FDS_MAX = 256 };
+enum { FORK_FDS_MAX = 256, FORK_RANGES_MAX = 64 };
 
 /* @ino makes sure that the child closes our socket, and not what the program
  * got under the same number after it closed ours.
@@ -21,6 +22,7 @@ struct fork_fd {
 };
 
 static struct fork_fd fork_fds[FORK_FDS_MAX];
+static struct range fork_ranges[FORK_RANGES_MAX]; /* start 0 when free */
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static uint64_t forks;
@@ -32,12 +34,21 @@ static int fork_stat(int fd, struct stat *st)
 	return (int)sys_call(SYS_fstat, fd, SYS_PTR(st), 0, 0, 0, 0);
 }
 
-/* The lock is held across fork() so that the child finds a whole table. */
+/* The lock is held across fork() so that the child finds a whole table. Every
+ * fault waits for the end of fork(), also a first touch of shared memory: there
+ * is to be none by the engine.
+ */
 static void fork_before(void)
 {
 	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
 	__atomic_store_n(&forking, true, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < FORK_RANGES_MAX; i++)
+		if (fork_ranges[i].start != 0)
+			(void)sys_madvise(fork_ranges[i].start,
+					  fork_ranges[i].end -
+						  fork_ranges[i].start,
+					  MADV_POPULATE_WRITE);
 }
 
 static void fork_parent(void)
@@ -59,6 +70,7 @@ static void fork_child(void)
 			sys_close(f->fd - 1);
 		f->fd = 0;
 	}
+	memset(fork_ranges, 0, sizeof(fork_ranges));
 	forking = false;
 	pthread_mutex_unlock(&fork_lock);
 }
@@ -98,6 +110,27 @@ void fork_close_in_child(int fd)
 		break;
 	}
 	pthread_mutex_unlock(&fork_lock);
+}
+
+static void range_change(struct range from, struct range to)
+{
+	pthread_mutex_lock(&fork_lock);
+	for (unsigned i = 0; i < FORK_RANGES_MAX; i++)
+		if (fork_ranges[i].start == from.start) {
+			fork_ranges[i] = to;
+			break;
+		}
+	pthread_mutex_unlock(&fork_lock);
+}
+
+void fork_keep_present(uint64_t addr, uint64_t bytes)
+{
+	range_change((struct range){0, 0}, (struct range){addr, addr + bytes});
+}
+
+void fork_let_go(uint64_t addr)
+{
+	range_change((struct range){addr, addr}, (struct range){0, 0});
 }
 
 void fork_forget(int fd)

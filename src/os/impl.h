@@ -135,6 +135,13 @@ bool fork_in_progress(void);
 void fork_close_in_child(int fd);
 void fork_forget(int fd);
 
+/**
+ * fork_keep_present() - Memory that no child gets is made present before each
+ * fork(). fork_let_go() before it is unmapped.
+ */
+void fork_keep_present(uint64_t addr, uint64_t bytes);
+void fork_let_go(uint64_t addr);
+
 /* port.c */
 
 /** port_fd() - Socket of port @index, -1 if there is none. */

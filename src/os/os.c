@@ -129,8 +129,10 @@ void os_close(struct os *os)
 		if (os->port[i].fd >= 0)
 			os_port_close(os, i);
 	lanes_close(os);
-	for (unsigned i = 0; i < os->nregions; i++)
+	for (unsigned i = 0; i < os->nregions; i++) {
+		fork_let_go((uintptr_t)os->region[i].base);
 		munmap(os->region[i].base, os->region[i].bytes);
+	}
 	fd_close(os->memfd);
 	fd_close(os->kick_fd);
 	fd_close(os->ports_ep);
@@ -196,6 +198,7 @@ static int os_memory_map(struct os *os, size_t bytes)
 		return -ENOMEM;
 	/* A child never touches it (os_child()), and fork gets cheaper. */
 	(void)sys_madvise((uintptr_t)r->base, bytes, MADV_DONTFORK);
+	fork_keep_present((uintptr_t)r->base, bytes);
 	r->bytes = bytes;
 	r->off = os->mem_bytes;
 	os->mem_bytes += bytes;

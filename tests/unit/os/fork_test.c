@@ -140,6 +140,26 @@ static void os_memory__not_in_child(void **state)
 	assert_int_equal(memory[0], 5);
 }
 
+/* A first touch during fork() would wait for its end. */
+static void os_memory__present_before_fork(void **state)
+{
+	const size_t bytes = 300 * PAGE_BYTES;
+	struct os *other = host_plain();
+	uint8_t *p = os_memory(os, bytes), *q = os_memory(other, bytes);
+
+	(void)state;
+	assert_false(page_present(p));
+	assert_int_equal(child(not_forking), 0);
+	for (size_t i = 0; i < bytes; i += PAGE_BYTES)
+		assert_true(page_present(p + i) && page_present(q + i));
+	/* what is closed is not looked after any more */
+	os_close(other);
+	q = pages_new(300, PROT_READ | PROT_WRITE);
+	assert_int_equal(child(not_forking), 0);
+	assert_false(page_present(q));
+	pages_free(q, 300);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -155,6 +175,7 @@ int main(void)
 		cmocka_unit_test(os_forking__while_it_does),
 		cmocka_unit_test(os_forks__counts),
 		cmocka_unit_test(fork_close_in_child__only_what_is_ours),
+		cmocka_unit_test(os_memory__present_before_fork),
 		cmocka_unit_test(os_memory__not_in_child),
 	};
 	int ret;
