@@ -295,7 +295,7 @@ static bool inherit(struct nic *nic, struct step *s)
 bool progress_receive(struct nic *nic, uint64_t *now_ns)
 {
 	const uint64_t mine = token_take(nic, *now_ns);
-	bool got = false;
+	bool got = false, begun;
 	struct step *s;
 
 	if (!mine)
@@ -303,6 +303,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	s = step_get(nic);
 	if (s && (inherit(nic, s) || receive(nic, s, mine))) {
 		got = true;
+		begun = os_step_begin();
 		handoff_lock(&nic->engine);
 		*now_ns = os_now(nic->os);
 		while (plan_rx(nic, s, *now_ns)) {
@@ -313,6 +314,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 		if (!engine_settled(nic, false, *now_ns))
 			handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
+		os_step_end(begun);
 	}
 	if (s) {
 		if (got || s->rx.all)
@@ -327,14 +329,19 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 static bool work_rounds(struct nic *nic, struct step *s, bool flush_acks,
 			uint64_t *now_ns)
 {
-	for (int i = 0; i < WORK_ROUNDS; i++) {
-		if (!plan_work(nic, s, flush_acks, *now_ns))
-			return false;
-		*now_ns = move_and_commit(nic, s);
-		if (engine_settled(nic, flush_acks, *now_ns))
-			return false;
+	bool more = true;
+
+	for (int i = 0; more && i < WORK_ROUNDS; i++) {
+		const bool begun = os_step_begin();
+
+		more = plan_work(nic, s, flush_acks, *now_ns);
+		if (more) {
+			*now_ns = move_and_commit(nic, s);
+			more = !engine_settled(nic, flush_acks, *now_ns);
+		}
+		os_step_end(begun);
 	}
-	return true;
+	return more;
 }
 
 static void work_in(struct nic *nic, struct step *s, bool flush_acks,

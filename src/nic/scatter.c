@@ -86,17 +86,15 @@ static unsigned build(struct step *s)
 	return n;
 }
 
-bool scatter_receive(struct nic *nic, struct step *s)
+/* Planned: take it. */
+static bool take(struct nic *nic, struct step *s)
 {
 	struct scatter *sc = &s->scatter;
 	uint32_t len, seg;
 	uint64_t before;
-	struct pkt p;
 	unsigned n;
 	int res;
 
-	if (!peek(nic, s, &p) || !plan(nic, s, &p))
-		return false;
 	/* Whoever overtook us took the burst: the next one is another. Where
 	 * that happens later, s->lost tells.
 	 */
@@ -123,6 +121,19 @@ bool scatter_receive(struct nic *nic, struct step *s)
 		return false;
 	}
 	return true;
+}
+
+bool scatter_receive(struct nic *nic, struct step *s)
+{
+	struct pkt p;
+	bool begun, taken;
+
+	if (!peek(nic, s, &p))
+		return false;
+	begun = os_step_begin();
+	taken = plan(nic, s, &p) && take(nic, s);
+	os_step_end(begun);
+	return taken;
 }
 
 /* true: it is the last of the run. */

@@ -11,7 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FORK_FDS_MAX = 256, FORK_RANGES_MAX = 64 };
+enum {
+	FORK_FDS_MAX = 256,
+	FORK_RANGES_MAX = 64,
+	FORK_STEPS_LOOKS = 100, /* for steps that began before, at ... */
+	FORK_STEPS_LOOK_NS = 50 * 1000, /* ... intervals of this */
+};
 
 /* @ino makes sure that the child closes our socket, and not what the program
  * got under the same number after it closed ours.
@@ -27,11 +32,25 @@ static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static uint64_t forks;
 static bool forking; /* the handlers' */
+static uint32_t fork_steps; /* that began when nobody forked */
 static int fork_ret;
 
 static int fork_stat(int fd, struct stat *st)
 {
 	return (int)sys_call(SYS_fstat, fd, SYS_PTR(st), 0, 0, 0, 0);
+}
+
+/* A step may sleep for as long as it likes, in a move that blocks against all
+ * expectation. */
+static void fork_wait_steps(void)
+{
+	const struct timespec t = {.tv_nsec = FORK_STEPS_LOOK_NS};
+
+	for (int i = 0; i < FORK_STEPS_LOOKS; i++) {
+		if (__atomic_load_n(&fork_steps, __ATOMIC_ACQUIRE) == 0)
+			break;
+		(void)sys_call(SYS_nanosleep, SYS_PTR(&t), 0, 0, 0, 0, 0);
+	}
 }
 
 /* The lock is held across fork() so that the child finds a whole table. Every
@@ -42,13 +61,15 @@ static void fork_before(void)
 {
 	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
-	__atomic_store_n(&forking, true, __ATOMIC_RELEASE);
+	/* Pairs with os_step_begin(): one of the two sees the other. */
+	__atomic_store_n(&forking, true, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < FORK_RANGES_MAX; i++)
 		if (fork_ranges[i].start != 0)
 			(void)sys_madvise(fork_ranges[i].start,
 					  fork_ranges[i].end -
 						  fork_ranges[i].start,
 					  MADV_POPULATE_WRITE);
+	fork_wait_steps();
 }
 
 static void fork_parent(void)
@@ -71,6 +92,7 @@ static void fork_child(void)
 		f->fd = 0;
 	}
 	memset(fork_ranges, 0, sizeof(fork_ranges));
+	fork_steps = 0;
 	forking = false;
 	pthread_mutex_unlock(&fork_lock);
 }
@@ -94,6 +116,23 @@ uint64_t fork_count(void)
 bool fork_in_progress(void)
 {
 	return __atomic_load_n(&forking, __ATOMIC_ACQUIRE);
+}
+
+bool os_step_begin(void)
+{
+	if (fork_in_progress())
+		return false; /* its memory is being made copy-on-write */
+	__atomic_fetch_add(&fork_steps, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
+		return true;
+	os_step_end(true);
+	return false;
+}
+
+void os_step_end(bool begun)
+{
+	if (begun)
+		__atomic_fetch_sub(&fork_steps, 1, __ATOMIC_RELEASE);
 }
 
 void fork_close_in_child(int fd)

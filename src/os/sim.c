@@ -347,6 +347,16 @@ struct os_usage os_usage(void)
 	return (struct os_usage){sim_world ? sim_world->majflt : 0, 0};
 }
 
+bool os_step_begin(void)
+{
+	return false;
+}
+
+void os_step_end(bool begun)
+{
+	(void)begun;
+}
+
 bool os_forking(const struct os *os)
 {
 	(void)os;

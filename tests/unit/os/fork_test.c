@@ -4,6 +4,8 @@
  */
 #include "host_fixture.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 
 static int child(bool (*fn)(void))
@@ -56,16 +58,20 @@ static bool yes(void)
 	return true;
 }
 
-static bool forking_before, forking_after;
+static bool forking_before, forking_after, begun_before, begun_after;
 
 static void before_fork(void)
 {
 	forking_before = os && os_forking(os);
+	begun_before = os_step_begin();
+	os_step_end(begun_before);
 }
 
 static void after_fork(void)
 {
 	forking_after = os && os_forking(os);
+	begun_after = os_step_begin();
+	os_step_end(begun_after);
 }
 
 static bool not_forking(void)
@@ -81,6 +87,7 @@ static void os_forking__while_it_does(void **state)
 	assert_int_equal(child(not_forking), 0);
 	assert_true(forking_before);
 	assert_true(forking_after);
+	assert_false(begun_before || begun_after);
 	assert_false(os_forking(os));
 }
 
@@ -160,6 +167,55 @@ static void os_memory__present_before_fork(void **state)
 	pages_free(q, 300);
 }
 
+/* A step that began before is over before the pages change. */
+static bool begun, ended;
+static uint64_t step_ns;
+
+static void *step_thread(void *sem)
+{
+	begun = os_step_begin();
+	sem_post(sem);
+	usleep((useconds_t)(step_ns / 1000));
+	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+	os_step_end(begun);
+	return NULL;
+}
+
+static bool step_ended(void)
+{
+	return ended;
+}
+
+/* Return: did a fork() find it over? */
+static bool fork_waits_for_step(uint64_t ns)
+{
+	pthread_t t;
+	sem_t sem;
+	int ret;
+
+	ended = false;
+	step_ns = ns;
+	sem_init(&sem, 0, 0);
+	assert_int_equal(pthread_create(&t, NULL, step_thread, &sem), 0);
+	while (sem_wait(&sem) != 0)
+		;
+	assert_true(begun);
+	ret = child(step_ended);
+	pthread_join(t, NULL);
+	sem_destroy(&sem);
+	return ret == 0;
+}
+
+static void os_step__fork_waits(void **state)
+{
+	(void)state;
+	assert_true(fork_waits_for_step(MS));
+	/* but not for one that is blocked */
+	assert_false(fork_waits_for_step(500 * MS));
+	/* nor for what has nothing to do with it */
+	assert_int_equal(child(not_forking), 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -176,6 +232,7 @@ int main(void)
 		cmocka_unit_test(os_forks__counts),
 		cmocka_unit_test(fork_close_in_child__only_what_is_ours),
 		cmocka_unit_test(os_memory__present_before_fork),
+		cmocka_unit_test(os_step__fork_waits),
 		cmocka_unit_test(os_memory__not_in_child),
 	};
 	int ret;
