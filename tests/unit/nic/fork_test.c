@@ -55,8 +55,6 @@ static void write_to_a_page_that_comes(void)
 {
 	const uint64_t *to = (uint64_t *)(side[1].buf + BUF / 2 + 4096);
 
-	post_at(&side[0], WR_WRITE, 4096, 8);
-	send_all(&side[0]);
 	know_pages(&side[1]);
 	lose_read_page();
 	pump_until_served();
@@ -69,6 +67,8 @@ static void fork__page_comes_meanwhile(void **state)
 	(void)state;
 	memset(side[0].buf, 1, BUF);
 	memset(side[1].buf, 0, BUF);
+	post_at(&side[0], WR_WRITE, 4096, 8);
+	send_all(&side[0]);
 	fork_and(write_to_a_page_that_comes);
 	assert_int_equal(pages_came, 2);
 	assert_false(written);
