@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -57,6 +58,18 @@ static void swap_on(void)
 	atexit(swap_off);
 	SKIP_UNLESS(system("mkswap /dev/zram0 >/dev/null") == 0, "no mkswap");
 	SKIP_UNLESS(swapon("/dev/zram0", 0) == 0, "swapon is refused");
+}
+
+/* A new page waits in a list of the CPU that faulted it, and MADV_PAGEOUT
+ * empties only its own CPU's: on any other it leaves the page where it is.
+ */
+static void one_cpu(void)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET((size_t)sched_getcpu(), &cpu);
+	FACT(sched_setaffinity(0, sizeof(cpu), &cpu) == 0);
 }
 
 static unsigned long long reclaimed(void)
@@ -191,6 +204,7 @@ int main(void)
 	}
 	ordinary_work();
 	swap_on();
+	one_cpu();
 	own_pageout();
 	pageout_by_another();
 	cgroup_limit();
