@@ -32,10 +32,14 @@ fuzz: need-check-all build-fuzz
 	tools/run-tests build-fuzz:fuzz
 bench: need-bench all
 	bench/run $(BUILD)
+# some of them only: make experiments ONLY=b,h
+experiments: need-experiments all
+	experiments/run --only "$(ONLY)" $(BUILD)
 install: all
 	meson install -C $(BUILD)
 format: need-check
-	clang-format -i $$(find src tests tools bench demo -name '*.[ch]')
+	clang-format -i $$(find src tests tools bench demo experiments \
+		-name '*.[ch]')
 
 need-%:
 	@tools/bootstrap $*
@@ -51,4 +55,4 @@ build-asan build-tsan build-fuzz: build-%: | need-build
 	@ninja --quiet -C $@ $(TARGETS)
 
 .PHONY: all demo check check-all check-interop asan tsan soak fuzz bench \
-	install format build-asan build-tsan build-fuzz
+	experiments install format build-asan build-tsan build-fuzz

@@ -3,6 +3,7 @@
 #ifndef NOPIN_BASE_BASE_H
 #define NOPIN_BASE_BASE_H
 
+#include "base/account.h"
 #include "base/addr.h"
 #include "base/be.h"
 #include "base/check.h"
@@ -13,8 +14,10 @@
 #include "base/log.h"
 #include "base/moves.h"
 #include "base/page.h"
+#include "base/probe.h"
 #include "base/rand.h"
 #include "base/range.h"
+#include "base/strategy.h"
 #include "base/timerq.h"
 #include "base/verdict.h"
 

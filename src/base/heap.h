@@ -18,6 +18,16 @@
  */
 void *heap_alloc(size_t bytes);
 
+/**
+ * heap_alloc_ready() - As heap_alloc(), but neither waits nor asks the host.
+ * @bytes:	1..8192
+ * Return: also NULL where heap_alloc() would have had to: try again later.
+ */
+void *heap_alloc_ready(size_t bytes);
+
+/** heap_prepare() - See to it that heap_alloc_ready() has memory; may wait. */
+void heap_prepare(void);
+
 /** heap_array() - As heap_alloc(), for @n of @bytes each. */
 static inline void *heap_array(size_t n, size_t bytes)
 {

@@ -15,6 +15,7 @@ enum move_kind {
 	MOVE_NONE,
 	MOVE_GATHER, /* application -> NIC */
 	MOVE_SCATTER, /* NIC -> application */
+	MOVE_OVERWRITE, /* the same; what pages held is dropped first */
 	MOVE_FETCH_ADD, /* *addr += operand, old value to result (8 bytes) */
 	MOVE_CMP_SWP, /* if *addr == compare: *addr = operand; result = old */
 	MOVE_NUM
@@ -28,6 +29,8 @@ enum move_kind {
  * @token:	left alone by os/: the owner's, e.g. which packet this is for
  * @operand:	atomics: what is added or swapped in (host order)
  * @compare:	MOVE_CMP_SWP: what is compared with
+ * @drop, @drop_len: MOVE_OVERWRITE: range of whole pages, of which each has its
+ *		first byte in the move
  * @result:	atomics: the value before
  */
 struct move {
@@ -36,7 +39,13 @@ struct move {
 	uint32_t len;
 	uint8_t kind;
 	uint16_t token;
-	uint64_t operand, compare, result;
+	union {
+		uint64_t operand, drop;
+	};
+	union {
+		uint64_t compare, drop_len;
+	};
+	uint64_t result;
 };
 
 enum { MOVES_MAX = 192 };

@@ -21,7 +21,13 @@ enum {
  * @vpn, @pages: the pages of the access
  * @addr:	its application address
  * @behind:	bytes of the region from @addr on
+ * @set:	what may answer a missing page
  * @inlined:	cheap misses so far
+ * @over:	pages that may be dropped, if they are plain
+ * @drop:	missing pages that the move is to drop, from the first to the last
+ * @dropped:	how many
+ * @look:	it is not known whether they are plain
+ * @used:	first page that was fetched ahead; @ahead: there is one
  * @touch:	some page was not touched in this tick
  */
 struct walk {
@@ -33,16 +39,21 @@ struct walk {
 	uint64_t vpn, pages;
 	uint64_t now_ns, fresh_ns;
 	struct spt_view view;
-	unsigned inlined;
-	bool touch;
+	strategies_t set;
+	struct pages over, drop;
+	unsigned inlined, dropped;
+	bool touch, look, ahead;
+	uint64_t used;
 };
 
 /* BUSY: a ticket is out for it; wait behind it, whatever the table says.
+ * AHEAD: ready, as it was fetched ahead; this is its first use.
  * NOW: ready, and to touch it would tell the table nothing new. */
 enum page {
 	PAGE_MISSING,
 	PAGE_BUSY,
 	PAGE_CHEAP,
+	PAGE_AHEAD,
 	PAGE_READY,
 	PAGE_NOW,
 	PAGE_NUM
@@ -122,6 +133,8 @@ static enum page page_look(const struct walk *w, uint64_t vpn)
 	age = spt_age(&m->spt, &w->view, vpn, w->d->write);
 	if (likely(age >= 0))
 		return age == 0 ? PAGE_NOW : PAGE_READY;
+	if (spt_ahead(&m->spt, &w->view, vpn, w->d->write))
+		return PAGE_AHEAD;
 	if (m->cheap.num > 0 &&
 	    cheap_covers(&m->cheap, vpn, m->cfg.exact ? 0 : w->fresh_ns))
 		return PAGE_CHEAP;
@@ -142,30 +155,165 @@ static struct ticket *walk_join(const struct walk *w, uint64_t vpn)
 	return ticket_find(ts, vpn, write);
 }
 
+/* Could the old content of this missing page be dropped? */
+static enum over walk_over(const struct walk *w, uint64_t vpn)
+{
+	return vpn < w->over.start || vpn >= w->over.end
+		       ? OVER_NO
+		       : over_look(w->m, w->mr, vpn, w->now_ns);
+}
+
+/* A ticket that asks what kind of memory it is. */
+static struct ticket *walk_ask(const struct walk *w, struct share *s,
+			       uint64_t vpn)
+{
+	struct ticket *t = ticket_open(w->m, s, vpn, 1, true, true);
+
+	if (t)
+		t->look = w->mr->key;
+	return t;
+}
+
 /* One ticket for what the access needs, and more of growing size for what is
  * ahead of it, up to the first ready page: the access does not wait for pages
  * that only those behind it need.
  */
-static struct ticket *walk_open(const struct walk *w, uint64_t vpn)
+static struct ticket *walk_open(const struct walk *w, struct share *s,
+				uint64_t vpn)
 {
-	uint64_t bytes = MIN(sat_add(w->d->len, w->d->ahead), w->behind);
+	uint64_t ahead = w->m->cfg.ahead > AHEAD_MESSAGE ? 0 : w->d->ahead;
+	uint64_t bytes = MIN(sat_add(w->d->len, ahead), w->behind);
 	uint64_t end = page_of(w->addr + (bytes - 1)) + 1, p;
 	uint64_t num = w->vpn + w->pages - vpn;
 	struct ticket *first;
 
 	end = ticket_room(&w->m->tickets, vpn, end);
 	for (p = vpn + 1; p < end; p++)
-		if (spt_ready(&w->m->spt, &w->view, p, w->d->write))
+		if (spt_ready(&w->m->spt, &w->view, p, w->d->write) ||
+		    walk_over(w, p) == OVER_YES)
 			break;
 	end = p;
 	num = MIN(num, end - vpn);
-	first = ticket_open(w->m, vpn, num, w->d->write, true);
+	if (w->look)
+		return walk_ask(w, s, vpn);
+	first = ticket_open(w->m, s, vpn, num, w->d->write, true);
 	for (p = vpn + num; first && p < end; p += num) {
 		num = MIN(MIN(2 * num, (uint64_t)AHEAD_PAGES), end - p);
-		if (!ticket_open(w->m, p, num, w->d->write, false))
+		if (!share_ahead(w->m, s) ||
+		    !ticket_open(w->m, s, p, num, w->d->write, false))
 			break;
 	}
 	return first;
+}
+
+/* Half of the tickets are for who waits. */
+static bool room_ahead(struct mem *m, struct share *s)
+{
+	const struct tickets *ts = &m->tickets;
+
+	return ts->out < ts->num / 2 && (!s || share_ahead(m, s));
+}
+
+static struct ticket *ask_ahead(const struct walk *w, uint64_t vpn,
+				uint64_t pages)
+{
+	struct share *s = w->d->share;
+	struct mem *m = w->m;
+
+	if (!room_ahead(m, s) || !spt_room(&m->spt, vpn))
+		return NULL;
+	return ticket_open(m, s, vpn, pages, w->d->write, false);
+}
+
+/* --- what is likely ------------------------------------------------------ */
+
+/* Would an access wait for this page? */
+static bool worth_it(const struct walk *w, uint64_t vpn)
+{
+	enum page page = page_look(w, vpn);
+
+	return page == PAGE_MISSING ||
+	       (page == PAGE_CHEAP &&
+		!(w->set & STRATEGY_BIT(STRATEGY_INLINE)));
+}
+
+static void guess(const struct walk *w, const struct pages *likely)
+{
+	struct mem *m = w->m;
+	uint64_t next;
+
+	for (uint64_t p = likely->start; p < likely->end; p = next) {
+		struct ticket *t;
+		uint64_t end;
+
+		next = p + 1;
+		if (!worth_it(w, p))
+			continue;
+		end = ticket_room(&m->tickets, p, likely->end);
+		while (next < end && worth_it(w, next))
+			next++;
+		t = ask_ahead(w, p, next - p);
+		if (!t)
+			return;
+		t->guess = w->mr->key;
+	}
+}
+
+static struct pattern *pattern_of(struct mr *mr)
+{
+	if (!mr->pattern) {
+		mr->pattern = heap_alloc_ready(sizeof(*mr->pattern));
+		if (mr->pattern)
+			pattern_init(mr->pattern);
+	}
+	return mr->pattern;
+}
+
+/* How many pages from @vpn on the message is known to need. */
+static uint64_t pages_known(const struct walk *w, uint64_t vpn)
+{
+	const struct dma *d = w->d;
+	uint64_t more = d->write ? d->follow : d->ahead;
+	uint64_t bytes = MIN(sat_add(d->len, more), w->behind);
+
+	return page_of(w->addr + (bytes - 1)) + 1 - vpn;
+}
+
+/* The access met @vpn, missing or (@hit) asked for already. What is next? Of what may be
+ * overwritten as a whole nothing is fetched. */
+static void foresee(const struct walk *w, uint64_t vpn, bool hit)
+{
+	const struct mr_attr *a = &w->mr->attr;
+	struct pages all = {page_of(a->addr), VPN_END}, likely;
+	struct pattern *p;
+	struct stream *s;
+
+	if (w->m->cfg.ahead != AHEAD_PREFETCH ||
+	    (w->over.start < w->over.end &&
+	     over_look(w->m, w->mr, vpn, w->now_ns) != OVER_NO))
+		return;
+	p = pattern_of(w->mr);
+	if (!p)
+		return;
+	all.end = MIN(all.end, page_of(a->addr + (a->length - 1)) + 1);
+	s = pattern_note(p, vpn, pages_known(w, vpn), hit);
+	while (s && room_ahead(w->m, w->d->share) &&
+	       pattern_next(p, s, &all, &likely))
+		guess(w, &likely);
+}
+
+/* All pages are ready. Of some this is the first use. */
+static void walk_use(const struct walk *w, const struct waiter *wait)
+{
+	struct account *owner = wait ? wait->account : w->d->account;
+	struct mem *m = w->m;
+	unsigned hits = 0;
+
+	for (uint64_t i = 0; i < w->pages; i++)
+		hits += spt_use(m, w->vpn + i);
+	count_add(m->cnt, CNT_prefetch_hits, hits);
+	mem_account(m, owner, w->mr->key, ACCT_prefetch_hits, hits);
+	foresee(w, w->used, true);
 }
 
 /* Did a ticket that this waiter waited for fail at a page we need? Says so
@@ -177,47 +325,76 @@ static bool walk_failed(const struct walk *w, struct waiter *wait)
 
 	wait->bad = wait->bad_write = false;
 	return bad && range_ok(wait->bad_page - w->vpn, 1, w->pages) &&
-	       page_look(w, wait->bad_page) < PAGE_READY;
+	       page_look(w, wait->bad_page) < PAGE_AHEAD;
 }
 
 static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 			      struct waiter *wait)
 {
 	struct mem *m = w->m;
+	bool merged, replaced;
 	struct ticket *t;
 
 	if (!wait)
 		return V_WAIT;
+	wait->set = w->set;
 	if (walk_failed(w, wait)) {
+		fault_end(m, wait, w->now_ns);
 		ticket_leave(m, wait);
+		share_turn_over(m, wait);
 		return V_PROT;
 	}
 	t = walk_join(w, vpn);
-	if (t && wait->ticket.v > TICKET_MOVING &&
+	if (t && ticket_real(wait->ticket) &&
 	    t == ticket_of(&m->tickets, wait->ticket))
+		return V_WAIT;
+	if (!t && wait->ticket.v == TICKET_STARVED)
 		return V_WAIT;
 	ticket_leave(m, wait);
 	if (!spt_room(&m->spt, vpn))
 		return V_NO_RESOURCE;
 	/* Leaving may have closed it. */
 	t = walk_join(w, vpn);
-	if (t)
+	merged = t != NULL;
+	if (!merged && !share_claim(m, wait, w->now_ns))
+		return wait->ticket.v ? V_WAIT : V_NO_RESOURCE;
+	share_turn_over(m, wait);
+	if (merged)
 		count(m->cnt, CNT_tickets_merged);
 	else
-		t = walk_open(w, vpn);
-	if (!t)
-		return V_NO_RESOURCE;
+		t = walk_open(w, wait->share ? wait->share : &m->own, vpn);
 	count(m->cnt, CNT_faults);
-	if (spt_was_replaced(&m->spt, vpn))
+	replaced = spt_was_replaced(&m->spt, vpn);
+	if (replaced)
 		count(m->cnt, CNT_table_misses);
+	PROBE4(fault, w->mr->key, vpn, w->d->write, merged);
+	fault_begin(m, wait, w->mr->key, merged, replaced, w->now_ns);
 	wait->vpn = w->vpn;
 	wait->pages = w->pages;
 	wait->since_ns = w->now_ns;
 	ticket_wait(m, t, wait);
+	spt_drop_ahead(m, vpn);
+	if (!wait->advice)
+		foresee(w, vpn, merged);
+	else if (!merged)
+		t->guess = w->mr->key;
 	return V_WAIT;
 }
 
 /* --- the walk ------------------------------------------------------------ */
+
+static bool walk_drop(struct walk *w, uint64_t vpn)
+{
+	enum over over = walk_over(w, vpn);
+
+	w->look = over == OVER_LOOK;
+	if (over != OVER_YES)
+		return false;
+	if (!w->dropped++)
+		w->drop.start = vpn;
+	w->drop.end = vpn + 1;
+	return true;
+}
 
 static enum verdict walk_pages(struct walk *w, struct waiter *wait)
 {
@@ -229,10 +406,17 @@ static enum verdict walk_pages(struct walk *w, struct waiter *wait)
 		w->touch = true;
 		if (page == PAGE_READY)
 			continue;
+		if (page == PAGE_AHEAD) {
+			if (!w->ahead)
+				w->used = p;
+			w->ahead = true;
+			continue;
+		}
 		if (page == PAGE_CHEAP && !w->d->ready &&
+		    (w->set & STRATEGY_BIT(STRATEGY_INLINE)) &&
 		    w->inlined < w->m->inline_budget)
 			w->inlined++;
-		else
+		else if (page == PAGE_BUSY || !walk_drop(w, p))
 			return walk_miss(w, p, wait);
 	}
 	return V_OK;
@@ -250,7 +434,8 @@ static enum verdict walk_moving(const struct walk *w, struct waiter *wait,
 	return V_WAIT;
 }
 
-static enum verdict walk_hold(struct walk *w, struct holds *holds)
+static enum verdict walk_hold(struct walk *w, struct waiter *wait,
+			      struct holds *holds)
 {
 	struct mem *m = w->m;
 
@@ -271,11 +456,16 @@ static enum verdict walk_hold(struct walk *w, struct holds *holds)
 		.pages = (uint32_t)w->pages,
 		.vpn = w->vpn,
 		.touched = (uint32_t)m->spt.tick - w->touch,
+		.cheap = w->inlined + w->dropped,
 	};
-	if (w->inlined > 0) {
+	if (w->inlined + w->dropped > 0) {
 		m->inline_budget -= w->inlined;
 		count_add(m->cnt, CNT_fault_inline, w->inlined);
+		count_add(m->cnt, CNT_fault_overwrite, w->dropped);
 		count(m->cnt, CNT_faults);
+		fault_cheap(m, wait, w->mr, w->inlined, w->dropped);
+		holds->account = wait ? wait->account : NULL;
+		holds->cheap_ns = w->now_ns;
 	}
 	return V_OK;
 }
@@ -291,9 +481,20 @@ static uint64_t fresh_for(const struct walk *w)
 	return MAX(w->fresh_ns, w->now_ns - IMPLICIT_FRESH_NS);
 }
 
-/* Everything but the move. @d->len > 0. */
-static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
-			     struct waiter *wait, struct holds *holds)
+/* Who was dropped comes again when its sender has lost patience. By then what it
+ * waited for may be too old to be believed, and it would be dropped again, for
+ * ever: so that much is believed. */
+static uint64_t fresh_again(const struct walk *w, const struct waiter *wait)
+{
+	if (!wait || !(w->set & STRATEGY_BIT(STRATEGY_DROP)) ||
+	    wait->vpn != w->vpn || wait->pages != w->pages)
+		return w->fresh_ns;
+	/* stamps are ticks rounded down */
+	return MIN(w->fresh_ns, wait->since_ns >> TICK_SHIFT << TICK_SHIFT);
+}
+
+static enum verdict walk_begin(struct walk *w, struct mem *m,
+			       const struct dma *d, struct waiter *wait)
 {
 	enum verdict v = walk_check(w, m, d);
 
@@ -302,15 +503,62 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 	if (d->len > UINT32_MAX)
 		return V_LENGTH;
 	spt_tick(&m->spt, w->now_ns);
+	if (unlikely(w->mr->state == MR_SUSPENDED)) {
+		suspend_wait(m, w->mr, wait, w->now_ns);
+		return V_WAIT;
+	}
+	w->set = w->mr->attr.fault ? strategy_set(w->mr->attr.fault) : d->set;
+	if (over_allowed(w->mr, d, w->set))
+		w->over = over_pages(d, w->addr, w->behind);
 	w->fresh_ns = fresh_for(w);
+	w->fresh_ns = fresh_again(w, wait);
 	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->mr->since);
-	v = walk_pages(w, wait);
+	return V_OK;
+}
+
+/* Everything but the move. @d->len > 0. */
+static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
+			     struct waiter *wait, struct holds *holds)
+{
+	enum verdict v = walk_begin(w, m, d, wait);
+
+	if (v == V_OK)
+		v = walk_pages(w, wait);
 	if (v == V_OK && unlikely(m->holds != holds->num))
 		v = walk_moving(w, wait, holds);
+	if (v == V_OK && unlikely(w->ahead))
+		walk_use(w, wait);
 	if (v == V_OK)
-		v = walk_hold(w, holds);
-	if (v == V_OK && wait)
-		waiter_cancel(m, wait);
+		v = walk_hold(w, wait, holds);
+	if (v == V_OK && wait) {
+		fault_end(m, wait, w->now_ns);
+		waiter_idle(m, wait);
+	}
+	return v;
+}
+
+/**
+ * dma_fetch() - See that pages are there, for who will access them later.
+ * @m:		the NIC's memory
+ * @d:		the access, as in dma_resolve()
+ * @now_ns, @fresh_ns: now, and what counts as fresh
+ * @wait:	parked with the ticket on V_WAIT
+ *
+ * Return: as dma_resolve(); V_OK: all of them are, or were a moment ago.
+ */
+enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
+		       uint64_t fresh_ns, struct waiter *wait)
+{
+	struct walk w = {.now_ns = now_ns, .fresh_ns = fresh_ns};
+	enum verdict v = walk_begin(&w, m, d, wait);
+
+	wait->advice = true;
+	if (v == V_OK)
+		v = walk_pages(&w, wait);
+	if (v == V_OK) {
+		fault_end(m, wait, now_ns);
+		waiter_idle(m, wait);
+	}
 	return v;
 }
 
@@ -348,8 +596,12 @@ enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
 		.addr = walk.addr,
 		.nic = nic,
 		.len = (uint32_t)d->len,
-		.kind = d->write ? MOVE_SCATTER : MOVE_GATHER,
+		.kind = walk.dropped ? MOVE_OVERWRITE
+			: d->write   ? MOVE_SCATTER
+				     : MOVE_GATHER,
 		.token = token,
+		.drop = walk.drop.start << PAGE_SHIFT,
+		.drop_len = (walk.drop.end - walk.drop.start) << PAGE_SHIFT,
 	};
 	return V_OK;
 }
@@ -398,6 +650,46 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
 	return V_OK;
 }
 
+/* Return: the first page behind the run of missing pages from @vpn on. */
+static uint64_t ahead_run(const struct walk *w, uint64_t vpn, uint64_t end)
+{
+	uint64_t p = vpn + 1;
+
+	end = ticket_room(&w->m->tickets, vpn, MIN(end, vpn + AHEAD_PAGES));
+	while (p < end && page_look(w, p) == PAGE_MISSING &&
+	       walk_over(w, p) == OVER_NO)
+		p++;
+	return p;
+}
+
+/**
+ * dma_ahead() - Have pages fetched that an access will need; nobody waits for
+ * them. Not those that may turn out to need no fetching.
+ * @m:		the NIC's memory
+ * @d:		the access to come, checked as any
+ * @now_ns, @fresh_ns: as in dma_resolve()
+ */
+void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
+	       uint64_t fresh_ns)
+{
+	struct walk w = {.now_ns = now_ns, .fresh_ns = fresh_ns};
+	uint64_t end, next;
+
+	if (m->cfg.ahead > AHEAD_QUEUE || d->len == 0 ||
+	    walk_begin(&w, m, d, NULL) != V_OK)
+		return;
+	end = w.vpn + MIN(w.pages, (uint64_t)TICKET_PAGES);
+	for (uint64_t p = w.vpn; p < end; p = next) {
+		next = p + 1;
+		if (page_look(&w, p) != PAGE_MISSING ||
+		    walk_over(&w, p) != OVER_NO)
+			continue;
+		next = ahead_run(&w, p, end);
+		if (!ask_ahead(&w, p, next - p))
+			return;
+	}
+}
+
 /* --- afterwards ---------------------------------------------------------- */
 
 /* A move accessed these pages, so they are ready; an exact host says so
@@ -437,6 +729,9 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		CHECK(mr->holds > 0);
 		mr->holds--;
 		m->holds--;
+		if (unlikely(h->cheap))
+			fault_cheap_end(m, holds->account, mr,
+					now_ns - holds->cheap_ns);
 		if (ok)
 			hold_touch(m, mr, h);
 		if (unlikely(!list_empty(&m->moving_wait)))
@@ -462,6 +757,7 @@ void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
 	uint64_t pages;
 
 	CHECK(mv->num > 0 && holds->num > 0 && bytes < last->len);
+	CHECK(last->kind != MOVE_OVERWRITE);
 	last->len -= (uint32_t)bytes;
 	pages = pages_spanned(last->addr, last->len);
 	for (uint64_t p = pages; m->cfg.exact && p < h->pages; p++)

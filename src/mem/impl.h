@@ -40,18 +40,38 @@ uint32_t key_index(const struct keys *k, uint32_t key);
 /*
  * MR_FREE: on the free list or never used; only @gen and @next mean something.
  * MR_LIVE: reachable by its key. Left by mr_revoke(), mr_invalidate().
+ * MR_SUSPENDED: likewise, but whoever accesses it waits; left by mr_resume().
  * MR_REVOKED: unreachable; exists until mr_free() finds no hold.
  */
-enum mr_state { MR_FREE, MR_LIVE, MR_REVOKED, MR_STATE_NUM };
+enum mr_state { MR_FREE, MR_LIVE, MR_SUSPENDED, MR_REVOKED, MR_STATE_NUM };
+
+/**
+ * struct suspension - The one that lasts, or the last one.
+ * @met_ns:	since when somebody has to wait for it; 0: nobody does
+ * @pause_ns:	how long the first who met the one before had to
+ */
+struct suspension {
+	uint64_t since_ns, expected_ns, met_ns, pause_ns;
+};
 
 /**
  * struct mr - A region.
  * @since:	what was learned up to this tick was about whatever was mapped
  *		there before
+ * @look_ns:	when a pager last said what its memory is (overwrite.c); or 0
+ * @fault_ns:	what a fault takes a pager, of those that were answered lately; 0:
+ *		none was
  * @next:	index + 1 of the next free one, 0: none
+ * @account:	of its faults, or NULL: it had none
+ * @pattern:	of its accesses, or NULL
+ * @suspension:	or NULL: there never was one
  */
 struct mr {
 	struct mr_attr attr;
+	uint64_t look_ns, fault_ns;
+	struct account *account;
+	struct pattern *pattern;
+	struct suspension *suspension;
 	int64_t since;
 	uint32_t key;
 	uint32_t holds;
@@ -80,16 +100,22 @@ struct regions {
 	uint32_t cache[MR_CACHE];
 };
 
-/** struct pd - @next: as in struct mr. */
+/**
+ * struct pd
+ * @next:	as in struct mr
+ * @tickets, @asked: out for its users, and with the pagers; outlive it
+ */
 struct pd {
 	uint32_t users;
 	uint32_t next;
+	uint32_t tickets, asked;
 	bool used;
 };
 
+/** struct pds - @live: in use. */
 struct pds {
 	struct pd *v;
-	uint32_t num, cap, free;
+	uint32_t num, cap, free, live;
 };
 
 static inline struct mr *mr_at(struct regions *r, uint32_t index)
@@ -101,11 +127,31 @@ static inline struct mr *mr_at(struct regions *r, uint32_t index)
  * mr_lookup() - The live region of @key, or NULL; @index is set with it.
  */
 struct mr *mr_lookup(struct mem *m, uint32_t key, uint32_t *index);
+/** mr_live() - The same, where nobody needs the index. */
+static inline struct mr *mr_live(struct mem *m, uint32_t key)
+{
+	uint32_t index;
+
+	return mr_lookup(m, key, &index);
+}
+/** mr_by_key() - Also a revoked one; or NULL. */
+struct mr *mr_by_key(struct mem *m, uint32_t key);
 void mr_fini(struct mem *m);
 
 /* --- spt.c --------------------------------------------------------------- */
 
-enum spt_state { SPT_ABSENT, SPT_READABLE, SPT_WRITABLE, SPT_STATE_NUM };
+/*
+ * SPT_AHEAD: fetched ahead and not used yet. Entered by spt_install_ahead(); left
+ * for what the pager said by spt_use(), else for good: then it was a waste. In
+ * order: what has to be looked at again is below what is ready.
+ */
+enum spt_state {
+	SPT_ABSENT,
+	SPT_AHEAD,
+	SPT_READABLE,
+	SPT_WRITABLE,
+	SPT_STATE_NUM
+};
 
 enum { SPT_WAYS = 4, SPT_VICTIMS = 4096 };
 
@@ -132,6 +178,8 @@ struct spt {
 	uint16_t victim[SPT_VICTIMS];
 };
 
+enum { TICK_SHIFT = 20 }; /* stamps of the table: about a millisecond */
+
 /**
  * struct spt_view - What counts as fresh in one resolve.
  * @max_age:	in ticks, for reading and for writing; negative: nothing
@@ -147,14 +195,20 @@ struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
 			 int64_t since);
 int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 		bool write);
+bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
+	       bool write);
 static inline bool spt_ready(const struct spt *s, const struct spt_view *v,
 			     uint64_t vpn, bool write)
 {
-	return spt_age(s, v, vpn, write) >= 0;
+	return spt_age(s, v, vpn, write) >= 0 || spt_ahead(s, v, vpn, write);
 }
 bool spt_room(const struct spt *s, uint64_t vpn);
 void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 		 uint64_t at);
+void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
+		       uint32_t key);
+bool spt_use(struct mem *m, uint64_t vpn);
+void spt_drop_ahead(struct mem *m, uint64_t vpn);
 int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_hold(struct mem *m, uint64_t vpn);
 void spt_unhold(struct mem *m, uint64_t vpn);
@@ -182,6 +236,65 @@ void cheap_learn(struct cheap *c, uint64_t start, uint64_t end,
 void cheap_forget(struct cheap *c, uint64_t start, uint64_t end);
 bool cheap_covers(const struct cheap *c, uint64_t vpn, uint64_t fresh_ns);
 
+/* --- overwrite.c --------------------------------------------------------- */
+
+/** struct pages - Page numbers [start, end). */
+struct pages {
+	uint64_t start, end;
+};
+
+enum over { OVER_NO, OVER_YES, OVER_LOOK, OVER_NUM };
+
+struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind);
+bool over_allowed(const struct mr *mr, const struct dma *d, strategies_t set);
+void over_looked(struct mem *m, uint32_t key, uint64_t now_ns);
+enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
+		    uint64_t now_ns);
+
+/* --- pattern.c ----------------------------------------------------------- */
+
+enum { STREAMS = 4, SEEN = 8 };
+
+/** struct seen - An access: its first page that was missing, and how many more. */
+struct seen {
+	uint64_t vpn, pages;
+};
+
+/**
+ * struct stream - Accesses a stride apart.
+ * @at, @pages:	the last one
+ * @stride:	pages; 0: there is no stream
+ * @hits:	of what was fetched; halved when that was in vain
+ * @used:	pattern.clock then
+ * @depth:	how many accesses ahead it may be, as things go
+ * @asked:	how many were asked for; @want: are to be
+ */
+struct stream {
+	uint64_t at, pages;
+	int64_t stride;
+	uint32_t hits, used;
+	uint8_t depth, asked, want;
+};
+
+/**
+ * struct pattern - What accesses to a region are like.
+ * @seen:	a ring: those that are in no stream; @next: where the next goes
+ */
+struct pattern {
+	struct stream s[STREAMS];
+	struct seen seen[SEEN];
+	uint32_t clock;
+	uint16_t credit;
+	uint8_t num, next;
+};
+
+void pattern_init(struct pattern *p);
+struct stream *pattern_note(struct pattern *p, uint64_t vpn, uint64_t pages,
+			    bool hit);
+bool pattern_next(struct pattern *p, struct stream *s,
+		  const struct pages *limit, struct pages *out);
+bool pattern_asked(const struct pattern *p, unsigned i, struct pages *out);
+
 /* --- ticket.c ------------------------------------------------------------ */
 
 enum {
@@ -189,7 +302,6 @@ enum {
 	TICKET_BLOCK_SHIFT = 8, /* a ticket's pages lie in at most two blocks */
 	TICKETS_MAX = 1 << 16,
 	AHEAD_PAGES = 16, /* in a ticket that nobody waits for yet */
-	AHEAD_OUT = 4, /* of those with the pagers */
 };
 
 #define TICK_NOW UINT64_MAX
@@ -212,29 +324,46 @@ enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
  * @link:	on the list of its state
  * @valid:	the answer counts for so many pages from the start
  * @protect:	and for reading only
+ * @share:	who pays for it
+ * @queue:	NEW: which line of its share it stands in
  * @ahead:	sent without a waiter
+ * @look:	bring nothing in where memory is plain: key of the region that asks
+ *		(overwrite.c), or 0
+ * @major:	its pager waited for I/O
+ * @guess:	R_Key or L_Key of the region that foresaw it (pattern.c); 0: whoever
+ *		needs it said so
  * @at:		the answer is about this tick; TICK_NOW: about when it comes
  */
 struct ticket {
 	uint64_t vpn, at;
-	uint32_t pages, valid;
+	uint32_t pages, valid, guess, look;
 	uint16_t gen;
-	uint8_t state;
-	bool write, whole, protect, ahead;
+	uint8_t state, queue;
+	bool write, whole, protect, ahead, major;
 	uint32_t hash[2];
+	struct share *share;
 	struct list link, waiters;
 };
 
+/** enum queue - New tickets with waiters, and without. */
+enum queue { QUEUE_FRESH, QUEUE_AHEAD, QUEUE_NUM };
+
 /**
- * struct tickets - @fresh: TICKET_NEW with waiters, @ahead: without;
- * @ahead_sent: of these, how many pagers have.
+ * struct tickets
+ * @out:	not free == sum of share.tickets
+ * @promised:	free ones that are kept for waiters == sum of share.promised
+ * @asked, @ahead_asked: with the pagers; of these, sent without a waiter
+ * @ready:	shares with new tickets, by share.turn: who is next
+ * @over:	those of them that may not ask before the next answer
+ * @starved:	shares with waiters for a ticket, by share.starved_link
  */
 struct tickets {
 	struct ticket *v;
 	uint32_t *bucket;
 	uint32_t bucket_mask;
-	uint32_t num, out, hashed, ahead_sent;
-	struct list free, fresh, ahead, sent;
+	uint32_t num, out, promised, hashed, asked, ahead_asked;
+	struct list free, sent, starved;
+	struct list ready[QUEUE_NUM], over[QUEUE_NUM];
 };
 
 int ticket_init(struct mem *m);
@@ -242,13 +371,75 @@ void ticket_fini(struct mem *m);
 struct ticket *ticket_find(struct tickets *t, uint64_t vpn, bool write);
 struct ticket *ticket_of(struct tickets *t, struct ticket_id id);
 uint64_t ticket_room(struct tickets *t, uint64_t vpn, uint64_t end);
-struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
-			   bool write, bool whole);
+struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
+			   uint64_t pages, bool write, bool whole);
+void ticket_give_up(struct mem *m, struct share *s);
 void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w);
+void waiter_idle(struct mem *m, struct waiter *w);
 void ticket_leave(struct mem *m, struct waiter *w);
 void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages);
 void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages);
+void ticket_unguess(struct mem *m, uint32_t key);
 void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at);
+
+/* --- share.c ------------------------------------------------------------- */
+
+/**
+ * struct share - What a peer has of a PD's tickets and pagers.
+ * @link:	on the peer's list
+ * @refs:	QPs; it also stays while it has tickets
+ * @tickets, @promised: that are out for it, and kept for waiters of it
+ * @asked, @ahead_asked: as in struct tickets
+ * @queue:	its new tickets
+ * @turn:	while they are some: on tickets.ready or .over
+ * @starved:	waiters that found no ticket, in the order they came
+ */
+struct share {
+	struct list link;
+	uint32_t pd, refs;
+	uint32_t tickets, promised, asked, ahead_asked;
+	struct list queue[QUEUE_NUM], turn[QUEUE_NUM];
+	struct list starved, starved_link;
+};
+
+void shares_init(struct mem *m);
+void share_unref(struct share *s);
+bool share_ahead(struct mem *m, struct share *s);
+bool share_claim(struct mem *m, struct waiter *w, uint64_t now_ns);
+void share_starved_leave(struct waiter *w);
+void share_wake(struct mem *m);
+void share_turn_over(struct mem *m, struct waiter *w);
+void share_opened(struct mem *m, struct share *s);
+void share_closed(struct mem *m, struct share *s);
+void share_forget(struct share *s);
+void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w);
+void share_enqueue(struct mem *m, struct ticket *t, enum queue q);
+void share_enqueue_first(struct mem *m, struct ticket *t);
+void share_dequeue(struct mem *m, struct ticket *t);
+struct ticket *share_next(struct mem *m, enum queue q);
+void share_asked(struct mem *m, struct share *s, bool ahead);
+uint32_t ahead_max(const struct mem *m);
+void share_answered(struct mem *m, struct share *s, bool ahead);
+
+/* --- account.c ----------------------------------------------------------- */
+
+/*
+ * waiter.fault. OPEN: begun, no pager has answered; left by fault_answered().
+ * Both end in NO, by fault_end() or fault_give_up().
+ */
+enum fault_state { FAULT_NO, FAULT_OPEN, FAULT_ANSWERED, FAULT_STATE_NUM };
+
+void fault_begin(struct mem *m, struct waiter *w, uint32_t key, bool merged,
+		 bool replaced, uint64_t now_ns);
+void fault_answered(struct mem *m, struct waiter *w, enum account_item what,
+		    uint64_t service_ns);
+void fault_end(struct mem *m, struct waiter *w, uint64_t now_ns);
+void fault_give_up(struct mem *m, struct waiter *w);
+void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
+		 unsigned inlined, unsigned dropped);
+void fault_cheap_end(struct mem *m, struct account *owner, const struct mr *mr,
+		     uint64_t ns);
+void mr_account_gone(struct mem *m, struct mr *mr);
 
 /* --- moving.c ------------------------------------------------------------ */
 
@@ -258,6 +449,7 @@ enum {
 	HOLD_GEN_SHIFT = KEY_INDEX_BITS + 1,
 	/* waiter.ticket of who waits for a move; real ones have gen > 0 */
 	TICKET_MOVING = 1,
+	TICKET_STARVED = 2, /* and of who waits for a ticket (share.c) */
 };
 
 void moving_init(struct mem *m);
@@ -268,6 +460,21 @@ bool moving_page(const struct mem *m, const struct holds *own, uint64_t vpn,
 void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
 		 uint64_t now_ns);
 void moving_wake(struct mem *m, const struct hold *h);
+
+/* --- suspend.c ----------------------------------------------------------- */
+
+/* waiter.ticket of who waits for a region; @vpn is its key then */
+enum { TICKET_SUSPENDED = TICKET_STARVED + 1 };
+
+/** ticket_real() - Is it a ticket, not one of those numbers? */
+static inline bool ticket_real(struct ticket_id id)
+{
+	return id.v > TICKET_SUSPENDED;
+}
+
+void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
+		  uint64_t now_ns);
+void suspend_gone(struct mem *m, const struct mr *mr);
 
 /* --- pool.c -------------------------------------------------------------- */
 
@@ -289,6 +496,7 @@ enum { DOUBTS = 8 };
  * struct mem - @holds: not yet released, all regions together.
  * @moving:	struct holds with holds
  * @moving_wait, @moved: waiters for such; for some that ended since
+ * @suspend_wait: waiters for regions to be resumed; then they are @moved
  * @doubt, @doubts: with always_ready: pages that lately gave EFAULT, so ask a
  *	pager; how many ever did
  */
@@ -299,12 +507,16 @@ struct mem {
 	struct regions mrs;
 	struct pds pds;
 	struct spt spt;
-	struct cheap cheap;
+	struct cheap cheap, plain;
 	struct tickets tickets;
+	struct share own; /* of the NIC itself */
 	struct pool pool;
 	unsigned inline_budget;
 	uint64_t holds;
-	struct list moving, moving_wait, moved;
+	struct list moving, moving_wait, moved, suspend_wait;
+	struct {
+		struct account all, no_owner, no_mr;
+	} account;
 	struct {
 		uint64_t start, end;
 	} doubt[DOUBTS];

@@ -30,7 +30,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 
 	if (cfg->entries < SPT_ENTRIES_MIN || cfg->slots == 0 ||
 	    cfg->slots > INT32_MAX || cfg->tickets == 0 ||
-	    cfg->tickets > TICKETS_MAX)
+	    cfg->tickets > TICKETS_MAX || cfg->pagers == 0)
 		return -EINVAL;
 	m = heap_alloc(sizeof(*m));
 	if (!m)
@@ -39,6 +39,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 	m->cnt = cfg->counters;
 	key_init(&m->keys, cfg->seed);
 	moving_init(m);
+	shares_init(m);
 	ret = spt_init(m);
 	if (ret == 0)
 		ret = ticket_init(m);

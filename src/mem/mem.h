@@ -26,6 +26,24 @@ enum {
 	SPT_ENTRIES_MIN = 16,
 };
 
+/*
+ * What is fetched before it is needed; each leaves out more.
+ * PREFETCH: also what an access is likely to need next (pattern.c)
+ * QUEUE: also what messages behind one that waits need (dma_ahead())
+ * MESSAGE: also the rest of the message ("touch-ahead")
+ * PAGE: the pages that the access itself waits for ("touch-a-page")
+ */
+enum ahead {
+	AHEAD_PREFETCH,
+	AHEAD_QUEUE,
+	AHEAD_MESSAGE,
+	AHEAD_PAGE,
+	AHEAD_NUM
+};
+
+/* As users write them, in the order of enum ahead. */
+#define AHEAD_NAMES "prefetch queue message page"
+
 /**
  * struct mem_config - Bounds, all > 0.
  * @entries:	entries of the shadow page table at most (design D12), at least
@@ -33,6 +51,7 @@ enum {
  * @slots, @slot_base: redirect pool: that many slots of SLOT_BYTES in NIC
  *		memory at @slot_base (not touched until used)
  * @tickets:	outstanding at most, up to 65536
+ * @pagers:	tickets that can be waited for at once, each by a thread
  * @exact:	the host makes spt_map/unmap/protect calls itself (simulator,
  *		later managed and module): entries do not age
  * @always_ready: the deliberately wrong table of the I1 tests
@@ -41,9 +60,10 @@ struct mem_config {
 	uint32_t entries;
 	uint32_t slots;
 	uint8_t *slot_base;
-	uint32_t tickets;
+	uint32_t tickets, pagers;
 	bool exact;
 	bool always_ready;
+	enum ahead ahead;
 	uint64_t seed[2];
 	struct counters *counters;
 };
@@ -64,11 +84,15 @@ void pd_put(struct mem *m, uint32_t pd);
 /** pd_dealloc() - Return: 0, or -EBUSY while it has users. */
 int pd_dealloc(struct mem *m, uint32_t pd);
 
-/** struct mr_attr - A region: [addr, addr + length) reachable at @iova. */
+/**
+ * struct mr_attr - A region: [addr, addr + length) reachable at @iova.
+ * @fault:	what answers its missing pages; NONE: as the QP or the NIC says
+ */
 struct mr_attr {
 	uint32_t pd;
 	uint64_t addr, iova, length;
 	uint32_t access;
+	enum strategy fault;
 };
 
 /**
@@ -78,6 +102,9 @@ struct mr_attr {
  * or atomic without local write, unknown access bits; -ENOMEM: no key left.
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key);
+
+/** mr_set_fault() - Of accesses from now on. Return: 0, or -ENOENT. */
+int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault);
 
 /** mr_query() - Also of a revoked region. Return: 0, or -ENOENT. */
 int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr);
@@ -103,6 +130,50 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key);
  */
 bool mr_idle(struct mem *m, uint32_t key);
 
+/* --- suspension ------------------------------------------------------------- */
+
+/**
+ * mr_suspend() - From now on whoever would access the region waits; its keys are
+ * as good as before. It is suspended when mr_idle() says that no move is in it.
+ * Return: 0; -ENOENT: no such region, or revoked; -EINVAL: it is suspended;
+ * -EOPNOTSUPP: it is the whole address space; -ENOMEM.
+ */
+int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
+	       uint64_t now_ns);
+
+/**
+ * mr_update() - Its memory is at @addr now. That this is mapped is the caller's
+ * business.
+ * Return: 0; -ENOENT; -EINVAL: not suspended, another length, the range wraps, or
+ * atomics would be aligned otherwise; -EBUSY: moves are in it still.
+ */
+int mr_update(struct mem *m, uint32_t key, uint64_t addr, uint64_t length);
+
+/**
+ * mr_resume() - Waiters come from moved_take(), in the order in which they met
+ * the suspension; nothing that was known of the pages counts.
+ * Return: 0; -ENOENT; -EINVAL: it is not suspended.
+ */
+int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns);
+
+/**
+ * struct mr_suspension
+ * @moving:	moves are still in it
+ * @since_ns, @expected_ns: of this suspension, or the last
+ * @pause_ns:	how long the first who met the last one waited; 0: nobody did
+ */
+struct mr_suspension {
+	bool suspended, moving;
+	uint64_t since_ns, expected_ns, pause_ns;
+};
+/** mr_suspension() - Return: 0, or -ENOENT. */
+int mr_suspension(struct mem *m, uint32_t key, struct mr_suspension *out);
+
+struct waiter;
+/** waiter_suspended() - Does @w wait for a region to be resumed? Its key, or 0. */
+uint32_t waiter_suspended(struct mem *m, const struct waiter *w,
+			  uint64_t *expected_ns);
+
 /* --- resolving ----------------------------------------------------------- */
 
 /** struct ticket_id - Index and generation; {0} is none. */
@@ -118,7 +189,16 @@ struct ticket_id {
  *		through this waiter gets V_PROT instead of a new ticket
  * @bad_write:	it was a ticket for writing: reading may still be legal
  * @since_ns:	when the wait began
+ * @set:	what may answer the page that it waits for, or waited for last
+ * @account:	the owner's, or NULL; set it after waiter_init()
+ * @share:	of whose tickets it takes (share_get()), or NULL: the NIC's own,
+ *		without bound but the NIC's
+ * @turn:	a ticket is kept for it
+ * @key:	region of the last fault
+ * @met:	faults that are over, until waiter_met()
+ * @fault, @fault_ns: mem/'s own: the fault that is not over, and since when
  * @vpn, @pages: mem/'s own: pages of the access that waits
+ * @advice:	mem/'s own: it is none (dma_fetch())
  */
 struct waiter {
 	struct list link;
@@ -127,9 +207,27 @@ struct waiter {
 	uint64_t bad_page;
 	bool bad;
 	bool bad_write;
+	bool advice;
+	uint8_t fault; /* enum fault_state */
+	strategies_t set;
 	uint64_t since_ns;
 	uint64_t vpn, pages;
+	struct account *account;
+	struct share *share;
+	bool turn;
+	uint32_t key;
+	struct met met;
+	uint64_t fault_ns;
 };
+
+/**
+ * share_get() - The share of a peer in @pd, for one QP more. @of: the list of the
+ * peer's shares. Return: NULL: no memory.
+ */
+struct share *share_get(struct mem *m, struct list *of, uint32_t pd);
+
+/** share_put() - For one QP less; no waiter of it names @s. */
+void share_put(struct mem *m, struct share *s);
 
 void waiter_init(struct waiter *w, void *owner);
 
@@ -145,6 +243,7 @@ struct hold {
 	uint32_t pages;
 	uint64_t vpn;
 	uint32_t touched; /* internal: all of them, in this tick */
+	uint32_t cheap; /* internal: of them, missing */
 };
 
 enum { HOLDS_MAX = 96 };
@@ -152,9 +251,13 @@ enum { HOLDS_MAX = 96 };
 /**
  * struct holds - Of the moves of one plan. While @num > 0 it stays where it is,
  * and @num changes only by dma_ functions.
+ * @link:	mem/'s own, as are @account and @cheap_ns: whose moves met missing
+ *		pages last, planned when
  */
 struct holds {
-	struct list link; /* mem/'s own */
+	struct list link;
+	struct account *account;
+	uint64_t cheap_ns;
 	unsigned num;
 	struct hold h[HOLDS_MAX];
 };
@@ -164,9 +267,14 @@ struct holds {
  * @need:	ACCESS_* rights required; 0: local read
  * @write:	the moves will write application memory
  * @remote:	@key is an R_Key (remote rights apply), else an L_Key
+ * @set:	what may answer a missing page, unless the region says otherwise
  * @ready:	no page may be missing, not even a cheap one
  * @ahead:	bytes behind the access that the same message will need; on a
  *		miss tickets are opened for them too (touch-ahead)
+ * @follow:	for writing: bytes behind the access that the same message is known
+ *		to write
+ * @account:	of whom it is, where there is no waiter to tell; or NULL
+ * @share:	who pays for what is fetched ahead; NULL: the NIC itself
  */
 struct dma {
 	uint32_t pd;
@@ -174,8 +282,11 @@ struct dma {
 	uint64_t iova;
 	uint64_t len;
 	uint32_t need;
+	strategies_t set;
 	bool write, remote, ready;
-	uint64_t ahead;
+	uint64_t ahead, follow;
+	struct share *share;
+	struct account *account;
 };
 
 /**
@@ -193,13 +304,15 @@ enum verdict dma_check(struct mem *m, const struct dma *d);
  * opened or joined; more are opened for what is missing ahead. On V_WAIT nothing
  * was appended.
  * With len == 0: V_OK and nothing appended.
- * Pages that are missing but known to be cheap count as ready, up to the
- * budget that mem_inline_budget() set.
+ * With STRATEGY_INLINE pages that are missing but known to be cheap count as
+ * ready, up to the budget that mem_inline_budget() set. With STRATEGY_OVERWRITE so
+ * do missing pages whose content is of no use (overwrite.c); the move says so.
  * A page that a ticket is out for is busy: later accesses wait behind it. So is
  * one that moves of another struct holds write, until their dma_release().
- * Return: V_OK, V_WAIT, V_PROT; V_LENGTH from 4 GiB on; V_NO_RESOURCE when no
- * ticket could be had, or an exact host has the table full of held pages (try
- * again after a ticket_done() or dma_release()).
+ * Whoever finds no ticket left for his share waits for one: V_WAIT, too.
+ * Return: V_OK, V_WAIT, V_PROT; V_LENGTH from 4 GiB on; V_NO_RESOURCE when the NIC
+ * itself could have no ticket, or an exact host has the table full of held pages
+ * (try again after a ticket_done() or dma_release()).
  */
 enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
 			 uint16_t token, uint64_t now_ns, uint64_t fresh_ns,
@@ -216,6 +329,17 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
 				uint64_t now_ns, uint64_t fresh_ns,
 				struct waiter *w, struct moves *mv,
 				struct holds *holds);
+
+/** dma_ahead() - Have pages fetched that an access will need; nobody waits. */
+void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
+	       uint64_t fresh_ns);
+
+/**
+ * dma_fetch() - Somebody waits until the pages of @d are there, but not to access
+ * them: they are fetched ahead. Return: as dma_resolve().
+ */
+enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
+		       uint64_t fresh_ns, struct waiter *w);
 
 /**
  * dma_release() - The moves ended: drop holds from index @from on, and (@ok)
@@ -235,8 +359,8 @@ void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
 bool moved_waiters(const struct mem *m);
 
 /**
- * moved_take() - Waiters whose page was busy by a move that was released; as
- * from ticket_done().
+ * moved_take() - Waiters whose page was busy by a move that was released, or for
+ * whom there is a ticket now; as from ticket_done().
  */
 void moved_take(struct mem *m, struct list *woken);
 
@@ -253,6 +377,13 @@ void mem_inline_budget(struct mem *m, unsigned pages);
  */
 void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	     uint64_t now_ns);
+
+/**
+ * spt_map_ahead() - The same of pages that were fetched for the region of @key and
+ * that nobody needs yet. What was known since @fresh_ns is nothing new.
+ */
+void spt_map_ahead(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
+		   uint64_t now_ns, uint64_t fresh_ns, uint32_t key);
 
 /**
  * spt_unmap() - Pages are going away. Answers about them that are
@@ -282,11 +413,12 @@ bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages);
  * struct ticket_req - A ticket on its way to the pagers.
  * @whole:	of no use before all pages are there; else an answer about the
  *		first is wanted when they turn out to be slow
+ * @look:	bring nothing in where memory is plain, but say so
  */
 struct ticket_req {
 	struct ticket_id id;
 	uint64_t vpn, pages;
-	bool write, whole;
+	bool write, whole, look;
 };
 
 /** ticket_new() - Would ticket_next() find one? */
@@ -313,7 +445,55 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 		 uint64_t cheap_end, uint64_t service_ns, uint64_t now_ns,
 		 struct list *woken);
 
+/** ticket_plain() - Before ticket_done(): [start, end) is plain memory. */
+void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
+		  uint64_t end, uint64_t now_ns);
+
 unsigned tickets_out(const struct mem *m);
+
+/** ticket_major() - Before ticket_done(): the pager waited for I/O. */
+void ticket_major(struct mem *m, struct ticket_id id);
+
+/* --- accounts (I6) --------------------------------------------------------- */
+
+/**
+ * mem_account() - Count @n of @i for the NIC, for @owner (may be NULL), and for
+ * the region of @key (0: none).
+ */
+void mem_account(struct mem *m, struct account *owner, uint32_t key,
+		 enum account_item i, uint64_t n);
+
+/** mem_account_answer() - @s answered the fault that @w waits for. */
+void mem_account_answer(struct mem *m, const struct waiter *w, enum strategy s);
+
+/**
+ * waiter_fault_ns() - How long the fault that @w waits for is to take: as others
+ * of its region did, or as long as it has taken already. 0: nobody knows.
+ */
+uint64_t waiter_fault_ns(struct mem *m, const struct waiter *w,
+			 uint64_t now_ns);
+
+/** waiter_met() - The faults that are over since this was called last. */
+struct met waiter_met(struct waiter *w);
+
+/** mem_account_gone() - An owner ceases to exist; no waiter names it. */
+void mem_account_gone(struct mem *m, const struct account *a);
+
+/**
+ * mem_account_copy() - Of the NIC; and what of it no owner, or no region, that
+ * exists answers for.
+ */
+void mem_account_copy(const struct mem *m, struct account *all,
+		      struct account *no_owner, struct account *no_mr);
+
+/**
+ * mr_account_next() - A region with its account. Bounded work.
+ * @at:		0 to begin with; moves on
+ * @key:	0: none was found yet; go on
+ * Return: false: there are no more.
+ */
+bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
+		     struct mr_attr *attr, struct account *out);
 
 /* --- redirect pool --------------------------------------------------------- */
 
@@ -321,6 +501,8 @@ unsigned tickets_out(const struct mem *m);
 int slot_get(struct mem *m);
 void slot_put(struct mem *m, int slot);
 uint8_t *slot_data(struct mem *m, int slot);
+/** slot_has() - Does the memory of a slot begin at or before @p, and end behind it? */
+bool slot_has(const struct mem *m, int slot, const void *p);
 unsigned slots_free(const struct mem *m);
 
 #endif

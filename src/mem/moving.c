@@ -75,7 +75,7 @@ void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
 {
 	if (w->ticket.v == TICKET_MOVING && w->vpn == page)
 		return;
-	waiter_cancel(m, w);
+	waiter_idle(m, w);
 	w->ticket.v = TICKET_MOVING;
 	w->vpn = page;
 	w->pages = 1;
@@ -135,4 +135,5 @@ void moving_init(struct mem *m)
 	list_init(&m->moving);
 	list_init(&m->moving_wait);
 	list_init(&m->moved);
+	list_init(&m->suspend_wait);
 }

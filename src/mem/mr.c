@@ -66,8 +66,10 @@ int pd_alloc(struct mem *m)
 		if (ret != 0)
 			return ret;
 		pd = ++p->num;
+		p->v[pd - 1] = (struct pd){.users = 0};
 	}
-	p->v[pd - 1] = (struct pd){.used = true};
+	p->v[pd - 1].used = true;
+	p->live++;
 	return (int)pd;
 }
 
@@ -107,8 +109,10 @@ int pd_dealloc(struct mem *m, uint32_t pd)
 
 	if (p->users > 0)
 		return -EBUSY;
-	*p = (struct pd){.next = m->pds.free};
+	p->used = false;
+	p->next = m->pds.free;
 	m->pds.free = pd;
+	m->pds.live--;
 	return 0;
 }
 
@@ -140,11 +144,19 @@ static struct mr *mr_find(struct mem *m, uint32_t key, uint32_t *index)
 	return mr;
 }
 
+struct mr *mr_by_key(struct mem *m, uint32_t key)
+{
+	uint32_t i;
+
+	return mr_find(m, key, &i);
+}
+
 struct mr *mr_lookup(struct mem *m, uint32_t key, uint32_t *index)
 {
 	struct mr *mr = mr_find(m, key, index);
 
-	return mr && mr->state == MR_LIVE ? mr : NULL;
+	return mr && (mr->state == MR_LIVE || mr->state == MR_SUSPENDED) ? mr
+									 : NULL;
 }
 
 /**
@@ -156,6 +168,21 @@ void mr_fini(struct mem *m)
 	for (unsigned i = 0; i < MR_CHUNKS; i++)
 		heap_free(m->mrs.chunk[i]);
 	heap_free(m->pds.v);
+}
+
+/* What was fetched for it, or is to be, is of no use any more. */
+static void mr_pattern_gone(struct mem *m, struct mr *mr)
+{
+	struct pages asked;
+
+	if (!mr->pattern)
+		return;
+	ticket_unguess(m, mr->key);
+	for (unsigned i = 0; pattern_asked(mr->pattern, i, &asked); i++)
+		for (uint64_t p = asked.start; p < asked.end; p++)
+			spt_drop_ahead(m, p);
+	heap_free(mr->pattern);
+	mr->pattern = NULL;
 }
 
 static void mr_give_back(struct regions *r, uint32_t index)
@@ -277,6 +304,25 @@ int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
 }
 
 /**
+ * mr_set_fault() - What answers missing pages from now on.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @fault:	STRATEGY_NONE: as the QP or the NIC says
+ *
+ * Return: 0, or -ENOENT.
+ */
+int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault)
+{
+	uint32_t i;
+	struct mr *mr = mr_find(m, key, &i);
+
+	if (!mr)
+		return -ENOENT;
+	mr->attr.fault = fault;
+	return 0;
+}
+
+/**
  * mr_revoke() - Unreachable from now on, for local and remote users. Revoking
  * what a peer has invalidated already is fine.
  * @m:		the NIC's memory
@@ -291,6 +337,7 @@ int mr_revoke(struct mem *m, uint32_t key)
 
 	if (!mr)
 		return -ENOENT;
+	suspend_gone(m, mr);
 	mr->state = MR_REVOKED;
 	return 0;
 }
@@ -310,10 +357,14 @@ int mr_free(struct mem *m, uint32_t key)
 
 	if (!mr)
 		return -ENOENT;
+	suspend_gone(m, mr);
 	mr->state = MR_REVOKED;
 	if (mr->holds > 0)
 		return -EBUSY;
 	pd_put(m, mr->attr.pd);
+	mr_pattern_gone(m, mr);
+	mr_account_gone(m, mr);
+	heap_free(mr->suspension);
 	mr_give_back(&m->mrs, i);
 	return 0;
 }
@@ -333,6 +384,7 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 
 	if (!mr || mr->attr.pd != pd)
 		return V_PROT;
+	suspend_gone(m, mr);
 	mr->state = MR_REVOKED;
 	return V_OK;
 }

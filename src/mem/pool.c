@@ -87,6 +87,20 @@ uint8_t *slot_data(struct mem *m, int slot)
 }
 
 /**
+ * slot_has() - See mem.h.
+ * @m:		the NIC's memory
+ * @slot:	from slot_get()
+ * @p:		anywhere, or NULL
+ */
+bool slot_has(const struct mem *m, int slot, const void *p)
+{
+	const uintptr_t start = (uintptr_t)m->cfg.slot_base +
+				(size_t)slot * SLOT_BYTES;
+
+	return (uintptr_t)p - start < SLOT_BYTES;
+}
+
+/**
  * slots_free() - How many slots slot_get() could give.
  * @m:		the NIC's memory
  */

@@ -19,6 +19,11 @@
  * Ways are kept in the order of last touch (on ageing hosts: to a tick), newest
  * first, so the entry to replace is the last one that may be.
  *
+ * A page that was fetched ahead (SPT_AHEAD) is not ready to who looks quickly: its
+ * first use is seen, and others pay nothing for it. Whether it may be written is
+ * the lowest bit of aux; on hosts that age, its stamp is a tick older for that, or
+ * the same.
+ *
  * Exact hosts: aux is a hold count. An entry with holds is not replaced, even
  * if its state is SPT_ABSENT (a page held for a cheap fault, or after
  * dma_fault()). A page without entry is absent.
@@ -46,7 +51,6 @@ enum {
 	AUX_BITS = 20,
 	AUX_SHIFT = TAG_BITS,
 	STATE_SHIFT = TAG_BITS + AUX_BITS,
-	TICK_SHIFT = 20,
 	/* for one sweep, and the oldest age that counts */
 	SWEEP_TICKS = 1 << (AUX_BITS - 2),
 	/* A right to write survives touches that only read if they come as
@@ -60,10 +64,11 @@ enum {
 	AHEAD_RENEW = 4,
 };
 
-#define TAG_MASK ((UINT64_C(1) << TAG_BITS) - 1)
-#define AUX_MASK ((UINT64_C(1) << AUX_BITS) - 1)
-#define AUX_ONE	 (UINT64_C(1) << AUX_SHIFT)
-#define RUN_MASK ((UINT64_C(1) << RUN_SHIFT) - 1)
+#define TAG_MASK       ((UINT64_C(1) << TAG_BITS) - 1)
+#define AUX_MASK       ((UINT64_C(1) << AUX_BITS) - 1)
+#define AUX_ONE	       (UINT64_C(1) << AUX_SHIFT)
+#define AHEAD_WRITABLE UINT64_C(1) /* in aux */
+#define RUN_MASK       ((UINT64_C(1) << RUN_SHIFT) - 1)
 
 static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
 
@@ -87,12 +92,17 @@ static uint64_t e_make(uint64_t tag, uint64_t aux, enum spt_state state)
 
 static bool e_held(const struct spt *s, uint64_t e)
 {
-	return s->exact && e_aux(e) != 0;
+	return s->exact && e_state(e) != SPT_AHEAD && e_aux(e) != 0;
+}
+
+static uint64_t e_stamp(uint64_t e)
+{
+	return e_state(e) == SPT_AHEAD ? e_aux(e) & ~AHEAD_WRITABLE : e_aux(e);
 }
 
 static uint64_t e_age(const struct spt *s, uint64_t e)
 {
-	return (s->tick - e_aux(e)) & AUX_MASK;
+	return (s->tick - e_stamp(e)) & AUX_MASK;
 }
 
 /* The state that may be carried over when the page is touched again. */
@@ -196,6 +206,17 @@ bool spt_was_replaced(struct spt *s, uint64_t vpn)
 	return true;
 }
 
+/* Something becomes of an entry that nobody used. */
+static void ahead_over(struct spt *s, uint64_t e)
+{
+	struct mem *m = container_of(s, struct mem, spt);
+
+	if (e_state(e) != SPT_AHEAD)
+		return;
+	count(m->cnt, CNT_prefetch_waste);
+	mem_account(m, NULL, 0, ACCT_prefetch_waste, 1);
+}
+
 /* The way to use for a new entry: a free one, else the oldest not held. */
 static int set_victim(const struct spt *s, const uint64_t *set)
 {
@@ -227,6 +248,7 @@ static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 	if (set[way] != 0) {
 		victim_note(s, vpn_of(s, (uint64_t)(&set[way] - s->e)));
 		count(m->cnt, CNT_spt_evictions);
+		ahead_over(s, set[way]);
 	}
 	set[way] = tag_of(s, vpn);
 	return set_to_front(set, (unsigned)way);
@@ -252,8 +274,10 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 		/* Not written if free: the table may never have been touched.
 		 */
 		for (unsigned i = 0; i < SPT_WAYS; i++)
-			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
+			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS)) {
+				ahead_over(s, set[i]);
 				set[i] = 0;
+			}
 		s->sweep = (s->sweep + 1) & s->set_mask;
 	}
 }
@@ -335,7 +359,38 @@ int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 	return age <= v->max_age[write] ? age : -1;
 }
 
+/**
+ * spt_ahead() - The same for a page that was fetched ahead and not used yet.
+ * @s, @v, @vpn, @write: as in spt_age()
+ */
+bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
+	       bool write)
+{
+	const uint64_t *e = spt_find(s, vpn);
+
+	if (!e || e_state(*e) != SPT_AHEAD ||
+	    (write && !(e_aux(*e) & AHEAD_WRITABLE)))
+		return false;
+	return s->exact || (int64_t)e_age(s, *e) <= v->max_age[write];
+}
+
 /* --- installing, holding, touching --------------------------------------- */
+
+/**
+ * spt_drop_ahead() - A page that was fetched ahead is fetched again, or nobody will
+ * use it: forget it.
+ * @m:		the NIC's memory
+ * @vpn:	page; nothing happens if it is any other
+ */
+void spt_drop_ahead(struct mem *m, uint64_t vpn)
+{
+	uint64_t *e = spt_find(&m->spt, vpn);
+
+	if (likely(!e || e_state(*e) != SPT_AHEAD))
+		return;
+	ahead_over(&m->spt, *e);
+	*e = 0;
+}
 
 /**
  * spt_install() - The page was present at @at. Rights it had stay.
@@ -353,6 +408,10 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	struct spt *s = &m->spt;
 	uint64_t *e = spt_find(s, vpn);
 
+	if (unlikely(e && e_state(*e) == SPT_AHEAD)) {
+		spt_drop_ahead(m, vpn);
+		e = NULL;
+	}
 	/* Within a tick the order of touches does not matter. */
 	if (e && !s->exact && e_aux(*e) == (at & AUX_MASK) &&
 	    e_state(*e) >= state)
@@ -371,6 +430,57 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 }
 
 /**
+ * spt_install_ahead() - The page was present at @at, and nobody needs it yet.
+ * @m:		the NIC's memory, spt_tick() was called
+ * @vpn:	page
+ * @writable:	and writable
+ * @at:		tick, at most spt.tick
+ * @key:	of the region for which it was fetched, or 0
+ */
+void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
+		       uint32_t key)
+{
+	struct spt *s = &m->spt;
+	uint64_t *e;
+
+	spt_drop_ahead(m, vpn);
+	e = spt_find(s, vpn);
+	/* Somebody was quicker. */
+	if (e && (s->exact || e_age(s, *e) <= s->tick - at)) {
+		spt_install(m, vpn, writable, s->renewed, at);
+		return;
+	}
+	e = spt_place(m, vpn, e);
+	if (!e)
+		return;
+	s->stamped = MAX(s->stamped, at);
+	at = (s->exact ? 0 : at & ~AHEAD_WRITABLE) |
+	     (writable ? AHEAD_WRITABLE : 0);
+	*e = e_make(*e & TAG_MASK, at, SPT_AHEAD);
+	count(m->cnt, CNT_prefetch_pages);
+	mem_account(m, NULL, key, ACCT_prefetch_pages, 1);
+}
+
+/**
+ * spt_use() - A page is accessed.
+ * @m:		the NIC's memory
+ * @vpn:	page
+ *
+ * Return: was it fetched ahead, and not used before?
+ */
+bool spt_use(struct mem *m, uint64_t vpn)
+{
+	uint64_t *e = spt_find(&m->spt, vpn);
+	enum spt_state state;
+
+	if (!e || e_state(*e) != SPT_AHEAD)
+		return false;
+	state = e_aux(*e) & AHEAD_WRITABLE ? SPT_WRITABLE : SPT_READABLE;
+	*e = e_make(*e & TAG_MASK, m->spt.exact ? 0 : e_stamp(*e), state);
+	return true;
+}
+
+/**
  * spt_hold() - On exact hosts, keep the page from being unmapped; else a
  * no-op.
  * @m:		the NIC's memory
@@ -384,6 +494,7 @@ bool spt_hold(struct mem *m, uint64_t vpn)
 
 	if (!m->spt.exact)
 		return true;
+	spt_drop_ahead(m, vpn);
 	e = spt_place(m, vpn, spt_find(&m->spt, vpn));
 	if (!e || e_aux(*e) == AUX_MASK)
 		return false;
@@ -441,6 +552,7 @@ static bool entry_held(struct spt *s, uint64_t *e)
 
 static bool entry_drop(struct spt *s, uint64_t *e)
 {
+	ahead_over(s, *e);
 	*e = e_held(s, *e) ? e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT) : 0;
 	return false;
 }
@@ -448,7 +560,9 @@ static bool entry_drop(struct spt *s, uint64_t *e)
 static bool entry_protect(struct spt *s, uint64_t *e)
 {
 	(void)s;
-	if (e_state(*e) == SPT_WRITABLE)
+	if (e_state(*e) == SPT_AHEAD)
+		*e &= ~(AHEAD_WRITABLE << AUX_SHIFT);
+	else if (e_state(*e) == SPT_WRITABLE)
 		*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_READABLE);
 	return false;
 }
@@ -474,6 +588,7 @@ void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages)
 	spt_walk(&m->spt, vpn, pages, entry_drop);
 	victim_forget(&m->spt, vpn, pages);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
+	cheap_forget(&m->plain, vpn, vpn + pages);
 }
 
 /**
@@ -498,6 +613,7 @@ int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 		s->tick++;
 	pages = pages_clip(vpn, pages);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
+	cheap_forget(&m->plain, vpn, vpn + pages);
 	ticket_renew(m, vpn, pages, s->tick - 1);
 	s->renewed = (int64_t)s->tick - 1;
 	return s->renewed;
@@ -521,6 +637,32 @@ void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	end = vpn + pages;
 	for (vpn = end - MIN(pages, num); vpn < end; vpn++)
 		spt_install(m, vpn, writable, m->spt.renewed, m->spt.tick);
+}
+
+/**
+ * spt_map_ahead() - Pages were fetched for somebody who will need them.
+ * @m:		the NIC's memory
+ * @vpn, @pages, @writable, @now_ns: as in spt_map()
+ * @fresh_ns:	pages that are known since are just known for longer
+ * @key:	of the region
+ */
+void spt_map_ahead(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
+		   uint64_t now_ns, uint64_t fresh_ns, uint32_t key)
+{
+	struct spt_view v;
+
+	spt_tick(&m->spt, now_ns);
+	v = spt_view(&m->spt, now_ns, fresh_ns, -1);
+	pages = pages_clip(vpn, pages);
+	for (uint64_t p = vpn; p < vpn + pages; p++) {
+		if (spt_ahead(&m->spt, &v, p, writable))
+			continue;
+		if (spt_age(&m->spt, &v, p, writable) >= 0)
+			spt_install(m, p, writable, m->spt.renewed,
+				    m->spt.tick);
+		else
+			spt_install_ahead(m, p, writable, m->spt.tick, key);
+	}
 }
 
 /**
@@ -558,6 +700,7 @@ int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	m->spt.gen++;
 	spt_walk(&m->spt, vpn, pages, entry_protect);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
+	cheap_forget(&m->plain, vpn, vpn + pages);
 	ticket_protect(m, vpn, pages);
 	return 0;
 }

@@ -152,16 +152,17 @@ uint64_t ticket_room(struct tickets *ts, uint64_t vpn, uint64_t end)
 
 /**
  * ticket_open() - A new ticket, for ticket_next() to give out: soon if somebody
- * waits for it.
+ * waits for it, whom share_claim() allowed it then.
  * @m:		the NIC's memory
+ * @s:		who pays for it, or NULL: the NIC itself
  * @vpn, @pages: its run, 1 to TICKET_PAGES pages
  * @write:	the pages are to be made writable
  * @whole:	of no use before all of them are there
  *
  * Return: the ticket, or NULL: too many are out.
  */
-struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
-			   bool write, bool whole)
+struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
+			   uint64_t pages, bool write, bool whole)
 {
 	struct tickets *ts = &m->tickets;
 	struct ticket *t;
@@ -171,18 +172,21 @@ struct ticket *ticket_open(struct mem *m, uint64_t vpn, uint64_t pages,
 		return NULL;
 	t = list_entry(ts->free.next, struct ticket, link);
 	list_del(&t->link);
-	list_add_tail(&ts->ahead, &t->link);
+	t->share = s ? s : &m->own;
+	share_enqueue(m, t, QUEUE_AHEAD);
 	t->vpn = vpn;
 	t->pages = (uint32_t)pages;
 	t->valid = (uint32_t)pages;
 	t->write = write;
 	t->whole = whole;
-	t->protect = false;
+	t->protect = t->major = false;
+	t->look = 0;
+	t->guess = 0;
 	t->at = TICK_NOW;
 	t->state = TICKET_NEW;
 	if (++t->gen == 0)
 		t->gen = 1;
-	ts->out++;
+	share_opened(m, t->share);
 	ticket_hash(ts, t);
 	count(m->cnt, CNT_tickets);
 	return t;
@@ -193,14 +197,31 @@ static void ticket_close(struct mem *m, struct ticket *t)
 	struct tickets *ts = &m->tickets;
 
 	CHECK(list_empty(&t->waiters));
+	count(m->cnt, t->state == TICKET_NEW ? CNT_tickets_unasked
+					     : CNT_tickets_answered);
 	if (t->valid > 0)
 		ticket_unhash(ts, t);
-	ts->ahead_sent -= t->ahead;
+	if (t->state == TICKET_SENT)
+		share_answered(m, t->share, t->ahead);
+	else
+		share_dequeue(m, t);
 	t->ahead = false;
 	t->state = TICKET_FREE;
 	list_del(&t->link);
 	list_add_tail(&ts->free, &t->link);
-	ts->out--;
+	share_closed(m, t->share);
+}
+
+/**
+ * ticket_give_up() - The last ticket of @s that nobody waits for is not needed so
+ * much as one for somebody who does.
+ * @m:		the NIC's memory
+ * @s:		has such a ticket
+ */
+void ticket_give_up(struct mem *m, struct share *s)
+{
+	ticket_close(
+		m, list_entry(s->queue[QUEUE_AHEAD].prev, struct ticket, link));
 }
 
 /* Pages of a ticket in front of a range; all if they do not overlap. */
@@ -244,6 +265,36 @@ void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	}
 }
 
+static void unguess(struct mem *m, struct share *s, uint32_t key)
+{
+	s->refs++;
+	list_for_each_safe(pos, tmp, &s->queue[QUEUE_AHEAD]) {
+		struct ticket *t = list_entry(pos, struct ticket, link);
+
+		if (t->guess == key)
+			ticket_close(m, t);
+	}
+	share_unref(s);
+}
+
+/**
+ * ticket_unguess() - A region is gone: nobody is asked for what it foresaw.
+ * @m:		the NIC's memory
+ * @key:	its key
+ */
+void ticket_unguess(struct mem *m, uint32_t key)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct list *turns = i ? m->tickets.over : m->tickets.ready;
+
+		list_for_each_safe(l, tmp, &turns[QUEUE_AHEAD])
+			unguess(m,
+				list_entry(l - QUEUE_AHEAD, struct share,
+					   turn[0]),
+				key);
+	}
+}
+
 /**
  * ticket_renew() - Something else may be mapped there: answers were found
  * before, maybe. They count as of then, so that whoever asked through an older
@@ -276,6 +327,19 @@ void waiter_init(struct waiter *w, void *owner)
 }
 
 /**
+ * waiter_idle() - Stop waiting and forget the verdict, but for the fault: the
+ * access may go on, or wait for something else.
+ * @m:		the NIC's memory
+ * @w:		waiting or not
+ */
+void waiter_idle(struct mem *m, struct waiter *w)
+{
+	w->bad = w->bad_write = false;
+	ticket_leave(m, w);
+	share_turn_over(m, w);
+}
+
+/**
  * waiter_cancel() - Stop waiting and forget the verdict. A ticket that nobody
  * was asked for yet goes with its last waiter.
  * @m:		the NIC's memory
@@ -283,8 +347,9 @@ void waiter_init(struct waiter *w, void *owner)
  */
 void waiter_cancel(struct mem *m, struct waiter *w)
 {
-	w->bad = w->bad_write = false;
-	ticket_leave(m, w);
+	fault_give_up(m, w);
+	w->met = (struct met){.ns = 0};
+	waiter_idle(m, w);
 }
 
 /**
@@ -298,14 +363,17 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
 	CHECK(w->ticket.v == 0);
 	w->ticket = ticket_id(&m->tickets, t);
 	if (t->state == TICKET_NEW && list_empty(&t->waiters)) {
-		list_del(&t->link);
-		list_add_tail(&m->tickets.fresh, &t->link);
+		share_dequeue(m, t);
+		share_enqueue(m, t, QUEUE_FRESH);
+		t->guess = 0;
 	}
+	if (t->state == TICKET_NEW)
+		share_takes_over(m, t, w);
 	list_add_tail(&t->waiters, &w->link);
 }
 
 /**
- * ticket_leave() - Take a waiter from its ticket, or from the move it waits for.
+ * ticket_leave() - Take a waiter from its ticket, or from what else it waits for.
  * @m:		the NIC's memory
  * @w:		waiter
  */
@@ -315,8 +383,13 @@ void ticket_leave(struct mem *m, struct waiter *w)
 
 	if (w->ticket.v == 0)
 		return;
+	if (w->ticket.v == TICKET_STARVED) {
+		share_starved_leave(w);
+		w->ticket.v = 0;
+		return;
+	}
 	list_del(&w->link);
-	if (w->ticket.v == TICKET_MOVING) {
+	if (!ticket_real(w->ticket)) {
 		w->ticket.v = 0;
 		return;
 	}
@@ -336,13 +409,14 @@ bool ticket_new(const struct mem *m)
 {
 	const struct tickets *ts = &m->tickets;
 
-	return !list_empty(&ts->fresh) ||
-	       (!list_empty(&ts->ahead) && ts->ahead_sent < AHEAD_OUT);
+	return !list_empty(&ts->ready[QUEUE_FRESH]) ||
+	       !list_empty(&ts->ready[QUEUE_AHEAD]);
 }
 
 /**
- * ticket_next() - Take the next new ticket to hand to os/. Those that nobody
- * waits for come last, and few at a time, so that they delay no others.
+ * ticket_next() - Take the next new ticket to hand to os/, of whose turn it is.
+ * Those that nobody waits for come last, and few at a time, so that they delay no
+ * others.
  * @m:		the NIC's memory
  * @req:	set on success
  *
@@ -353,16 +427,14 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 	struct tickets *ts = &m->tickets;
 	struct ticket *t;
 
-	if (!ticket_new(m))
+	t = share_next(m, QUEUE_FRESH);
+	if (!t)
+		t = share_next(m, QUEUE_AHEAD);
+	if (!t)
 		return false;
-	if (!list_empty(&ts->fresh)) {
-		t = list_entry(ts->fresh.next, struct ticket, link);
-	} else {
-		t = list_entry(ts->ahead.next, struct ticket, link);
-		t->ahead = true;
-		ts->ahead_sent++;
-	}
-	list_del(&t->link);
+	t->ahead = t->queue == QUEUE_AHEAD;
+	share_dequeue(m, t);
+	share_asked(m, t->share, t->ahead);
 	list_add_tail(&ts->sent, &t->link);
 	t->state = TICKET_SENT;
 	*req = (struct ticket_req){
@@ -371,6 +443,7 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 		.pages = t->pages,
 		.write = t->write,
 		.whole = t->whole,
+		.look = t->look != 0,
 	};
 	return true;
 }
@@ -391,21 +464,24 @@ void ticket_unsent(struct mem *m, struct ticket_id id)
 	t->valid = t->pages;
 	t->protect = false;
 	t->at = TICK_NOW;
-	m->tickets.ahead_sent -= t->ahead;
+	share_answered(m, t->share, t->ahead);
 	t->ahead = false;
 	t->state = TICKET_NEW;
 	list_del(&t->link);
-	list_insert_after(&m->tickets.fresh, &t->link);
+	share_enqueue_first(m, t);
 	if (list_empty(&t->waiters))
 		ticket_close(m, t);
 }
 
-static void ticket_wake(struct ticket *t, bool bad, uint64_t bad_page,
+static void ticket_wake(struct mem *m, struct ticket *t, bool bad,
+			uint64_t bad_page, uint64_t service_ns,
 			struct list *woken)
 {
 	while (!list_empty(&t->waiters)) {
 		struct waiter *w = list_entry(t->waiters.next, struct waiter,
 					      link);
+
+		enum account_item what = t->major ? ACCT_major : ACCT_minor;
 
 		list_del(&w->link);
 		w->ticket.v = 0;
@@ -413,9 +489,51 @@ static void ticket_wake(struct ticket *t, bool bad, uint64_t bad_page,
 			w->bad = true;
 			w->bad_write = t->write;
 			w->bad_page = bad_page;
+			what = ACCT_access;
 		}
+		fault_answered(m, w, what, service_ns);
 		list_add_tail(woken, &w->link);
 	}
+}
+
+/* What was foreseen is ready, and somebody (@w) waits for it, or nobody yet. */
+static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
+			    bool writable, uint64_t at)
+{
+	list_for_each(l, &t->waiters) {
+		const struct waiter *w = list_entry(l, struct waiter, link);
+
+		if (w->advice || !range_ok(vpn - w->vpn, 1, w->pages))
+			continue;
+		count(m->cnt, CNT_prefetch_pages);
+		mem_account(m, NULL, t->guess, ACCT_prefetch_pages, 1);
+		count(m->cnt, CNT_prefetch_hits);
+		mem_account(m, w->account, t->guess, ACCT_prefetch_hits, 1);
+		spt_install(m, vpn, writable, m->spt.renewed, at);
+		return;
+	}
+	spt_install_ahead(m, vpn, writable, at, t->guess);
+}
+
+static void ticket_install(struct mem *m, const struct ticket *t, uint64_t vpn,
+			   bool writable)
+{
+	const uint64_t at = MIN(t->at, m->spt.tick);
+
+	if (t->guess)
+		ticket_foreseen(m, t, vpn, writable, at);
+	else
+		spt_install(m, vpn, writable, m->spt.renewed, at);
+}
+
+/**
+ * ticket_major() - See mem.h.
+ * @m:		the NIC's memory
+ * @id:		from ticket_next()
+ */
+void ticket_major(struct mem *m, struct ticket_id id)
+{
+	ticket_of(&m->tickets, id)->major = true;
 }
 
 /**
@@ -440,7 +558,10 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 	struct ticket *t = ticket_of(&m->tickets, id);
 
 	CHECK(t->state == TICKET_SENT && pages_ready <= t->pages);
+	PROBE4(resolve, t->vpn, pages_ready, t->pages, service_ns);
 	spt_tick(&m->spt, now_ns);
+	if (t->look)
+		over_looked(m, t->look, now_ns);
 	count_add(m->cnt, CNT_service_ns, service_ns);
 	if (failed && pages_ready < t->pages)
 		count(m->cnt, CNT_fault_prot);
@@ -449,14 +570,13 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 	 * itself, what was asked for stays, not what is ahead of it.
 	 */
 	for (uint64_t i = MIN(pages_ready, t->valid); i-- > 0;)
-		spt_install(m, t->vpn + i, writable && !t->protect,
-			    m->spt.renewed, MIN(t->at, m->spt.tick));
+		ticket_install(m, t, t->vpn + i, writable && !t->protect);
 	if (t->valid == t->pages && !t->protect && t->at == TICK_NOW)
 		cheap_learn(&m->cheap,
 			    page_of(cheap_start) +
 				    (cheap_start % PAGE_BYTES != 0),
 			    page_of(cheap_end), now_ns);
-	ticket_wake(t, failed, t->vpn + pages_ready, woken);
+	ticket_wake(m, t, failed, t->vpn + pages_ready, service_ns, woken);
 	ticket_close(m, t);
 }
 
@@ -485,8 +605,6 @@ int ticket_init(struct mem *m)
 	while (buckets < m->cfg.tickets * 2)
 		buckets *= 2;
 	list_init(&ts->free);
-	list_init(&ts->fresh);
-	list_init(&ts->ahead);
 	list_init(&ts->sent);
 	ts->v = heap_array(m->cfg.tickets, sizeof(*ts->v));
 	ts->bucket = heap_array(buckets, sizeof(*ts->bucket));
@@ -507,6 +625,11 @@ int ticket_init(struct mem *m)
  */
 void ticket_fini(struct mem *m)
 {
-	heap_free(m->tickets.v);
-	heap_free(m->tickets.bucket);
+	struct tickets *ts = &m->tickets;
+
+	for (uint32_t i = 0; i < ts->num; i++)
+		if (ts->v[i].state != TICKET_FREE)
+			share_forget(ts->v[i].share);
+	heap_free(ts->v);
+	heap_free(ts->bucket);
 }

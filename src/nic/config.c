@@ -31,27 +31,41 @@ static int read_log(struct nic_config *cfg)
 
 static int read_fault(struct nic_config *cfg)
 {
-	static const struct {
-		const char *name;
-		uint32_t strategies;
-	} known[] = {
-		{"redirect", 1u << STRATEGY_REDIRECT | 1u << STRATEGY_RESUME |
-				     1u << STRATEGY_RNR},
-		{"resume", 1u << STRATEGY_RESUME | 1u << STRATEGY_RNR},
-		{"rnr", 1u << STRATEGY_RNR},
-		{"block", 1u << STRATEGY_BLOCK},
-	};
 	const char *v = getenv("NOPIN_FAULT");
+	enum strategy s = v ? strategy_by_name(v) : STRATEGY_ADAPTIVE;
 
-	cfg->strategies = known[0].strategies;
+	if (s == STRATEGY_NONE)
+		return refuse("NOPIN_FAULT", v, STRATEGY_NAMES);
+	cfg->fault = s;
+	cfg->strategies = strategy_set(s);
+	return 0;
+}
+
+static int read_reg(struct nic_config *cfg)
+{
+	const char *v = getenv("NOPIN_REG");
+
+	cfg->reg = v ? reg_by_name(v) : REG_ONDEMAND;
+	return cfg->reg < REG_NUM ? 0 : refuse("NOPIN_REG", v, REG_NAMES);
+}
+
+static int read_ahead(struct nic_config *cfg)
+{
+	static const char *const names[AHEAD_NUM] = {
+		[AHEAD_PREFETCH] = "prefetch",
+		[AHEAD_QUEUE] = "queue",
+		[AHEAD_MESSAGE] = "message",
+		[AHEAD_PAGE] = "page"};
+	const char *v = getenv("NOPIN_AHEAD");
+
 	if (!v)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (!strcmp(v, known[i].name)) {
-			cfg->strategies = known[i].strategies;
+	for (int i = 0; i < AHEAD_NUM; i++)
+		if (!strcmp(v, names[i])) {
+			cfg->ahead = (enum ahead)i;
 			return 0;
 		}
-	return refuse("NOPIN_FAULT", v, "redirect resume rnr block");
+	return refuse("NOPIN_AHEAD", v, AHEAD_NAMES);
 }
 
 static int read_choice(const char *name, const char *off, const char *on,
@@ -120,6 +134,10 @@ static int read_sizes(struct nic_config *cfg)
 	if (!err)
 		err = read_size("NOPIN_ENTRIES", 64, 1 << 30, "64 to 1G",
 				&entries);
+	if (!err)
+		err = read_size("NOPIN_PIN_CACHE", PAGE_BYTES,
+				UINT64_C(1) << 46, "4K to 64T",
+				&cfg->pin_cache);
 	cfg->entries = (uint32_t)entries;
 	return err ? err : read_mtu(cfg);
 }
@@ -140,22 +158,24 @@ int config_read(struct nic_config *cfg)
 
 	*cfg = (struct nic_config){.scatter = true};
 	cfg->os.addr = getenv("NOPIN_ADDR");
-	cfg->os.pagers = 8;
+	cfg->os.pagers = 16;
 	err = read_log(cfg);
 	if (!err)
 		err = read_fault(cfg);
 	if (!err)
-		err = read_choice("NOPIN_REG", "ondemand", "pin",
-				  "ondemand pin", &cfg->pin);
+		err = read_reg(cfg);
+	if (!err)
+		err = read_ahead(cfg);
 	if (!err)
 		err = read_choice("NOPIN_SCATTER", "off", "on", "on off",
 				  &cfg->scatter);
 	if (!err)
 		err = read_link();
 	/* Where the engine is to sleep, nobody else does: no fault is met while
-	 * a burst is received. And its sleep is to be told. */
-	block = cfg->strategies == 1u << STRATEGY_BLOCK;
-	cfg->scatter = cfg->scatter && !block;
+	 * a burst is received. And its sleep is to be told. With bounce buffers
+	 * nothing is received in place. */
+	block = cfg->strategies & STRATEGY_BIT(STRATEGY_BLOCK);
+	cfg->scatter = cfg->scatter && !block && cfg->reg != REG_COPY;
 	cfg->account = cfg->log >= LOG_INFO || block;
 	cfg->account_own = cfg->log >= LOG_DEBUG;
 	return err ? err : read_sizes(cfg);

@@ -102,6 +102,45 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t entries)
 	return err;
 }
 
+static void note_met(struct nic_cq *cq, uint64_t at, struct met met)
+{
+	const uint64_t i = cq->mets++ % NIC_METS;
+
+	cq->met[i].at = at;
+	cq->met[i].met = met;
+}
+
+/* @at: of a completion that was taken. */
+static int find_met(const struct nic_cq *cq, uint64_t at, struct met *out)
+{
+	const uint64_t kept = MIN(cq->mets, NIC_METS);
+
+	for (uint64_t i = 1; i <= kept; i++) {
+		const uint64_t k = (cq->mets - i) % NIC_METS;
+
+		if (cq->met[k].at > at)
+			continue;
+		*out = cq->met[k].at == at ? cq->met[k].met
+					   : (struct met){.ns = 0};
+		return 0;
+	}
+	*out = (struct met){.ns = 0};
+	return cq->mets <= NIC_METS ? 0 : -ENOENT;
+}
+
+int nic_cq_met(struct nic_cq *cq, uint64_t back, struct met *out)
+{
+	int err = -ENOENT;
+
+	if (nic_child(cq->nic))
+		return -ENODEV;
+	pthread_mutex_lock(&cq->poll);
+	if (back < cq->taken)
+		err = find_met(cq, cq->taken - 1 - back, out);
+	pthread_mutex_unlock(&cq->poll);
+	return err;
+}
+
 int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 {
 	unsigned got;
@@ -115,6 +154,10 @@ int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 	}
 	pthread_mutex_lock(&cq->poll);
 	got = cq_take(&cq->cq, n, out);
+	for (unsigned i = 0; i < got; i++)
+		if (unlikely(out[i].met.faults))
+			note_met(cq, cq->taken + i, out[i].met);
+	cq->taken += got;
 	pthread_mutex_unlock(&cq->poll);
 	return (int)got;
 }

@@ -30,18 +30,26 @@ void engine_refresh(struct nic *nic, uint64_t now_ns)
 	}
 }
 
-uint64_t majflt_begin(const struct nic *nic, enum counter whose)
+struct os_usage usage_begin(const struct nic *nic, enum counter whose)
 {
-	return accounted(nic, whose) ? os_usage().majflt : 0;
+	return accounted(nic, whose) ? os_usage()
+				     : (struct os_usage){.majflt = 0};
 }
 
-uint64_t majflt_end(struct nic *nic, enum counter whose, uint64_t before)
+uint64_t usage_end(struct nic *nic, enum counter whose, struct os_usage before,
+		   bool *slept)
 {
-	uint64_t n = majflt_begin(nic, whose) - before;
+	const struct os_usage now = usage_begin(nic, whose);
+	const uint64_t minor = now.minflt - before.minflt,
+		       major = now.majflt - before.majflt;
 
-	if (n)
-		count_atomic(&nic->cnt, whose, n);
-	return n;
+	if (major)
+		count_atomic(&nic->cnt, whose, major);
+	if (minor && whose == CNT_engine_majflt)
+		count_atomic(&nic->cnt, CNT_engine_minflt, minor);
+	if (slept)
+		*slept = now.sleeps != before.sleeps;
+	return major;
 }
 
 /* --- receiving --------------------------------------------------------------- */
@@ -129,9 +137,9 @@ static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
 	return false;
 }
 
-static enum rx_result to_qp(struct nic *nic, struct step *s,
-			    const struct pkt *p, const struct os_rx *from,
-			    uint8_t *bytes, uint32_t len, uint64_t now_ns)
+static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
+			    const struct os_rx *from, uint8_t *bytes,
+			    uint32_t len, uint64_t now_ns)
 {
 	struct nic_qp *nq = demux_find(nic, p->qpn);
 
@@ -148,12 +156,16 @@ static enum rx_result to_qp(struct nic *nic, struct step *s,
 		count(&nic->cnt, CNT_drop_state);
 		return RX_NEXT;
 	}
-	if (!ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
+	if (nq->init.ud) {
+		/* from anybody; the program learns from whom */
+		p->fwd_src = from->src;
+		p->fwd_dst = from->dst;
+	} else if (!ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
 		count(&nic->cnt, CNT_drop_peer);
 		return RX_NEXT;
-	}
-	if (p->ext && nq->qp.peer->kind == PEER_STANDARD)
+	} else if (p->ext && nq->qp.peer->kind == PEER_STANDARD) {
 		peers_speaks(nic, nq->qp.peer, now_ns);
+	}
 	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
 	return qp_rx(&nq->qp, p, bytes + p->hdr_len, &s->run, now_ns);
@@ -276,6 +288,13 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 				prefetch_done(nic, d, now_ns);
 				continue;
 			}
+			ticket_plain(nic->mem,
+				     (struct ticket_id){(uint32_t)d->id},
+				     d->plain_start, d->plain_end, now_ns);
+			if (d->major)
+				ticket_major(
+					nic->mem,
+					(struct ticket_id){(uint32_t)d->id});
 			ticket_done(nic->mem,
 				    (struct ticket_id){(uint32_t)d->id},
 				    d->bytes >> PAGE_SHIFT, d->error != 0,
@@ -293,7 +312,7 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 		else
 			nic_wake_idle(nic);
 	}
-	if (!nic->x.starved || tickets_out(nic->mem) == TICKETS)
+	if (!nic->x.starved)
 		return;
 	list_for_each(l, &nic->qps)
 		xport_tickets_free(&nic->x,
@@ -310,7 +329,8 @@ static void ask_pages(struct nic *nic)
 					  .addr = t.vpn << PAGE_SHIFT,
 					  .bytes = t.pages << PAGE_SHIFT,
 					  .write = t.write,
-					  .whole = t.whole};
+					  .whole = t.whole,
+					  .look = t.look};
 
 		if (os_page_ask(nic->os, &req)) {
 			ticket_unsent(nic->mem, t.id);
@@ -360,6 +380,8 @@ static bool plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 		struct qp *qp = list_entry(head->next, struct qp, run_link);
 
 		list_del(&qp->run_link);
+		if (qp->cfg.ud)
+			peer_aim(nic, qp, now_ns);
 		if (qp_tx(qp, &s->burst, now_ns)) {
 			s->kind = STEP_SEND;
 			return true;
@@ -468,10 +490,16 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 
 void engine_move(struct nic *nic, struct step *s)
 {
+	struct moves *mv = s->kind == STEP_SEND ? &s->burst.gathers
+						: &s->run.moves;
+	struct reg_move rm;
+
+	reg_move_begin(nic, mv, &rm);
 	if (s->kind == STEP_SEND)
 		txbatch_send(nic, s);
-	else if (s->run.moves.num)
-		os_moves(nic->os, &s->run.moves);
+	else if (mv->num)
+		os_moves(nic->os, mv);
+	reg_move_end(nic, mv, &rm);
 }
 
 static void commit_acks(struct nic *nic, const struct step *s, uint64_t now_ns)

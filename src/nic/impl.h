@@ -14,10 +14,23 @@
 
 #include "nic/handoff.h"
 #include "nic/nic.h"
+#include "nic/pins.h"
 #include "os/os.h"
 #include "wire/wire.h"
 
 #include <pthread.h>
+
+/** enum reg_mode - What registering does to pages (reg.c). */
+enum reg_mode {
+	REG_ONDEMAND,
+	REG_PIN,
+	REG_PIN_CACHE,
+	REG_PIN_OP,
+	REG_PREFAULT,
+	REG_COPY,
+	REG_NUM
+};
+#define REG_NAMES "ondemand pin pin-cache pin-op prefault copy"
 
 /**
  * struct nic_config - The environment, checked (nic/config.c).
@@ -28,12 +41,16 @@
 struct nic_config {
 	struct os_config os;
 	enum log_level log;
-	uint32_t strategies; /* bit per enum strategy */
-	bool pin; /* NOPIN_REG=pin */
+	enum strategy fault; /* as the user said it */
+	strategies_t strategies;
+	enum reg_mode reg;
+	uint64_t pin_cache; /* NOPIN_PIN_CACHE or 0 */
+	enum ahead ahead;
 	bool scatter;
 	uint32_t mtu; /* NOPIN_MTU or 0 */
 	uint64_t pool_bytes;
 	uint32_t entries;
+	uint32_t tickets; /* 0: as many as a NIC has */
 	bool always_ready; /* test builds: a table that is always wrong */
 	/* Count faults and sleeps of moves; of all else: getrusage(), two system
 	 * calls for a packet, or a dozen and two for each look in vain. */
@@ -56,7 +73,7 @@ enum {
 	STEP_BUF = 66 * 1024,
 	STEP_IOV = OS_IOV_MAX,
 	QPNS_PER_PORT = 1024,
-	TICKETS = 256,
+	TICKETS = 1024,
 };
 
 enum {
@@ -133,6 +150,8 @@ struct nic_channel {
  * struct nic_cq
  * @poll:	serialises pollers, resize and cq_forget()
  * @pending:	events queued on the channel and not yet taken (channel lock)
+ * @taken:	completions ever taken; @met: the last of them that met faults, and
+ *		which they were; @mets: how many there were (@poll)
  */
 struct nic_cq {
 	struct cq cq;
@@ -145,6 +164,11 @@ struct nic_cq {
 	struct list ready;
 	unsigned pending;
 	struct list async_link;
+	uint64_t taken, mets;
+	struct {
+		uint64_t at;
+		struct met met;
+	} met[NIC_METS];
 };
 
 /** struct nic_qp - @all: on nic.qps */
@@ -205,6 +229,8 @@ struct nic {
 	struct os *os;
 	struct mem *mem;
 	struct counters cnt;
+	const struct reg_ops *reg;
+	struct pins pins;
 	struct xport x;
 	struct rnd rnd;
 	uint64_t nonce_key[2];
@@ -221,18 +247,15 @@ struct nic {
 	bool forking; /* and os_forking() */
 	uint64_t protects; /* how often every page became readable only */
 	struct list qps, peers, asyncs;
+	struct list dests; /* peers that datagrams go to, the last used first */
 	bool closed, dead;
 	struct timerq hello_timers;
-	unsigned nqps, standard_peers;
+	unsigned nqps, ud_qps, ndests, standard_peers;
 	size_t rcvbuf;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;
 	uint32_t idle_events; /* idle_lock */
 	pthread_cond_t idle;
-	struct {
-		struct moves moves;
-		struct holds holds;
-	} scratch; /* nic_mr_advise() */
 	struct {
 		struct prefetch all[PREFETCHES];
 		struct list idle, queue;
@@ -296,6 +319,10 @@ void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 void peers_timers(struct nic *nic, uint64_t now_ns);
 /** peers_errors() - Take the ICMP errors. Takes the engine lock. */
 void peers_errors(struct nic *nic);
+/** peer_aim() - See ud_next(); asks who is there if that was never asked. */
+void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);
+/** peers_close() - No QP is left. */
+void peers_close(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
 /** peers_speaks() - A peer taken for a standard one sent an extension packet. */
 void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns);
@@ -323,11 +350,14 @@ static inline bool accounted(const struct nic *nic, enum counter whose)
 }
 
 /**
- * majflt_begin(), majflt_end() - If they are accounted: faults between the two
- * count as @whose. Return: how many.
+ * usage_begin(), usage_end() - If they are accounted: major faults between the two
+ * count as @whose, and minor ones of moves as engine_minflt.
+ * @slept:	NULL, or set to whether the thread did
+ * Return: how many major ones.
  */
-uint64_t majflt_begin(const struct nic *nic, enum counter whose);
-uint64_t majflt_end(struct nic *nic, enum counter whose, uint64_t before);
+struct os_usage usage_begin(const struct nic *nic, enum counter whose);
+uint64_t usage_end(struct nic *nic, enum counter whose, struct os_usage before,
+		   bool *slept);
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 /** engine_inherit() - We overtook who held the token: take what it did not plan yet
@@ -379,6 +409,9 @@ int standby_start(struct nic *nic);
 void standby_stop(struct nic *nic);
 /** standby_watch() - The background thread begins to work (true), or ended. */
 void standby_watch(struct nic *nic, bool works);
+/** standby_call() - It does something that is no work of the NIC, until it says
+ * that it ended: others are not to wait for that. */
+void standby_call(struct nic *nic);
 
 /* scatter.c */
 /**
@@ -398,9 +431,59 @@ void prefetch_ask(struct nic *nic);
 void prefetch_done(struct nic *nic, const struct os_page_done *d,
 		   uint64_t now_ns);
 
+/* reg.c */
+struct reg_ops;
+/** struct reg_move - Which moves locked their pages: bit per move. */
+struct reg_move {
+	uint64_t pinned[DIV_ROUND_UP(MOVES_MAX, 64)];
+};
+/** reg_by_name() - Return: REG_NUM: there is none. */
+enum reg_mode reg_by_name(const char *name);
+void reg_open(struct nic *nic);
+void reg_close(struct nic *nic);
+/** reg_bounces() - Is payload to be copied through NIC memory? */
+bool reg_bounces(const struct nic *nic);
+/**
+ * reg_enter() - Before a region is made: its pages are treated as the mode has it.
+ * No lock held; may take as long as pages do.
+ * Return: 0, or why the region is refused.
+ */
+int reg_enter(struct nic *nic, const struct mr_attr *attr);
+/** reg_leave() - The region is gone: undo reg_enter(). */
+void reg_leave(struct nic *nic, const struct mr_attr *attr);
+/** reg_move_begin(), reg_move_end() - Around moves, which stay as they are. */
+void reg_move_begin(struct nic *nic, const struct moves *mv,
+		    struct reg_move *rm);
+void reg_move_end(struct nic *nic, const struct moves *mv,
+		  const struct reg_move *rm);
+
 /* posted.c */
 void posted_push(struct nic_qp *qp);
 void posted_take(struct nic *nic, uint64_t now_ns);
+
+/* ctl.c */
+/**
+ * struct ctl_answer - To a request at the control socket.
+ * @error:	if not empty, the answer is this
+ * @text:	else @len bytes from malloc(), the caller's to free; NULL: there was
+ *		no memory
+ */
+struct ctl_answer {
+	char error[192];
+	char *text;
+	size_t len;
+};
+
+/** ctl_answer() - Do what @req says, @len bytes that anybody may have written. */
+void ctl_answer(struct nic *nic, const char *req, size_t len,
+		struct ctl_answer *a);
+/** ctl_serve() - Answer who asked. Context: the background thread. */
+void ctl_serve(struct nic *nic);
+
+/* suspend.c: commands of ctl.c */
+void ctl_move(struct nic *nic, int argc, char **argv, struct ctl_answer *a);
+void ctl_resume(struct nic *nic, int argc, char **argv, struct ctl_answer *a);
+void ctl_suspend(struct nic *nic, int argc, char **argv, struct ctl_answer *a);
 
 /* trace.c */
 
@@ -413,14 +496,18 @@ struct trace_qp {
 	uint32_t sq, rq;
 	struct flight log;
 };
+/** trace_state() - Its name. */
+const char *trace_state(enum qp_state state);
 void trace_copy(struct trace_qp *t, const struct nic_qp *nq);
 /** trace_format() - Return: length; what does not fit is cut. */
 size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 		    uint64_t now_ns);
-/** trace_text() - All of it. Return: length of *@out (freed by the caller). */
-size_t trace_text(struct nic *nic, char **out);
-/** trace_serve() - Answer who asked. Context: the background thread. */
-void trace_serve(struct nic *nic);
+/** trace_text() - All of it. */
+void trace_text(struct nic *nic, struct ctl_answer *a);
+
+/* stat.c */
+/** stat_text() - JSON: what is accounted of the NIC, its QPs and regions. */
+void stat_text(struct nic *nic, struct ctl_answer *a);
 
 /* events.c */
 void events_deliver(struct nic *nic);

@@ -37,17 +37,15 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 
 	if (nic_child(nic))
 		return -ENODEV;
-	if (nic->cfg.pin && attr->length != UINT64_MAX) {
-		err = os_lock_range(nic->os, attr->addr, attr->length, true);
-		/* EPERM: the limit is 0. To a card too much is too much. */
-		if (err)
-			return err == -EAGAIN || err == -EPERM ? -ENOMEM : err;
-	}
+	err = reg_enter(nic, attr);
+	if (err)
+		return err;
+	heap_prepare();
 	nic_lock(nic);
 	err = mr_register(nic->mem, attr, key);
 	nic_unlock(nic);
-	if (err && nic->cfg.pin && attr->length != UINT64_MAX)
-		os_lock_range(nic->os, attr->addr, attr->length, false);
+	if (err)
+		reg_leave(nic, attr);
 	return err;
 }
 
@@ -66,8 +64,8 @@ int nic_mr_dereg(struct nic *nic, uint32_t key)
 		while ((err = mr_free(nic->mem, key)) == -EBUSY)
 			nic_wait_idle(nic);
 	nic_unlock(nic);
-	if (!err && nic->cfg.pin && attr.length != UINT64_MAX)
-		os_lock_range(nic->os, attr.addr, attr.length, false);
+	if (!err)
+		reg_leave(nic, &attr);
 	return err;
 }
 

@@ -88,14 +88,17 @@ static int find_addresses(struct nic *nic)
 static int open_memory(struct nic *nic)
 {
 	uint32_t slots = (uint32_t)(nic->cfg.pool_bytes / MTU_MAX);
-	struct mem_config cfg = {
-		.entries = nic->cfg.entries,
-		.slots = slots,
-		.tickets = TICKETS,
-		.exact = nic->cfg.exact,
-		.always_ready = nic->cfg.always_ready ||
-				(nic->cfg.strategies & 1u << STRATEGY_BLOCK),
-		.counters = &nic->cnt};
+	struct mem_config cfg = {.entries = nic->cfg.entries,
+				 .slots = slots,
+				 .tickets = nic->cfg.tickets ? nic->cfg.tickets
+							     : TICKETS,
+				 .pagers = MAX(2, nic->cfg.os.pagers) - 1,
+				 .exact = nic->cfg.exact,
+				 .ahead = nic->cfg.ahead,
+				 .always_ready = nic->cfg.always_ready ||
+						 (nic->cfg.strategies &
+						  STRATEGY_BIT(STRATEGY_BLOCK)),
+				 .counters = &nic->cnt};
 	uint64_t seed[2];
 	int err;
 
@@ -136,6 +139,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	pthread_mutex_init(&nic->idle_lock, NULL);
 	list_init(&nic->qps);
 	list_init(&nic->peers);
+	list_init(&nic->dests);
 	list_init(&nic->asyncs);
 	timerq_init(&nic->hello_timers);
 	prefetch_init(nic);
@@ -168,6 +172,7 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 	if (err)
 		goto close_mem;
 	share_budget(nic);
+	reg_open(nic);
 	nic->x.strategies = cfg->strategies;
 	for (int i = 0; i < STEPS_MAX; i++)
 		nic->steps[i].index = i;
@@ -181,6 +186,7 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 	return 0;
 
 close_ports:
+	reg_close(nic);
 	demux_close(nic);
 close_mem:
 	xport_close(&nic->x);
@@ -204,9 +210,11 @@ static void log_counters(const struct nic *nic)
 void nic_close(struct nic *nic)
 {
 	progress_stop(nic);
+	reg_close(nic);
 	log_counters(nic);
 	roce_release(nic);
 	demux_close(nic);
+	peers_close(nic);
 	CHECK(list_empty(&nic->peers));
 	timerq_fini(&nic->hello_timers);
 	xport_close(&nic->x);

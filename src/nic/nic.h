@@ -52,6 +52,7 @@ enum {
 	NIC_MAX_PD = 65536,
 	NIC_MAX_RD_ATOMIC = 16,
 	NIC_GIDS_MAX = 64,
+	NIC_MAX_MESSAGE = 1U << 31,
 };
 
 /**
@@ -66,6 +67,9 @@ struct nic_attr {
 	char netdev[16]; /* of GID 0 */
 };
 void nic_query(struct nic *nic, struct nic_attr *out);
+
+/** nic_fault() - What answers missing pages where nothing else was chosen. */
+int nic_fault(struct nic *nic, enum strategy *out);
 
 struct nic_gid {
 	struct ipaddr ip;
@@ -131,6 +135,20 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t entries);
 int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out);
 int nic_cq_arm(struct nic_cq *cq, bool solicited_only);
 
+enum { NIC_METS = 32 };
+
+/**
+ * nic_cq_met() - What the work request of a completion that was taken met.
+ * @back:	how many were taken after it: 0: the last one. After a poll that
+ *		returned n, its i-th is n - 1 - i. Completions that several
+ *		threads take are counted together
+ * Of a request of ours: its source pages, and where READ responses go. Of a
+ * receive: where its message went. What the peer's NIC met is not in it.
+ * Return: 0; -ENOENT: not so many were taken, or it is so long ago that
+ * NIC_METS later ones met faults.
+ */
+int nic_cq_met(struct nic_cq *cq, uint64_t back, struct met *out);
+
 /* --- protection domains and regions ------------------------------------------ */
 
 int nic_pd_alloc(struct nic *nic, uint32_t *pd);
@@ -139,6 +157,39 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key);
 /** nic_mr_dereg() - Revoke, wait for moves that hold it (never for a pager). */
 int nic_mr_dereg(struct nic *nic, uint32_t key);
 int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr);
+/** nic_mr_set_fault() - As nic_qp_set_fault(). Return also -ENOENT. */
+int nic_mr_set_fault(struct nic *nic, uint32_t key, enum strategy s);
+
+/* --- suspension --------------------------------------------------------------- */
+
+/**
+ * nic_mr_suspend() - Nobody accesses the region from the return on, until it is
+ * resumed; waits for moves that are in it.
+ * @expected_ns: what peers are told; 0: nobody knows
+ * Return: as mr_suspend().
+ */
+int nic_mr_suspend(struct nic *nic, uint32_t key, uint64_t expected_ns);
+/** nic_mr_update() - Return: as mr_update(); -EFAULT: not all is mapped there. */
+int nic_mr_update(struct nic *nic, uint32_t key, uint64_t addr,
+		  uint64_t length);
+/** nic_mr_resume() - Return: as mr_resume(). */
+int nic_mr_resume(struct nic *nic, uint32_t key);
+
+/**
+ * struct nic_suspension
+ * @held:	connections whose peer is asked to hold
+ * @since_ns:	for how long it has been suspended, or 0
+ * @limit_ns:	how long standard peers bear it (qp_patience_ns()), UINT64_MAX: there
+ *		are none in the region's protection domain
+ * @pause_ns:	how long the last suspension held up the first who met it
+ */
+struct nic_suspension {
+	bool suspended;
+	unsigned held;
+	uint64_t since_ns, expected_ns, limit_ns, pause_ns;
+};
+int nic_mr_suspension(struct nic *nic, uint32_t key,
+		      struct nic_suspension *out);
 
 /* The numbers are those of enum ib_uverbs_advise_mr_advice. */
 enum nic_advice {
@@ -149,25 +200,30 @@ enum nic_advice {
 /**
  * nic_mr_advise() - Bring pages in (or only learn which are there).
  * @flush:	wait until it is done; else ranges beyond a bound are forgotten
- * Return: -EFAULT for an unmapped or protected range (when flushing);
- * -EINVAL, -EPERM: bad key, range or PD, rights that the region lacks.
+ * Return: -EFAULT for an unmapped or protected range (when flushing), a bad key
+ * or range, rights that the region lacks; -EINVAL: of another PD.
  */
 int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
 		  bool flush, const struct sge *sge, unsigned n);
 
 /* --- queue pairs --------------------------------------------------------------- */
 
-/** struct nic_qp_init - What a program asks for; in/out: what it got. */
+/**
+ * struct nic_qp_init - What a program asks for; in/out: what it got.
+ * @ud:		datagrams: WQEs say where to, and are SENDs of up to @max_message
+ * @max_message: out: bytes that one request may carry
+ */
 struct nic_qp_init {
 	uint32_t pd;
 	struct nic_cq *send_cq, *recv_cq;
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge;
 	uint32_t max_inline;
-	bool sq_sig_all;
+	bool sq_sig_all, ud;
+	uint32_t max_message;
 	void *cookie;
 };
 
-/** nic_qp_create() - A reliable-connection QP in RESET. */
+/** nic_qp_create() - A QP of a reliable connection, or of datagrams, in RESET. */
 int nic_qp_create(struct nic *nic, struct nic_async *async,
 		  struct nic_qp_init *init, struct nic_qp **out, uint32_t *qpn);
 int nic_qp_destroy(struct nic_qp *qp);
@@ -175,6 +231,15 @@ int nic_qp_destroy(struct nic_qp *qp);
 int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask);
 int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 		 struct nic_qp_init *init);
+
+/**
+ * nic_qp_set_fault() - What answers missing pages from now on.
+ * @s:		STRATEGY_NONE: what the NIC does
+ * Return: 0; -EINVAL: no such strategy; -EOPNOTSUPP: STRATEGY_BLOCK is of a NIC
+ * as a whole.
+ */
+int nic_qp_set_fault(struct nic_qp *qp, enum strategy s);
+int nic_qp_fault(struct nic_qp *qp, enum strategy *out);
 
 /**
  * Posting: nic_send_begin() locks the send queue; then for each request

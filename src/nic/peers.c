@@ -17,6 +17,7 @@ enum {
 	HELLO_NS = 20 * 1000 * 1000,
 	WIRE_VERSION = 2,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
+	DESTS_MAX = 256, /* that are remembered while nothing is sent there */
 };
 
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip)
@@ -70,7 +71,8 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.pkey = PKEY_DEFAULT,
 			.version = WIRE_VERSION,
 			.nonce = nonce,
-			.features = os_gro(nic->os) ? HELLO_GRO : 0,
+			.features = HELLO_SUSPEND |
+				    (os_gro(nic->os) ? HELLO_GRO : 0),
 			.my_nonce = peers_nonce(nic, &to->ip),
 			.credit = credit};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
@@ -96,10 +98,10 @@ static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
 	timerq_set(&nic->hello_timers, &p->hello, now_ns + HELLO_NS);
 }
 
-static struct peer *find(struct nic *nic, const struct endpoint *ep,
+static struct peer *find(const struct list *peers, const struct endpoint *ep,
 			 const struct ipaddr *local)
 {
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, peers) {
 		struct peer *p = list_entry(l, struct peer, link);
 
 		if (ipaddr_eq(&p->local, local) && endpoint_eq(&p->asked, ep))
@@ -117,87 +119,197 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 		log_info("the NIC on port %u is taken for a standard one",
 			 p->asked.port);
 	p->ep.port = kind == PEER_STANDARD ? ROCE_PORT : p->asked.port;
-	if (kind == PEER_NOPIN && !p->line && nic->x.peers <= LINES_MAX)
+	if (kind == PEER_NOPIN && !p->datagrams && !p->line &&
+	    nic->x.peers <= LINES_MAX)
 		p->line = os_connect(nic->os, &p->local, &p->ep);
 	peer_answered(&nic->x, p);
+}
+
+static void begin(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	roce_claim(nic, now_ns);
+	if (nic->cfg.standard)
+		answered(nic, p, PEER_STANDARD);
+	else
+		ask(nic, p, now_ns);
+}
+
+/* Where the NIC is that @qpn at @dgid names. Return: false: we have no such
+ * address ourselves. */
+static bool locate(const struct nic *nic, unsigned sgid_index,
+		   const struct ipaddr *dgid, uint32_t qpn, struct endpoint *ep)
+{
+	if (sgid_index >= nic->naddrs || ipaddr_is_any(dgid))
+		return false;
+	*ep = (struct endpoint){
+		.ip = *dgid, .port = (uint16_t)(QPN_PORT_BASE + (qpn >> 10))};
+	if (nic->addr[sgid_index].link_local)
+		ep->scope = nic->addr[sgid_index].ifindex;
+	return true;
+}
+
+/* Not asked yet, and in no list. NULL: no memory. */
+static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
+			     const struct ipaddr *local, const struct qp *qp)
+{
+	struct peer *p;
+
+	if (timerq_reserve(&nic->hello_timers, nic->x.peers + nic->ndests + 1))
+		return NULL;
+	p = heap_alloc(sizeof(*p));
+	if (!p)
+		return NULL;
+	peer_init(p, ep, local);
+	p->gso = os_gso(nic->os);
+	p->port = qp->cfg.port;
+	return p;
 }
 
 struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		      const struct nic_qp *qp, uint64_t now_ns)
 {
-	const struct os_addr *a;
-	struct endpoint ep = {
-		.ip = attr->dgid,
-		.port = (uint16_t)(QPN_PORT_BASE + (attr->dest_qpn >> 10))};
+	const struct ipaddr *local;
+	struct endpoint ep;
 	struct peer *p;
 
-	if (attr->sgid_index >= nic->naddrs)
+	if (!locate(nic, attr->sgid_index, &attr->dgid, attr->dest_qpn, &ep))
 		return NULL;
-	a = &nic->addr[attr->sgid_index];
-	if (a->link_local)
-		ep.scope = a->ifindex;
-	p = find(nic, &ep, &a->ip);
+	local = &nic->addr[attr->sgid_index].ip;
+	p = find(&nic->peers, &ep, local);
 	if (!p) {
-		if (timerq_reserve(&nic->hello_timers, nic->x.peers + 1))
-			return NULL;
-		p = heap_alloc(sizeof(*p));
+		p = new_peer(nic, &ep, local, &qp->qp);
 		if (!p)
 			return NULL;
-		peer_init(p, &ep, &a->ip);
-		p->gso = os_gso(nic->os);
-		p->port = qp->port->os_port;
 		list_add_tail(&nic->peers, &p->link);
 		nic->x.peers++;
 		tell_shares(nic, now_ns);
-		roce_claim(nic, now_ns);
-		if (nic->cfg.standard)
-			answered(nic, p, PEER_STANDARD);
-		else
-			ask(nic, p, now_ns);
+		begin(nic, p, now_ns);
 	}
 	p->refs++;
 	return p;
 }
 
-void peer_put(struct nic *nic, struct peer *p)
+static void free_peer(struct nic *nic, struct peer *p)
 {
-	if (--p->refs)
-		return;
 	CHECK(list_empty(&p->owed) && list_empty(&p->stalled));
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	list_del(&p->link);
 	list_del(&p->ack_link);
-	nic->x.peers--;
-	nic->x.granted -= p->granted;
 	nic->standard_peers -= p->kind == PEER_STANDARD;
 	if (p->line)
 		os_disconnect(nic->os, p->line);
 	heap_free(p);
 }
 
-static void take_reply(struct nic *nic, const struct pkt *p,
-		       const struct os_rx *rx, uint64_t now_ns)
+void peer_put(struct nic *nic, struct peer *p)
 {
-	struct peer *peer = find(nic, &rx->src, &rx->dst);
+	if (--p->refs || p->datagrams)
+		return;
+	nic->x.peers--;
+	nic->x.granted -= p->granted;
+	free_peer(nic, p);
+}
 
-	if (!peer || p->nonce != peers_nonce(nic, &rx->src.ip)) {
-		count(&nic->cnt, CNT_drop_nonce);
+/* What was used least of late, and is not used now, is forgotten. */
+static void forget_dests(struct nic *nic, unsigned max)
+{
+	struct list *l = nic->dests.prev, *before;
+
+	for (; l != &nic->dests && nic->ndests > max; l = before) {
+		struct peer *p = list_entry(l, struct peer, link);
+
+		before = l->prev;
+		if (p->refs)
+			continue;
+		nic->ndests--;
+		free_peer(nic, p);
+	}
+}
+
+void peers_close(struct nic *nic)
+{
+	forget_dests(nic, 0);
+}
+
+/* Of where one datagram went another is likely to go: it is kept, and not asked
+ * again, when nobody refers to it. */
+static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
+			     const struct qp *qp, uint64_t now_ns)
+{
+	const struct ipaddr *local;
+	struct endpoint ep;
+	struct peer *p;
+
+	if (!locate(nic, to->sgid_index, &to->dgid, to->qpn, &ep))
+		return NULL;
+	local = &nic->addr[to->sgid_index].ip;
+	p = find(&nic->dests, &ep, local);
+	if (p) {
+		list_del(&p->link);
+	} else {
+		forget_dests(nic, DESTS_MAX - 1);
+		p = new_peer(nic, &ep, local, qp);
+		if (!p)
+			return NULL;
+		p->datagrams = true;
+		nic->ndests++;
+		begin(nic, p, now_ns);
+	}
+	list_insert_after(&nic->dests, &p->link);
+	p->refs++;
+	return p;
+}
+
+void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns)
+{
+	const struct wqe_to *to = ud_next(qp);
+	struct peer *p;
+
+	if (!to)
+		return;
+	p = dest_get(nic, to, qp, now_ns);
+	if (!p) {
+		ud_nowhere(qp, now_ns);
 		return;
 	}
+	p = ud_aim(qp, to, p);
+	if (p)
+		peer_put(nic, p);
+}
+
+/* Return: whether that is news. */
+static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
+{
 	peer->nonce = p->my_nonce;
 	peer->budget = p->credit;
 	if (peer->kind == PEER_NOPIN)
-		return;
+		return false;
 	nic->standard_peers -= peer->kind == PEER_STANDARD;
 	peer->features = p->features;
 	answered(nic, peer, PEER_NOPIN);
-	tell_shares(nic, now_ns); /* it could not be told before */
+	return true;
+}
+
+static void take_reply(struct nic *nic, const struct pkt *p,
+		       const struct os_rx *rx, uint64_t now_ns)
+{
+	struct peer *peer = find(&nic->peers, &rx->src, &rx->dst);
+	struct peer *dest = find(&nic->dests, &rx->src, &rx->dst);
+
+	if ((!peer && !dest) || p->nonce != peers_nonce(nic, &rx->src.ip)) {
+		count(&nic->cnt, CNT_drop_nonce);
+		return;
+	}
+	if (dest)
+		take_answer(nic, dest, p);
+	if (peer && take_answer(nic, peer, p))
+		tell_shares(nic, now_ns); /* it could not be told before */
 }
 
 /* Who asks before we know him has nothing yet: answering costs no state. */
 static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
 {
-	struct peer *asker = find(nic, &rx->src, &rx->dst);
+	struct peer *asker = find(&nic->peers, &rx->src, &rx->dst);
 
 	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst, rx->port,
 		   p->my_nonce, asker ? flow_grant(&nic->x, asker) : 0);
@@ -226,7 +338,7 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 {
 	struct timer *t;
 
-	if (nic->standard_peers)
+	if (nic->standard_peers || nic->ud_qps)
 		roce_claim(nic, now_ns);
 	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
 		struct peer *p = container_of(t, struct peer, hello);
@@ -234,6 +346,18 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 		if (p->hello_tries < HELLO_TRIES)
 			ask(nic, p, now_ns);
 		else
+			answered(nic, p, PEER_STANDARD);
+	}
+}
+
+/* Nobody is at the port that was asked. */
+static void unreachable(struct nic *nic, const struct list *peers,
+			const struct endpoint *dst)
+{
+	list_for_each(l, peers) {
+		struct peer *p = list_entry(l, struct peer, link);
+
+		if (p->kind == PEER_PROBING && endpoint_eq(&p->ep, dst))
 			answered(nic, p, PEER_STANDARD);
 	}
 }
@@ -248,13 +372,8 @@ void peers_errors(struct nic *nic)
 		if (err != ECONNREFUSED)
 			continue;
 		nic_lock(nic);
-		list_for_each(l, &nic->peers) {
-			struct peer *p = list_entry(l, struct peer, link);
-
-			if (p->kind == PEER_PROBING &&
-			    endpoint_eq(&p->ep, &dst))
-				answered(nic, p, PEER_STANDARD);
-		}
+		unreachable(nic, &nic->peers, &dst);
+		unreachable(nic, &nic->dests, &dst);
 		nic_unlock(nic);
 	}
 }

@@ -20,14 +20,14 @@ static int advise_check(struct nic *nic, uint32_t pd, bool write,
 			const struct sge *s, struct mr_attr *attr)
 {
 	if (mr_query(nic->mem, s->lkey, attr))
-		return -EINVAL;
+		return -EFAULT;
 	if (attr->pd != pd)
-		return -EPERM;
+		return -EINVAL;
 	if (write && !(attr->access & ACCESS_LOCAL_WRITE))
-		return -EPERM;
+		return -EFAULT;
 	if (s->addr < attr->iova ||
 	    !range_ok(s->addr - attr->iova, s->len, attr->length))
-		return -EINVAL;
+		return -EFAULT;
 	return 0;
 }
 
@@ -48,15 +48,10 @@ static int fetch_now(struct nic *nic, struct dma *d)
 		enum verdict v;
 
 		part.len = n;
-		moves_reset(&nic->scratch.moves);
-		nic->scratch.holds.num = 0;
 		mem_inline_budget(nic->mem, 0);
-		v = dma_resolve(nic->mem, &part, NULL, 0, os_now(nic->os),
-				os_fresh_after(nic->os, os_now(nic->os)), &w,
-				&nic->scratch.moves, &nic->scratch.holds);
+		v = dma_fetch(nic->mem, &part, os_now(nic->os),
+			      os_fresh_after(nic->os, os_now(nic->os)), &w);
 		if (v == V_OK) {
-			dma_release(nic->mem, &nic->scratch.holds, 0, false,
-				    os_now(nic->os));
 			d->iova += n;
 			d->len -= n;
 			nic_unlock(nic);
@@ -127,8 +122,14 @@ void prefetch_done(struct nic *nic, const struct os_page_done *d,
 	struct prefetch *p = &nic->prefetch.all[d->id - PREFETCH_ID];
 	bool more = p->rest.len && !d->error;
 
-	spt_map(nic->mem, page_of(d->addr), d->bytes >> PAGE_SHIFT,
-		d->writable && p->protects == nic->protects, now_ns);
+	bool writable = d->writable && p->protects == nic->protects;
+	uint64_t vpn = page_of(d->addr), pages = d->bytes >> PAGE_SHIFT;
+
+	if (p->advice == NIC_PREFETCH_NO_FAULT)
+		spt_map(nic->mem, vpn, pages, writable, now_ns);
+	else
+		spt_map_ahead(nic->mem, vpn, pages, writable, now_ns,
+			      os_fresh_after(nic->os, now_ns), p->rest.lkey);
 	nic->prefetch.out--;
 	list_add_tail(more ? &nic->prefetch.queue : &nic->prefetch.idle,
 		      &p->link);

@@ -111,25 +111,23 @@ static struct stint stint_begin(struct nic *nic, enum counter whose)
 {
 	if (!accounted(nic, whose))
 		return (struct stint){.from = 0};
-	return (struct stint){os_now(nic->os), os_usage()};
+	return (struct stint){os_now(nic->os), usage_begin(nic, whose)};
 }
 
-/* Return: its faults, and in @slept how long it took, or 0 if it did not sleep. */
+/* Return: its major faults, and in @slept how long it took, or 0 if it did not
+ * sleep. */
 static uint64_t stint_end(struct nic *nic, enum counter whose, struct stint st,
 			  uint64_t *slept)
 {
-	struct os_usage now;
 	uint64_t faults;
+	bool did;
 
 	*slept = 0;
 	if (!accounted(nic, whose))
 		return 0;
-	now = os_usage();
-	if (now.sleeps != st.usage.sleeps)
+	faults = usage_end(nic, whose, st.usage, &did);
+	if (did)
 		*slept = os_now(nic->os) - st.from;
-	faults = now.majflt - st.usage.majflt;
-	if (faults)
-		count_atomic(&nic->cnt, whose, faults);
 	return faults;
 }
 
@@ -235,7 +233,7 @@ static uint64_t move_and_commit(struct nic *nic, struct step *s)
 {
 	uint64_t *most = &nic->cnt.v[CNT_move_sleep_max], slept, now;
 
-	if (nic->cfg.strategies & 1u << STRATEGY_BLOCK)
+	if (nic->cfg.strategies & STRATEGY_BIT(STRATEGY_BLOCK))
 		return move_blocking(nic, s);
 	handoff_unlock(&nic->engine);
 	slept = move(nic, s);
@@ -268,12 +266,14 @@ static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
 
 static bool receive(struct nic *nic, struct step *s, uint64_t token)
 {
-	uint64_t before = majflt_begin(nic, CNT_own_majflt);
+	struct os_usage before = usage_begin(nic, CNT_own_majflt);
 	bool got;
 
 	s->token = token;
 	got = engine_receive(nic, s);
-	majflt_end(nic, CNT_own_majflt, before + s->majflt);
+	if (accounted(nic, CNT_own_majflt))
+		before.majflt += s->majflt;
+	usage_end(nic, CNT_own_majflt, before, NULL);
 	return got;
 }
 
@@ -531,7 +531,13 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 	turn_work(nic, step, true);
 	*what = OS_WAIT_PACKETS;
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
-	return handoff_left(&nic->engine) ? now : deadline;
+	if (!handoff_left(&nic->engine))
+		return deadline;
+	if (!(nic->cfg.strategies & STRATEGY_BIT(STRATEGY_BLOCK)))
+		return now;
+	/* whoever has the engine may sleep in a fault: spinning wakes nobody */
+	*what = OS_WAIT_TIMER;
+	return now + POLLED_RECENTLY_NS;
 }
 
 void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
@@ -558,7 +564,7 @@ static void background(void *arg)
 		until = progress_turn(nic, &nic->steps[BACKGROUND_STEP], &what);
 		standby_watch(nic, false);
 		progress_sleep(nic, until, what);
-		trace_serve(nic);
+		ctl_serve(nic);
 	}
 }
 

@@ -36,7 +36,9 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 				.rq = &qp->rq,
 				.send_cq = &qp->init.send_cq->cq,
 				.recv_cq = &qp->init.recv_cq->cq,
-				.sq_sig_all = qp->init.sq_sig_all};
+				.sq_sig_all = qp->init.sq_sig_all,
+				.ud = qp->init.ud,
+				.mtu = nic->mtu};
 	int err;
 
 	err = timerq_reserve(&nic->x.timers, nic->nqps + 1);
@@ -50,6 +52,7 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 	qp_init(&qp->qp, &nic->x, &cfg);
 	list_add_tail(&nic->qps, &qp->all);
 	nic->nqps++;
+	nic->ud_qps += cfg.ud;
 	pd_get(nic->mem, qp->init.pd);
 	qp->init.send_cq->refs++;
 	qp->init.recv_cq->refs++;
@@ -71,6 +74,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 		return -ENOMEM;
 	qp->nic = nic;
 	qp->async = async;
+	init->max_message = init->ud ? nic->mtu : NIC_MAX_MESSAGE;
 	qp->init = *init;
 	err = queues_init(qp);
 	if (err) {
@@ -108,6 +112,7 @@ static void detach(struct nic *nic, struct nic_qp *qp)
 		peer_put(nic, peer);
 	list_del(&qp->all);
 	nic->nqps--;
+	nic->ud_qps -= qp->init.ud;
 	pd_put(nic->mem, qp->init.pd);
 }
 
@@ -232,8 +237,10 @@ static int modify(struct nic *nic, struct nic_qp *qp,
 			nic_wait_idle(nic);
 		posted_take(nic, now);
 	}
-	if (to_rtr && (mask & QPA_AV) && (mask & QPA_DEST_QPN) &&
-	    qp->qp.state == QPS_INIT) {
+	if (to_rtr && qp->init.ud) {
+		roce_claim(nic, now);
+	} else if (to_rtr && (mask & QPA_AV) && (mask & QPA_DEST_QPN) &&
+		   qp->qp.state == QPS_INIT) {
 		if (!mtu_fits(nic, attr))
 			return -EINVAL;
 		peer = peer_get(nic, attr, qp, now);

@@ -86,12 +86,27 @@ static unsigned build(struct step *s)
 	return n;
 }
 
+/* A burst, to where it belongs. Return: as os_recv(). */
+static int receive(struct nic *nic, struct step *s, unsigned n)
+{
+	const struct moves *mv = s->scatter.pieces;
+	struct os_usage before = usage_begin(nic, CNT_engine_majflt);
+	struct reg_move rm;
+	int res;
+
+	os_drop(nic->os, mv); /* before it may be locked */
+	reg_move_begin(nic, mv, &rm);
+	res = os_recv(nic->os, s->iov, n, &s->rx, OS_TAKE);
+	reg_move_end(nic, mv, &rm);
+	s->majflt = usage_end(nic, CNT_engine_majflt, before, NULL);
+	return res;
+}
+
 /* Planned: take it. */
 static bool take(struct nic *nic, struct step *s)
 {
 	struct scatter *sc = &s->scatter;
 	uint32_t len, seg;
-	uint64_t before;
 	unsigned n;
 	int res;
 
@@ -103,9 +118,7 @@ static bool take(struct nic *nic, struct step *s)
 		    : 0;
 	len = s->rx.len;
 	seg = s->rx.seg;
-	before = majflt_begin(nic, CNT_engine_majflt);
-	res = n ? os_recv(nic->os, s->iov, n, &s->rx, OS_TAKE) : 0;
-	s->majflt = majflt_end(nic, CNT_engine_majflt, before);
+	res = n ? receive(nic, s, n) : 0;
 	s->lost = res != 1 || s->rx.len != len || s->rx.seg != seg;
 	s->efault = res == -EFAULT;
 	if (res == 0) {

@@ -7,7 +7,8 @@
  * Theory of operation. The background thread says when it begins to work and
  * when it ends. While it works now and then, a second thread looks every
  * TICK_NS; if it has been at the same thing for STUCK_NS the second thread takes
- * turns until it is back. When nothing happened for QUIET_TICKS it sleeps until
+ * turns until it is back; at once if the background thread says that it is about
+ * to do something else (standby_call()). When nothing happened for QUIET_TICKS it sleeps until
  * the background thread works again and wakes it, so an idle NIC costs nothing.
  */
 #include "nic/impl.h"
@@ -29,6 +30,13 @@ void standby_watch(struct nic *nic, bool works)
 		__atomic_store_n(&nic->standby_asleep, false, __ATOMIC_RELAXED);
 		os_event_set(nic->standby_fd);
 	}
+}
+
+void standby_call(struct nic *nic)
+{
+	/* busy since long ago */
+	__atomic_store_n(&nic->bg_busy, 1, __ATOMIC_SEQ_CST);
+	os_event_set(nic->standby_fd);
 }
 
 static uint64_t busy_since(const struct nic *nic)

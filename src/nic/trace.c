@@ -2,7 +2,7 @@
 /* trace.c: what the NIC tells about itself when `nopin trace PID` asks: every
  * QP with the last events of its flight recorder, and the counters. What is said
  * is copied under the engine lock and formatted without it, by the background
- * thread, which also hands it over (os/ctl.c: without waiting for the reader).
+ * thread (ctl.c).
  */
 #include "nic/impl.h"
 
@@ -21,6 +21,11 @@ enum {
 static const char *const state_names[QPS_NUM] = {
 	"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
 };
+
+const char *trace_state(enum qp_state state)
+{
+	return state < QPS_NUM ? state_names[state] : "?";
+}
 
 /* Append; what does not fit is cut. Return: the new length. */
 __attribute__((format(printf, 4, 5))) static size_t add(char *buf, size_t size,
@@ -80,9 +85,8 @@ size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 		" acc 0x%06" PRIx32 " snd 0x%06" PRIx32 " max 0x%06" PRIx32 "\n"
 		"  receives: %" PRIu32 " queued, placed 0x%06" PRIx32
 		" accepted 0x%06" PRIx32 "\n",
-		t->qpn, t->state < QPS_NUM ? state_names[t->state] : "?",
-		t->dest_qpn, t->sq, t->una, t->acc, t->snd, t->max, t->rq,
-		t->head, t->next);
+		t->qpn, trace_state(t->state), t->dest_qpn, t->sq, t->una,
+		t->acc, t->snd, t->max, t->rq, t->head, t->next);
 
 	return add_flight(buf, size, len, &t->log, now_ns);
 }
@@ -120,7 +124,7 @@ static unsigned copy_qps(struct nic *nic, struct trace_qp **out)
 	return n;
 }
 
-size_t trace_text(struct nic *nic, char **out)
+void trace_text(struct nic *nic, struct ctl_answer *a)
 {
 	struct trace_qp *qps;
 	struct counters cnt;
@@ -132,28 +136,13 @@ size_t trace_text(struct nic *nic, char **out)
 	now = os_now(nic->os);
 	nic_counters(nic, &cnt);
 	size = TRACE_COUNTERS_BYTES + n * (size_t)TRACE_QP_BYTES;
-	*out = malloc(size);
-	if (*out) {
-		len = add_counters(*out, size, &cnt);
+	a->text = malloc(size);
+	if (a->text) {
+		len = add_counters(a->text, size, &cnt);
 		while (n--)
-			len += trace_format(*out + len, size - len, &qps[n],
+			len += trace_format(a->text + len, size - len, &qps[n],
 					    now);
 	}
+	a->len = len;
 	free(qps);
-	return len;
-}
-
-void trace_serve(struct nic *nic)
-{
-	int fd = os_ctl_accept(nic->os), err;
-	char *text = NULL;
-	size_t len;
-
-	if (fd < 0)
-		return;
-	len = trace_text(nic, &text);
-	err = os_ctl_answer(nic->os, fd, text, len);
-	if (err)
-		log_debug("nobody got the trace: error %d", -err);
-	free(text);
 }

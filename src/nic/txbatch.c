@@ -2,7 +2,7 @@
 /* txbatch.c: a burst becomes one send call. To a nopin the kernel gathers the
  * payload straight from application memory; to a standard peer it is copied
  * into staging first, so that the ICRC and the wire see the same read of it
- * (design D5). Runs without a lock.
+ * (design D5), and so it is to anybody with NOPIN_REG=copy. Runs without a lock.
  */
 #include "nic/impl.h"
 
@@ -31,11 +31,21 @@ static int send_iov(struct nic *nic, struct step *s, unsigned n)
 	return os_send(nic->os, &tx);
 }
 
-/* Where a burst's payload is used up to: @off bytes of @m. */
+/* Where a burst's payload is used up to: @off bytes of @m. @bounced: from NIC
+ * memory. */
 struct gather_at {
 	const struct move *m;
 	uint32_t off;
+	bool bounced;
 };
+
+static void *payload_at(const struct gather_at *at)
+{
+	uintptr_t from = at->bounced ? (uintptr_t)at->m->nic
+				     : (uintptr_t)at->m->addr;
+
+	return (void *)(from + at->off);
+}
 
 /* The next @len bytes, behind @n pieces. Return: how many there are then. */
 static unsigned add_payload(struct step *s, unsigned n, struct gather_at *at,
@@ -45,14 +55,31 @@ static unsigned add_payload(struct step *s, unsigned n, struct gather_at *at,
 		uint32_t part = MIN(len, at->m->len - at->off);
 
 		CHECK(n < STEP_IOV);
-		s->iov[n++] = (struct iovec){
-			(void *)(uintptr_t)(at->m->addr + at->off), part};
+		s->iov[n++] = (struct iovec){payload_at(at), part};
 		len -= part;
 		at->off += part;
 		if (at->off == at->m->len)
-			*at = (struct gather_at){at->m + 1, 0};
+			*at = (struct gather_at){at->m + 1, 0, at->bounced};
 	}
 	return n;
+}
+
+/* Copy all payload to NIC memory. Return: 0 or -EFAULT. */
+static int bounce(struct nic *nic, struct step *s)
+{
+	struct moves *mv = &s->burst.gathers;
+	uint32_t at = 0;
+
+	for (unsigned i = 0; i < mv->num; i++) {
+		CHECK(mv->m[i].len <= sizeof(s->buf) - at);
+		mv->m[i].nic = s->buf + at;
+		at += mv->m[i].len;
+	}
+	if (at)
+		os_moves(nic->os, mv);
+	if (!mv->error)
+		count_atomic(&nic->cnt, CNT_bounced_bytes, at);
+	return mv->error;
 }
 
 /* A trailer and the headers behind it are one piece: burst.bytes has them in
@@ -60,10 +87,13 @@ static unsigned add_payload(struct step *s, unsigned n, struct gather_at *at,
 static int send_ext(struct nic *nic, struct step *s)
 {
 	struct burst *b = &s->burst;
-	struct gather_at at = {b->gathers.m, 0};
+	struct gather_at at = {b->gathers.m, 0, reg_bounces(nic)};
 	uint8_t *from = b->bytes, *to;
 	unsigned n = 0;
+	int err = at.bounced ? bounce(nic, s) : 0;
 
+	if (err)
+		return err;
 	for (unsigned i = 0; i < b->nsegs; i++) {
 		const struct seg *seg = &b->seg[i];
 

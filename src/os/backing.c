@@ -7,6 +7,9 @@
  * the address-space lock. So a pager reads it after it has answered, keeps what
  * it said, and reads again at the earliest after a hundred times the time that
  * it took: at most one percent.
+ *
+ * Where there is swap, what is missing in a mapping of which nothing is swapped
+ * out was never there, as long as nothing was reclaimed since that was read.
  */
 #include "os/mapping.h"
 
@@ -23,18 +26,19 @@ static const uint64_t backing_revoke_ns = 1000000000;
 
 /**
  * struct backing_map - A private anonymous mapping of ordinary memory.
- * @small: faults bring in single pages
+ * @small: writable, and faults bring in single pages
+ * @swapped: some of it is swapped out
  * @revoked_until: a fault took too long
  */
 struct backing_map {
 	struct range range;
-	bool small;
+	bool small, swapped;
 	uint64_t revoked_until;
 };
 
 struct backing_cache {
 	pthread_mutex_t lock;
-	uint64_t valid_until;
+	uint64_t scanned_ns, valid_until;
 	unsigned num;
 	struct backing_map map[BACKING_MAX];
 	struct mapping_scan scan;
@@ -67,10 +71,12 @@ static struct backing_map *backing_find(struct backing_cache *c, uint64_t addr)
 
 static void backing_scan(struct backing_cache *c)
 {
-	uint64_t began = clock_ns(), took;
+	uint64_t began, took;
 	struct mapping map;
 	bool more;
 
+	fresh_check(clock_ns());
+	began = c->scanned_ns = clock_ns();
 	c->num = 0;
 	more = mapping_first(&c->scan, "/proc/self/smaps", &map) == 0;
 	while (more) {
@@ -79,6 +85,7 @@ static void backing_scan(struct backing_cache *c)
 			c->map[c->num++] = (struct backing_map){
 				.range = map.range,
 				.small = map.write && !map.thp,
+				.swapped = map.swapped,
 			};
 		more = mapping_next(&c->scan, &map);
 		if (!more)
@@ -87,6 +94,15 @@ static void backing_scan(struct backing_cache *c)
 	took = clock_ns() - began;
 	c->valid_until = began +
 			 MAX(backing_keep_ns, took * (uint64_t)BACKING_SHARE);
+}
+
+/* Is nothing of it on disk? */
+static bool backing_here(const struct backing_cache *c,
+			 const struct backing_map *map, uint64_t now_ns)
+{
+	if (!host_has_swap())
+		return true;
+	return !map->swapped && fresh_still(c->scanned_ns, now_ns);
 }
 
 struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
@@ -102,12 +118,29 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
 	if (map && slow)
 		map->revoked_until = now_ns + backing_revoke_ns;
 	if (map && map->small && now_ns >= map->revoked_until &&
-	    !host_is_short()) {
+	    !host_is_short() && backing_here(c, map, now_ns)) {
 		out.kind = BACKING_CHEAP;
 		out.cheap = map->range;
 	} else if (map) {
 		out.kind = BACKING_SLOW;
 	}
+	pthread_mutex_unlock(&c->lock);
+	return out;
+}
+
+struct range backing_plain(struct backing_cache *c, uint64_t addr,
+			   uint64_t now_ns)
+{
+	const struct backing_map *map;
+	struct range out = {0, 0};
+
+	if (pthread_mutex_trylock(&c->lock) != 0)
+		return out;
+	if (now_ns >= c->valid_until)
+		backing_scan(c);
+	map = backing_find(c, addr);
+	if (map && map->small)
+		out = map->range;
 	pthread_mutex_unlock(&c->lock);
 	return out;
 }

@@ -12,6 +12,9 @@
  * call that reads those gaps into a bin. The kernel fills the pieces in order,
  * so what a program sees appears in order.
  *
+ * Overwrite: a scatter in front of which madvise(2) drops pages. If it cannot, the
+ * scatter fetches what it need not.
+ *
  * Gather: pwritev(2) into a lane (lane.c), then from there into NIC memory.
  * process_vm_readv(2) would do without the second copy but takes the
  * address-space lock, and so waits while another thread forks; it is used only
@@ -23,6 +26,7 @@
 #include "os/impl.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
 	COPY_PIECES = 64, /* iovecs of one call; 1 KiB of stack */
@@ -89,7 +93,39 @@ static uint64_t copy_out(int fd, struct iovec *v, unsigned n, uint64_t off,
 	return done;
 }
 
+/* --- overwrite ----------------------------------------------------------- */
+
+/* Return: how many of @m.. dropped one range together. */
+static unsigned drop_run(const struct move *m, unsigned n)
+{
+	uint64_t end = m->drop;
+	unsigned i = 0;
+
+	for (; i < n && m[i].kind == MOVE_OVERWRITE && m[i].drop == end; i++)
+		end += m[i].drop_len;
+	if (i > 0)
+		(void)sys_madvise(m->drop, end - m->drop, MADV_DONTNEED);
+	return MAX(i, 1);
+}
+
+static void drop(const struct move *m, unsigned n)
+{
+	for (unsigned i = 0; i < n;)
+		i += m[i].kind == MOVE_OVERWRITE ? drop_run(&m[i], n - i) : 1;
+}
+
+void os_drop(struct os *os, const struct moves *mv)
+{
+	(void)os;
+	drop(mv->m, mv->num);
+}
+
 /* --- scatter ------------------------------------------------------------- */
+
+static bool scatters(const struct move *m)
+{
+	return m->kind == MOVE_SCATTER || m->kind == MOVE_OVERWRITE;
+}
 
 /* struct run - Successive scatters that become one call. */
 struct run {
@@ -163,14 +199,16 @@ static unsigned scatter(struct os *os, struct move *m, unsigned n, int *err)
 	run.start = run.end = 0;
 
 	if (!r) {
+		drop(m, 1);
 		*err = scatter_bounced(os, m);
 		return *err == 0;
 	}
-	for (unsigned i = 0; i < n && m[i].kind == MOVE_SCATTER; i++) {
+	for (unsigned i = 0; i < n && scatters(&m[i]); i++) {
 		r = region_of(os, m[i].nic, m[i].len);
 		if (!r || !run_add(os, &run, r, &m[i]))
 			break;
 	}
+	drop(m, run.moves);
 	got = copy_out(os->memfd, run.v, run.pieces, run.start,
 		       run.end - run.start, err);
 	return *err == 0 ? run.moves : run_whole(os, m, &run, got);
@@ -338,6 +376,7 @@ void os_moves(struct os *os, struct moves *mv)
 
 		switch (m->kind) {
 		case MOVE_SCATTER:
+		case MOVE_OVERWRITE:
 			mv->done += scatter(os, m, left, &err);
 			break;
 		case MOVE_GATHER:

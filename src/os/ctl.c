@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ctl.c: the control socket, by which `nopin trace` finds a NIC: an abstract unix
- * socket named by process id. A question is a connection. The answer is one
- * message with the descriptor of a file in memory: it fits into the socket
- * whatever the client does, and is gone when the client closes it.
+/* ctl.c: the control socket, by which nopin(1) asks a NIC: an abstract unix
+ * socket named by process id. A connection is one request, a message, and one
+ * answer: a message that begins with "ok" or "error", and with "ok" the descriptor
+ * of a file in memory. So an answer fits into the socket whatever the client does,
+ * and is gone when the client closes it. What may be asked is not known here.
+ *
+ * Nobody waits for a client: one at a time is let in, by the background thread,
+ * and has CTL_PATIENCE_NS to ask.
  */
 #include "os/impl.h"
 
@@ -11,7 +15,12 @@
 #include <string.h>
 #include <sys/un.h>
 
-enum { CTL_PERIOD_NS = 50 * 1000 * 1000, CTL_BACKLOG = 4 };
+enum {
+	CTL_PERIOD_NS = 50 * 1000 * 1000,
+	CTL_PATIENCE_NS = 100 * 1000 * 1000,
+	CTL_BACKLOG = 4,
+	CTL_ERROR_MAX = 256,
+};
 
 /**
  * os_ctl_open() - See os.h.
@@ -22,8 +31,8 @@ int os_ctl_open(struct os *os)
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	int fd, ret, n;
 
-	n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1,
-		     "nopin/trace/%d", os->pid);
+	n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "nopin/ctl/%d",
+		     os->pid);
 	fd = fd_high(sys_socket(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
@@ -42,8 +51,21 @@ int os_ctl_open(struct os *os)
 	return 0;
 }
 
+/* Whoever asks has been answered, or never will be. */
+static void ctl_hang_up(struct os *os)
+{
+	int fd = os->ctl_client;
+
+	if (fd < 0)
+		return;
+	__atomic_store_n(&os->ctl_client, -1, __ATOMIC_RELAXED);
+	fork_forget(fd);
+	sys_close(fd);
+}
+
 void ctl_close(struct os *os)
 {
+	ctl_hang_up(os);
 	if (os->ctl_fd < 0)
 		return;
 	fork_forget(os->ctl_fd);
@@ -51,72 +73,129 @@ void ctl_close(struct os *os)
 	os->ctl_fd = -1;
 }
 
-static bool ctl_may_ask(int fd)
+/* Return: 0; -EPERM: neither our user nor root. */
+static int ctl_check(int fd)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
+	long ret;
 
-	if (sys_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, SYS_PTR(&who),
-		     SYS_PTR(&len), 0) < 0)
-		return false;
-	return who.uid == 0 ||
-	       who.uid == (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-}
-
-int os_ctl_accept(struct os *os)
-{
-	int fd;
-
-	if (!__atomic_exchange_n(&os->ctl_asked, false, __ATOMIC_RELAXED))
-		return -EAGAIN;
-	__atomic_store_n(&os->ctl_after_ns, clock_ns() + CTL_PERIOD_NS,
-			 __ATOMIC_RELAXED);
-	fd = fd_high((int)sys_call(SYS_accept4, os->ctl_fd, 0, 0,
-				   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
-	if (fd < 0 || ctl_may_ask(fd))
-		return fd;
-	sys_close(fd);
+	ret = sys_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED,
+		       SYS_PTR(&who), SYS_PTR(&len), 0);
+	if (ret < 0)
+		return (int)ret;
+	if (who.uid == 0 ||
+	    who.uid == (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0))
+		return 0;
 	return -EPERM;
 }
 
-static int ctl_send(int fd, int file)
+/* @file: a descriptor to go with it, or -1. */
+static int ctl_send(int fd, const char *text, int file)
 {
 	union {
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct iovec iov = {"", 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control.space,
-			   .msg_controllen = sizeof(control.space)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	struct iovec iov = {(void *)(uintptr_t)text, strlen(text)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
 	ssize_t n;
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &file, sizeof(file));
+	if (file >= 0) {
+		m.msg_control = control.space;
+		m.msg_controllen = sizeof(control.space);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &file, sizeof(file));
+	}
 	n = sys_sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return n < 0 ? (int)n : 0;
 }
 
-int os_ctl_answer(struct os *os, int fd, const char *text, size_t len)
+/* Let the next one in. */
+static int ctl_accept(struct os *os, uint64_t now)
 {
-	int file = fd_memory("nopin-trace", 0), ret = MIN(file, 0);
+	int fd, err;
 
-	(void)os;
-	for (size_t at = 0; ret == 0 && at < len;) {
+	__atomic_store_n(&os->ctl_after_ns, now + CTL_PERIOD_NS,
+			 __ATOMIC_RELAXED);
+	fd = fd_high((int)sys_call(SYS_accept4, os->ctl_fd, 0, 0,
+				   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
+	if (fd < 0)
+		return fd;
+	err = ctl_check(fd);
+	if (err) {
+		(void)ctl_send(fd, "error this process is another user's", -1);
+		sys_close(fd);
+		return err;
+	}
+	fork_close_in_child(fd);
+	os->ctl_until_ns = now + CTL_PATIENCE_NS;
+	__atomic_store_n(&os->ctl_client, fd, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int os_ctl_take(struct os *os, char *buf, size_t size)
+{
+	bool asked = __atomic_exchange_n(&os->ctl_asked, false,
+					 __ATOMIC_RELAXED);
+	struct iovec iov = {buf, size};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	uint64_t now = clock_ns();
+	ssize_t n;
+	int err;
+
+	if (!asked && (os->ctl_client < 0 || now < os->ctl_until_ns))
+		return -EAGAIN;
+	err = os->ctl_client < 0 ? ctl_accept(os, now) : 0;
+	if (err)
+		return err;
+	/* descriptors that come with it are the kernel's to close */
+	n = sys_recvmsg(os->ctl_client, &m, MSG_DONTWAIT | MSG_TRUNC);
+	if (n == -EAGAIN && now < os->ctl_until_ns)
+		return -EAGAIN;
+	if (n > (ssize_t)size) {
+		(void)os_ctl_answer(os, "the request is too long", NULL, 0);
+		return -EMSGSIZE;
+	}
+	if (n <= 0)
+		ctl_hang_up(os);
+	return n > 0 ? (int)n : -EAGAIN;
+}
+
+static int ctl_write(int file, const char *text, size_t len)
+{
+	for (size_t at = 0; at < len;) {
 		ssize_t n = sys_write(file, text + at, len - at);
 
 		if (n > 0)
 			at += (size_t)n;
 		else if (n != -EINTR)
-			ret = n < 0 ? (int)n : -EIO;
+			return n < 0 ? (int)n : -EIO;
 	}
+	return 0;
+}
+
+int os_ctl_answer(struct os *os, const char *error, const char *text,
+		  size_t len)
+{
+	char line[CTL_ERROR_MAX];
+	int file, ret;
+
+	if (error) {
+		snprintf(line, sizeof(line), "error %s", error);
+		ret = ctl_send(os->ctl_client, line, -1);
+		ctl_hang_up(os);
+		return ret;
+	}
+	file = fd_memory("nopin-ctl", 0);
+	ret = file < 0 ? file : ctl_write(file, text, len);
 	if (ret == 0)
-		ret = ctl_send(fd, file);
+		ret = ctl_send(os->ctl_client, "ok", file);
 	fd_close(file);
-	sys_close(fd);
+	ctl_hang_up(os);
 	return ret;
 }

@@ -151,6 +151,16 @@ void fork_close_in_child(int fd)
 	pthread_mutex_unlock(&fork_lock);
 }
 
+void fork_stop(void)
+{
+	pthread_mutex_lock(&fork_lock);
+}
+
+void fork_go_on(void)
+{
+	pthread_mutex_unlock(&fork_lock);
+}
+
 static void range_change(struct range from, struct range to)
 {
 	pthread_mutex_lock(&fork_lock);

@@ -30,17 +30,19 @@ static const uint64_t fresh_limit_ns = 10 * MS; /* without the counters */
 static const uint64_t fresh_look_ns = 6 * MS; /* between two looks */
 static const uint64_t fresh_wanted_ns = 100 * MS; /* then looking stops */
 static const uint64_t fresh_unsure_ns = 10000 * MS;
+static const uint64_t fresh_calm_ns = 10000 * MS; /* after reclaim */
 
 /* Relaxed: each is a time of its own and only moves on. */
 static uint64_t fresh_since; /* no reclaim from here ... */
 static uint64_t fresh_looked; /* ... to here */
+static uint64_t fresh_moved; /* when reclaim was seen last, or 0 */
 static uint64_t fresh_asked; /* when os_fresh_after() was last called */
 static uint64_t fresh_sure_at; /* other mappings were served until then */
 
 /* Under fresh_lock: what the counters said. */
 static pthread_mutex_t fresh_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t fresh_sum;
-static char *fresh_buf;
+static char fresh_buf[FRESH_BUF];
 
 static uint64_t load(const uint64_t *p)
 {
@@ -97,13 +99,13 @@ void fresh_check(uint64_t now_ns)
 	if (now_ns - load(&fresh_looked) < fresh_look_ns ||
 	    pthread_mutex_trylock(&fresh_lock) != 0)
 		return;
-	if (!fresh_buf)
-		fresh_buf = malloc(FRESH_BUF);
-	if (fresh_buf && fresh_read(&sum)) {
+	if (fresh_read(&sum)) {
 		/* fresh_looked is from before the reading, fresh_since from
 		 * after it: what is reclaimed meanwhile shows in this look or
 		 * in the next.
 		 */
+		if (sum != fresh_sum && load(&fresh_since) != 0)
+			store(&fresh_moved, clock_ns());
 		if (sum != fresh_sum || load(&fresh_since) == 0 ||
 		    load(&fresh_sure_at) > now_ns)
 			store(&fresh_since, clock_ns());
@@ -112,6 +114,15 @@ void fresh_check(uint64_t now_ns)
 	}
 	pthread_mutex_unlock(&fresh_lock);
 	errno = keep;
+}
+
+bool fresh_still(uint64_t then_ns, uint64_t now_ns)
+{
+	const uint64_t moved = load(&fresh_moved);
+
+	return load(&fresh_looked) + fresh_limit_ns >= now_ns &&
+	       load(&fresh_since) <= then_ns &&
+	       (moved == 0 || now_ns > moved + fresh_calm_ns);
 }
 
 void fresh_unsure(uint64_t now_ns)

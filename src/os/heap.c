@@ -9,6 +9,8 @@
  * so a child that opens a NIC begins with an empty heap.
  * Before a fork() every page is made present, because a first touch would wait,
  * too.
+ * Whoever runs the engine waits for nobody: it takes what a chunk has left, which
+ * others see to (heap_alloc_ready(), heap_prepare()).
  */
 #include "os/impl.h"
 
@@ -20,6 +22,7 @@ enum {
 	CHUNK = 256 * 1024,
 	LARGE = 16 * 1024,
 	CLASSES = LARGE / ALIGN,
+	READY = 64 * 1024, /* what heap_prepare() leaves in the chunk */
 	STACK_USED = 64 * 1024, /* the most that a thread of ours needs */
 };
 
@@ -34,16 +37,19 @@ struct block {
 /**
  * struct span - Stands at the start of each mapping of @bytes.
  * @unused:	so many of them need not be present: the far end of a stack
+ * @fork:	the fork that last made it present, as heap.forks counts them
  */
 struct span {
 	_Alignas(ALIGN) struct list link;
 	size_t bytes, unused;
+	uint64_t fork;
 };
 
 struct heap {
 	struct span span;
 	pthread_mutex_t lock;
-	struct list spans;
+	struct list spans; /* those that are present already are last */
+	uint64_t forks;
 	uint8_t *at, *end; /* what is left of the chunk */
 	struct block *unused[CLASSES];
 };
@@ -92,10 +98,14 @@ static struct block *large_alloc(struct heap *h, size_t bytes)
 			   PAGE_BYTES;
 	struct span *s = span_map(all);
 
+	struct block *b;
+
 	if (!s)
 		return NULL;
-	list_add_tail(&h->spans, &s->link);
-	return (struct block *)(s + 1);
+	list_insert_after(&h->spans, &s->link);
+	b = (struct block *)(s + 1);
+	b->bytes = bytes;
+	return b;
 }
 
 static void unused_put(struct heap *h, struct block *b)
@@ -106,24 +116,23 @@ static void unused_put(struct heap *h, struct block *b)
 	*list = b;
 }
 
-/* What is left of the old chunk is smaller than a small object. */
-static bool chunk_next(struct heap *h)
+/* What is left of the old chunk becomes objects of its own. */
+static void chunk_put(struct heap *h, struct span *s)
 {
-	struct span *s = span_map(CHUNK);
-	struct block *rest = (struct block *)h->at;
+	struct block *rest;
 
-	if (!s)
-		return false;
-	list_add_tail(&h->spans, &s->link);
-	if (h->at != h->end) {
-		rest->bytes = (size_t)(h->end - h->at);
+	list_insert_after(&h->spans, &s->link);
+	while (h->at != h->end) {
+		rest = (struct block *)h->at;
+		rest->bytes = MIN((size_t)(h->end - h->at), (size_t)LARGE);
+		h->at += rest->bytes;
 		unused_put(h, rest);
 	}
 	h->at = (uint8_t *)(s + 1);
 	h->end = (uint8_t *)s + CHUNK;
-	return true;
 }
 
+/* Return: NULL: the chunk is used up. */
 static struct block *small_alloc(struct heap *h, size_t bytes)
 {
 	struct block **unused = &h->unused[bytes / ALIGN - 1], *b = *unused;
@@ -131,42 +140,98 @@ static struct block *small_alloc(struct heap *h, size_t bytes)
 	if (b) {
 		*unused = b->next;
 	} else {
-		if ((size_t)(h->end - h->at) < bytes && !chunk_next(h))
+		if ((size_t)(h->end - h->at) < bytes)
 			return NULL;
 		b = (struct block *)h->at;
 		h->at += bytes;
 	}
 	memset(b, 0, bytes);
+	b->bytes = bytes;
 	return b;
 }
 
-static void *heap_alloc_from(struct heap *h, size_t bytes)
+static struct block *small_alloc_or_map(struct heap *h, size_t bytes)
 {
-	struct block *b;
+	struct block *b = small_alloc(h, bytes);
+	struct span *s;
 
+	if (b)
+		return b;
+	s = span_map(CHUNK);
+	if (!s)
+		return NULL;
+	chunk_put(h, s);
+	return small_alloc(h, bytes);
+}
+
+/* With what stands before it. 0: too many. */
+static size_t block_bytes(size_t bytes)
+{
 	if (bytes > SIZE_MAX / 2)
-		return NULL;
-	bytes = sizeof(*b) + DIV_ROUND_UP(bytes, ALIGN) * ALIGN;
-	b = bytes > LARGE ? large_alloc(h, bytes) : small_alloc(h, bytes);
-	if (!b)
-		return NULL;
-	b->bytes = bytes;
-	return b + 1;
+		return 0;
+	return sizeof(struct block) + DIV_ROUND_UP(bytes, ALIGN) * ALIGN;
 }
 
 void *heap_alloc(size_t bytes)
 {
+	size_t all = block_bytes(bytes);
 	int keep = errno;
+	struct block *b = NULL;
 	struct heap *h;
-	void *p = NULL;
 
-	h = heap_get();
+	h = all > 0 ? heap_get() : NULL;
 	if (h) {
-		p = heap_alloc_from(h, bytes);
+		b = all > LARGE ? large_alloc(h, all)
+				: small_alloc_or_map(h, all);
 		pthread_mutex_unlock(&h->lock);
 	}
 	errno = keep;
-	return p;
+	return b ? b + 1 : NULL;
+}
+
+void *heap_alloc_ready(size_t bytes)
+{
+	size_t all = block_bytes(bytes);
+	struct block *b;
+
+	if (all == 0 || all > LARGE || !heap ||
+	    pthread_mutex_trylock(&heap->lock) != 0)
+		return NULL;
+	b = small_alloc(heap, all);
+	pthread_mutex_unlock(&heap->lock);
+	return b ? b + 1 : NULL;
+}
+
+static bool ready(const struct heap *h)
+{
+	return h->end - h->at >= READY;
+}
+
+void heap_prepare(void)
+{
+	int keep = errno;
+	struct heap *h = heap_get();
+	struct span *s = NULL;
+	bool enough;
+
+	if (!h)
+		return;
+	enough = ready(h);
+	pthread_mutex_unlock(&h->lock);
+	if (!enough)
+		s = span_map(CHUNK);
+	if (s) {
+		/* Not under the lock, for this may wait. */
+		(void)sys_madvise((uintptr_t)s, CHUNK, MADV_POPULATE_WRITE);
+		pthread_mutex_lock(&h->lock);
+		enough = ready(h);
+		if (!enough)
+			chunk_put(h, s);
+		pthread_mutex_unlock(&h->lock);
+		if (enough)
+			munmap(s, CHUNK);
+	}
+	errno = keep;
 }
 
 void heap_free(void *p)
@@ -179,15 +244,15 @@ void heap_free(void *p)
 	if (!p)
 		return;
 	b = (struct block *)p - 1;
-	s = (struct span *)b - 1;
+	s = b->bytes > LARGE ? (struct span *)b - 1 : NULL;
 	h = heap_get();
-	if (b->bytes > LARGE) {
+	if (s)
 		list_del(&s->link);
-		munmap(s, s->bytes);
-	} else {
+	else
 		unused_put(h, b);
-	}
 	pthread_mutex_unlock(&h->lock);
+	if (s)
+		munmap(s, s->bytes);
 	errno = keep;
 }
 
@@ -205,21 +270,41 @@ void *heap_grow(void *p, size_t bytes)
 	return bigger;
 }
 
+/* One that is not present for this fork yet; from now on it is. */
+static struct span *span_next(struct heap *h)
+{
+	struct span *s;
+
+	if (!h->spans.next || list_empty(&h->spans))
+		return NULL;
+	s = list_entry(h->spans.next, struct span, link);
+	if (s->fork == h->forks)
+		return NULL;
+	s->fork = h->forks;
+	list_del(&s->link);
+	list_add_tail(&h->spans, &s->link);
+	return s;
+}
+
+/* Not under the lock, for it may wait for others. If the span goes meanwhile,
+ * nothing is populated, or a few pages of what came in its place. */
 void heap_before_fork(void)
 {
 	struct heap *h = heap;
+	uintptr_t start, end;
+	struct span *s;
 
 	if (!h)
 		return;
 	pthread_mutex_lock(&h->lock);
-	if (h->spans.next)
-		list_for_each(l, &h->spans) {
-			struct span *s = list_entry(l, struct span, link);
-
-			(void)sys_madvise((uintptr_t)s + s->unused,
-					  s->bytes - s->unused,
-					  MADV_POPULATE_WRITE);
-		}
+	h->forks++;
+	while ((s = span_next(h)) != NULL) {
+		start = (uintptr_t)s + s->unused;
+		end = (uintptr_t)s + s->bytes;
+		pthread_mutex_unlock(&h->lock);
+		(void)sys_madvise(start, end - start, MADV_POPULATE_WRITE);
+		pthread_mutex_lock(&h->lock);
+	}
 	pthread_mutex_unlock(&h->lock);
 }
 

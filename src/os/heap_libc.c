@@ -39,6 +39,15 @@ void *heap_alloc(size_t bytes)
 	return b + 1;
 }
 
+void *heap_alloc_ready(size_t bytes)
+{
+	return heap_alloc(bytes);
+}
+
+void heap_prepare(void)
+{
+}
+
 void *heap_grow(void *p, size_t bytes)
 {
 	void *bigger = heap_alloc(bytes);

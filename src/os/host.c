@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* host.c: could an allocation have to wait here? With swap, with little memory
- * left, or near the limit of a memory cgroup (v1 or v2) it could.
+/* host.c: could an allocation have to wait here? With little memory left, or near
+ * the limit of a memory cgroup (v1 or v2) it could. And is there swap?
  */
 #include "os/impl.h"
 
@@ -15,10 +15,16 @@ static const uint64_t host_near = 64 * MIB;
 
 static uint64_t host_looked;
 static bool host_short = true; /* until somebody has looked */
+static bool host_swap = true;
 
 bool host_is_short(void)
 {
 	return __atomic_load_n(&host_short, __ATOMIC_RELAXED);
+}
+
+bool host_has_swap(void)
+{
+	return __atomic_load_n(&host_swap, __ATOMIC_RELAXED);
 }
 
 /* Return: bytes of text in @buf (always terminated), or -errno. */
@@ -127,14 +133,14 @@ static uint64_t meminfo_bytes(const char *text, const char *name, uint64_t none)
 static bool host_meminfo_short(void)
 {
 	uint64_t total, avail;
-	char text[768];
+	char text[768] = "";
 
-	if (host_read("/proc/meminfo", text, sizeof(text)) <= 0)
-		return true;
+	(void)host_read("/proc/meminfo", text, sizeof(text));
+	__atomic_store_n(&host_swap, meminfo_bytes(text, "SwapTotal:", 1) > 0,
+			 __ATOMIC_RELAXED);
 	total = meminfo_bytes(text, "MemTotal:", 0);
 	avail = meminfo_bytes(text, "MemAvailable:", 0);
-	return meminfo_bytes(text, "SwapTotal:", 1) > 0 ||
-	       avail < MAX(total / 20, (uint64_t)host_near);
+	return avail < MAX(total / 20, (uint64_t)host_near);
 }
 
 void host_look(uint64_t now_ns)

@@ -89,6 +89,9 @@ struct os {
 	/* background and standby thread; atomic */
 	uint64_t ctl_after_ns; /* nobody is let in before */
 	bool ctl_asked;
+	int ctl_client; /* who was let in, or -1 */
+	uint64_t
+		ctl_until_ns; /* the background thread's: it is to ask by then */
 	bool closed; /* the program closed descriptors of ours */
 
 	/* movers */
@@ -134,6 +137,10 @@ bool fork_in_progress(void);
  */
 void fork_close_in_child(int fd);
 void fork_forget(int fd);
+
+/** fork_stop() - fork() waits until fork_go_on(), by the same thread. */
+void fork_stop(void);
+void fork_go_on(void);
 
 /**
  * fork_keep_present() - Memory that no child gets is made present before each
@@ -253,10 +260,21 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
  */
 bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 
+/**
+ * backing_plain() - The mapping around @addr where a page that is dropped is an
+ * empty page; {0, 0} if it is not, or is not known to be, such memory.
+ * Context: a pager; may take milliseconds.
+ */
+struct range backing_plain(struct backing_cache *c, uint64_t addr,
+			   uint64_t now_ns);
+
 /* host.c */
 
 /** host_is_short() - Could an allocation have to wait? As last seen. */
 bool host_is_short(void);
+
+/** host_has_swap() - Could a page that was there be on disk? As last seen. */
+bool host_has_swap(void);
 
 /** host_look() - Look again if it is time. Context: one thread at a time. */
 void host_look(uint64_t now_ns);
@@ -268,6 +286,10 @@ void fresh_check(uint64_t now_ns);
 
 /** fresh_wanted() - Did anybody ask lately, so that looking makes sense? */
 bool fresh_wanted(uint64_t now_ns);
+
+/** fresh_still() - Was nothing reclaimed from @then_ns to a moment ago, and is
+ * nothing about to be? Where something was in the last ten seconds more follows. */
+bool fresh_still(uint64_t then_ns, uint64_t now_ns);
 
 /** fresh_unsure() - A page was served that goes in ways nobody counts. */
 void fresh_unsure(uint64_t now_ns);

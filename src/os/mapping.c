@@ -69,6 +69,7 @@ static void map_flags(struct mapping *map, const char *line)
 	map->uffd = has_flag(line, "um") || has_flag(line, "uw") ||
 		    has_flag(line, "ui");
 	map->huge = has_flag(line, "ht");
+	map->locked = has_flag(line, "lo");
 	map->device = has_flag(line, "io") || has_flag(line, "pf");
 }
 
@@ -116,6 +117,8 @@ bool mapping_next(struct mapping_scan *s, struct mapping *map)
 			found = map_line(map, line);
 			if (found && !s->smaps)
 				return true;
+		} else if (strncmp(line, "Swap:", 5) == 0) {
+			map->swapped = strtoull(line + 5, NULL, 10) != 0;
 		} else if (strncmp(line, "THPeligible:", 12) == 0) {
 			map->thp = strtoul(line + 12, NULL, 10) != 0;
 		} else if (strncmp(line, "VmFlags:", 8) == 0) {

@@ -12,11 +12,13 @@
  * @thp:	a fault may bring in a huge page
  * @huge:	hugetlb
  * @device:	not ordinary memory
+ * @locked:	it stays in memory
+ * @swapped:	some of it is swapped out
  */
 struct mapping {
 	struct range range;
 	bool read, write, anon;
-	bool uffd, thp, huge, device;
+	bool uffd, thp, huge, device, locked, swapped;
 };
 
 struct mapping_scan {

@@ -68,6 +68,7 @@ static int os_open_alive(struct os *os)
 static void os_init(struct os *os, const struct os_config *cfg)
 {
 	os->memfd = os->kick_fd = os->ports_ep = os->ctl_fd = -1;
+	os->ctl_client = -1;
 	os->no_gro = cfg->no_gro;
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
@@ -233,15 +234,10 @@ struct os_usage os_usage(void)
 	struct rusage ru;
 
 	if (sys_getrusage(RUSAGE_THREAD, &ru) < 0)
-		return (struct os_usage){0, 0};
-	return (struct os_usage){(uint64_t)ru.ru_majflt, (uint64_t)ru.ru_nvcsw};
-}
-
-int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)
-{
-	(void)os;
-	return (int)sys_call(lock ? SYS_mlock : SYS_munlock, (long)addr,
-			     (long)len, 0, 0, 0, 0);
+		return (struct os_usage){.majflt = 0};
+	return (struct os_usage){.minflt = (uint64_t)ru.ru_minflt,
+				 .majflt = (uint64_t)ru.ru_majflt,
+				 .sleeps = (uint64_t)ru.ru_nvcsw};
 }
 
 void os_relax(void)

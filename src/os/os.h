@@ -192,9 +192,15 @@ bool os_gro(struct os *os);
  */
 void os_moves(struct os *os, struct moves *mv);
 
-/** struct os_usage - Major faults of a thread, and how often it went to sleep. */
+/**
+ * os_drop() - Only the first half of the MOVE_OVERWRITEs in @mv: for who writes
+ * there by receiving. That a page cannot be dropped costs time, no more.
+ */
+void os_drop(struct os *os, const struct moves *mv);
+
+/** struct os_usage - Faults of a thread, and how often it went to sleep. */
 struct os_usage {
-	uint64_t majflt, sleeps;
+	uint64_t minflt, majflt, sleeps;
 };
 
 /** os_usage() - Of the calling thread so far. */
@@ -217,11 +223,12 @@ enum { OS_PAGES_SLOW_NS = 200000 };
  * @probe:	only say what is there, bring in nothing
  * @whole:	answer when all is there; else after one page or more, when they
  *		took OS_PAGES_SLOW_NS
+ * @look:	if the first page is plain memory bring in nothing
  */
 struct os_page_req {
 	uint64_t id;
 	uint64_t addr, bytes;
-	bool write, probe, whole;
+	bool write, probe, whole, look;
 };
 
 /**
@@ -231,6 +238,9 @@ struct os_page_req {
  *		or was not tried (0)
  * @writable:	ready for writing too
  * @service_ns: what the faults took
+ * @plain_start, @plain_end: if @look: range around the first page in which a page
+ *		that is dropped is an empty page: private anonymous memory in small
+ *		pages, writable, not locked, without userfaultfd; or equal
  */
 struct os_page_done {
 	uint64_t id;
@@ -242,6 +252,7 @@ struct os_page_done {
 	uint64_t service_ns;
 	enum os_backing backing;
 	uint64_t cheap_start, cheap_end;
+	uint64_t plain_start, plain_end;
 };
 
 /**
@@ -255,7 +266,7 @@ int os_page_ask(struct os *os, const struct os_page_req *req);
 /**
  * os_page_now() - As a pager would, but here and now, however long it takes.
  * Return: 0, or -EFAULT. Context: only where the engine is meant to sleep in
- * faults (strategy block).
+ * faults (strategy block), or a program's thread without a lock.
  */
 int os_page_now(struct os *os, uint64_t addr, uint64_t bytes, bool write);
 
@@ -273,8 +284,56 @@ bool os_pages_waiting(struct os *os);
  */
 uint64_t os_fresh_after(struct os *os, uint64_t now_ns);
 
-/** os_lock_range() - mlock(2)/munlock(2) for NOPIN_REG=pin. */
-int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock);
+/**
+ * os_pin() - Lock [addr, addr + len), whole pages of it, into RAM: all or nothing.
+ * @fetch:	bring in what is absent; else it is locked when it comes, and this
+ *		waits for no page
+ * Return: 0; -ENOMEM: more than may be locked; -EFAULT: not all of it is mapped.
+ */
+int os_pin(struct os *os, uint64_t addr, uint64_t len, bool fetch);
+
+/**
+ * os_unpin() - Return: 0; -EFAULT: not all of it is mapped (any more); the rest
+ * is unlocked nevertheless.
+ */
+int os_unpin(struct os *os, uint64_t addr, uint64_t len);
+
+/**
+ * os_pinned() - Is any of [*addr, *addr + *len) locked, by whomever? Meant for
+ * memory that is about to be locked: pages may be aged by the question.
+ * Return: true: the first such range is in @addr, @len.
+ */
+bool os_pinned(struct os *os, uint64_t *addr, uint64_t *len);
+
+/** os_mapped() - Return: 0; -EFAULT: not all of [addr, addr + len) is mapped. */
+int os_mapped(struct os *os, uint64_t addr, uint64_t len);
+
+/*
+ * RECREATE: new memory with the same content. TO_FILE: a shared mapping of a new
+ * file at @path. TO_NODE: pages on the NUMA node @node, now and if it has room.
+ */
+enum os_move_to { OS_MOVE_RECREATE, OS_MOVE_TO_FILE, OS_MOVE_TO_NODE };
+
+/** struct os_move_req - Of all pages that [addr, addr + len) touches. */
+struct os_move_req {
+	enum os_move_to to;
+	uint64_t addr, len;
+	const char *path;
+	unsigned node;
+};
+
+/**
+ * os_move() - Give memory another backing at the same address, while the threads
+ * of the process may use it: they wait where they touch it, and lose nothing.
+ * @copied:	set: bytes that had a content (not with TO_NODE)
+ * Return: 0; nothing has changed after: -EFAULT: a part is not mapped;
+ * -EOPNOTSUPP: it is not private, anonymous, writable memory in small pages that
+ * are not locked, or it is the caller's stack; -EPERM: the kernel does not let us
+ * stop those who touch it (there must be a userfaultfd that stops system calls,
+ * too); -EEXIST and others of open(2); -ENOSPC: @path; -ENODEV: @node; -ENOMEM.
+ * Context: a thread of ours, no lock held. Takes as long as the copy.
+ */
+int os_move(struct os *os, const struct os_move_req *req, uint64_t *copied);
 
 /* --- waiting, threads, names -------------------------------------------- */
 
@@ -338,18 +397,21 @@ void os_unclaim(int fd);
 int os_ctl_open(struct os *os);
 
 /**
- * os_ctl_accept() - Who asks, if the last os_wait() saw somebody; never blocks,
- * and not more often than every 50 ms.
- * Return: a descriptor for os_ctl_answer(); -EAGAIN: nobody, or not now; -EPERM:
- * somebody who may not.
+ * os_ctl_take() - Whoever asks, what: if the last os_wait() saw something of it.
+ * Never blocks, and lets nobody in more often than every 50 ms.
+ * @buf:	@size bytes, not terminated
+ * Return: bytes > 0: os_ctl_answer() is due. -EAGAIN: nobody, or not now.
+ * -EPERM, -EMSGSIZE: somebody who may not, or no request: has been told.
+ * Context: background thread.
  */
-int os_ctl_accept(struct os *os);
+int os_ctl_take(struct os *os, char *buf, size_t size);
 
 /**
- * os_ctl_answer() - Hand @text over as a file in memory, so that a slow reader
- * keeps nobody waiting. Consumes @fd.
+ * os_ctl_answer() - Say @error; or, if that is NULL, hand @text over as a file in
+ * memory, so that a slow reader keeps nobody waiting.
  */
-int os_ctl_answer(struct os *os, int fd, const char *text, size_t len);
+int os_ctl_answer(struct os *os, const char *error, const char *text,
+		  size_t len);
 
 /** os_child() - Are we a fork()ed child of the process that opened @os (or NULL)? */
 bool os_child(const struct os *os);

@@ -254,6 +254,20 @@ static bool pager_too_slow(const struct os_page_done *done,
 		after->ru_nivcsw == before->ru_nivcsw);
 }
 
+/* Is it memory of which nothing has to be brought in? Then that is the answer. */
+static bool pager_look(struct pagers *pg, const struct os_page_req *req)
+{
+	struct os_page_done done = {.id = req->id, .addr = req->addr};
+	struct range plain = backing_plain(pg->backing, req->addr, clock_ns());
+
+	if (plain.start == plain.end)
+		return false;
+	done.plain_start = plain.start;
+	done.plain_end = plain.end;
+	pager_answer(pg, &done);
+	return true;
+}
+
 static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 {
 	struct rusage before = {.ru_majflt = 0}, after = before;
@@ -288,6 +302,7 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 		fresh_unsure(now);
 	if (fresh_wanted(now))
 		fresh_check(now);
+	heap_prepare();
 }
 
 static void ring_put(struct pager_ring *r, const struct os_page_req *req)
@@ -321,6 +336,8 @@ static bool pager_next(struct pagers *pg, struct os_page_req *req)
 static bool pager_try(struct pagers *pg, const struct os_page_req *req,
 		      bool last)
 {
+	if (req->look && pager_look(pg, req))
+		return true;
 	if (last && !req->probe &&
 	    populate_probe(req->addr, req->bytes).bytes < req->bytes)
 		return false;

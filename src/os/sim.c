@@ -245,6 +245,7 @@ struct os *sim_host_add(struct sim *sim, const struct sim_host_config *cfg)
 		os->cfg.mtu = 9000;
 	os->mem = mem_default;
 	os->next_addr = (uint64_t)(os->index + 1) << 40;
+	os->lock_limit = UINT64_MAX;
 	list_init(&os->blocks);
 	list_init(&os->maps);
 	list_init(&os->asks);
@@ -344,7 +345,10 @@ void *os_memory(struct os *os, size_t bytes)
 
 struct os_usage os_usage(void)
 {
-	return (struct os_usage){sim_world ? sim_world->majflt : 0, 0};
+	if (!sim_world)
+		return (struct os_usage){.majflt = 0};
+	return (struct os_usage){.minflt = sim_world->minflt,
+				 .majflt = sim_world->majflt};
 }
 
 bool os_step_begin(void)
@@ -419,16 +423,19 @@ int os_ctl_open(struct os *os)
 	return 0;
 }
 
-int os_ctl_accept(struct os *os)
+int os_ctl_take(struct os *os, char *buf, size_t size)
 {
 	(void)os;
+	(void)buf;
+	(void)size;
 	return -EAGAIN;
 }
 
-int os_ctl_answer(struct os *os, int fd, const char *text, size_t len)
+int os_ctl_answer(struct os *os, const char *error, const char *text,
+		  size_t len)
 {
 	(void)os;
-	(void)fd;
+	(void)error;
 	(void)text;
 	(void)len;
 	return -EPIPE;

@@ -60,12 +60,14 @@ __attribute__((format(printf, 2, 3))) void sim_say(const struct sim *sim,
  * struct sim_stats - How often what happened, in the whole world.
  * @lock_waits:	a thread found a mutex locked that another holds while it
  *		sleeps
+ * @dropped:	pages that are not fetched, as moves overwrite them
  * @exact_misses: a move met an absent page that needs I/O on an exact host
  */
 struct sim_stats {
 	uint64_t sent, lost, bursts_lost, bursts_split, duplicated, reordered;
 	uint64_t corrupted, checksum_drops, unreachable, kernel_drops;
-	uint64_t moves, torn, efaults, minor, major, exact_misses, cows;
+	uint64_t moves, torn, efaults, minor, major, exact_misses, cows,
+		dropped;
 	uint64_t evictions, evict_busy, unmaps, unmap_busy, protects, forks;
 	uint64_t page_asks, page_fails, page_partial, page_probes;
 	uint64_t pauses, preempts, full, lock_waits;
@@ -201,6 +203,10 @@ void sim_mmu_hook(struct os *os, const struct sim_mmu_hook *hook);
 void sim_watch(struct os *os,
 	       void (*fn)(void *arg, uint64_t addr, uint64_t len), void *arg);
 
+/** sim_watch_drop() - The same right before a page is dropped. */
+void sim_watch_drop(struct os *os, void (*fn)(void *arg, uint64_t addr),
+		    void *arg);
+
 /** sim_mmap() - Map @bytes somewhere. Return: a virtual address of @os. */
 uint64_t sim_mmap(struct os *os, uint64_t bytes, enum sim_backing backing,
 		  int prot);
@@ -223,6 +229,12 @@ void sim_slow(struct os *os, uint64_t addr, uint64_t ns);
 /** sim_fork() - Pages of private mappings become copy-on-write. */
 void sim_fork(struct os *os);
 bool sim_present(struct os *os, uint64_t addr);
+/** sim_lock_limit() - How much may be locked; at first there is no limit. */
+void sim_lock_limit(struct os *os, uint64_t bytes);
+/** sim_locked() - Is this page? */
+bool sim_locked(struct os *os, uint64_t addr);
+/** sim_locked_bytes() - VmLck. */
+uint64_t sim_locked_bytes(const struct os *os);
 
 /**
  * sim_read(), sim_write() - The application's own loads and stores: they bring

@@ -119,6 +119,7 @@ static void page_free(struct os *os, uint64_t vpn)
 	p = *at;
 	if (p) {
 		*at = p->next;
+		os->locked -= p->locked;
 		free(p);
 	}
 }
@@ -372,31 +373,4 @@ uint64_t os_fresh_after(struct os *os, uint64_t now_ns)
 {
 	(void)os;
 	return now_ns > SIM_FRESH_NS ? now_ns - SIM_FRESH_NS : 0;
-}
-
-/* A move here sleeps in whatever fault is legal. */
-int os_page_now(struct os *os, uint64_t addr, uint64_t bytes, bool write)
-{
-	(void)os;
-	(void)addr;
-	(void)bytes;
-	(void)write;
-	return -EFAULT;
-}
-
-int os_lock_range(struct os *os, uint64_t addr, uint64_t len, bool lock)
-{
-	const uint64_t first = page_of(addr);
-
-	for (uint64_t i = 0; i < pages_spanned(addr, len); i++) {
-		const uint64_t at = (first + i) << PAGE_SHIFT;
-
-		if (!lock)
-			sim_page_get(os, first + i)->locked = false;
-		else if (!app_touch(os, at, false))
-			return -ENOMEM;
-		else
-			sim_page_get(os, first + i)->locked = true;
-	}
-	return 0;
 }

@@ -19,6 +19,13 @@ void sim_watch(struct os *os,
 	os->watch_arg = arg;
 }
 
+void sim_watch_drop(struct os *os, void (*fn)(void *arg, uint64_t addr),
+		    void *arg)
+{
+	os->watch_drop = fn;
+	os->drop_arg = arg;
+}
+
 void sim_moment(struct os *os)
 {
 	if (!os->sim->running || os->mem.delay_max_ns == 0)
@@ -42,6 +49,7 @@ static void move_block(struct os *os, const struct sim_map *map,
 	sim->stats.minor += !major;
 	sim->stats.exact_misses += major && os->cfg.exact;
 	sim->majflt += major;
+	sim->minflt += !major;
 	sim_note(sim, 'B', vpn);
 	sim_say(sim,
 		"host %u: a move blocks on page 0x%" PRIx64 " for %" PRIu64
@@ -51,6 +59,33 @@ static void move_block(struct os *os, const struct sim_map *map,
 		sim_sleep(sim, until - sim->now_ns);
 	else
 		sim_page_in(os, page, false);
+}
+
+/* As madvise(MADV_DONTNEED): what was stored is gone, present or not. */
+static void move_drop(struct os *os, const struct move *m)
+{
+	for (uint64_t at = 0; at < m->drop_len; at += PAGE_BYTES) {
+		const struct sim_map *map = sim_map_find(os, m->drop + at);
+		struct sim_page *page;
+
+		if (!map || map->backing == SIM_FILE)
+			continue;
+		if (os->watch_drop)
+			os->watch_drop(os->drop_arg, m->drop + at);
+		page = sim_page_get(os, page_of(m->drop + at));
+		os->sim->stats.dropped += page->stored && !page->present;
+		page->stored = false;
+		page->slow_ns = page->ready_ns = 0;
+		memset(page->bytes, 0, sizeof(page->bytes));
+		sim_note(os->sim, 'd', page->vpn);
+	}
+}
+
+void os_drop(struct os *os, const struct moves *mv)
+{
+	for (unsigned i = 0; i < mv->num; i++)
+		if (mv->m[i].kind == MOVE_OVERWRITE)
+			move_drop(os, &mv->m[i]);
 }
 
 /* A page that can be used this very moment, or NULL: EFAULT. */
@@ -148,6 +183,9 @@ static int move_run(struct os *os, struct move *m)
 	switch ((enum move_kind)m->kind) {
 	case MOVE_GATHER:
 		return sim_copy(os, m->addr, m->nic, m->len, false);
+	case MOVE_OVERWRITE:
+		move_drop(os, m);
+		/* fall through */
 	case MOVE_SCATTER:
 		return sim_copy(os, m->addr, m->nic, m->len, true);
 	case MOVE_FETCH_ADD:

@@ -80,6 +80,19 @@ static void ask_backing(struct os *os, struct sim_ask *ask)
 	done->cheap_end = map->start + map->last + 1;
 }
 
+/* Only what it is is asked, and it is memory that may be dropped. */
+static bool ask_plain(struct os *os, struct sim_ask *ask)
+{
+	const struct sim_map *map = sim_map_find(os, ask->req.addr);
+
+	if (!ask->req.look || !map || map->backing == SIM_FILE ||
+	    !(map->prot & SIM_WRITE) || map->start + map->last == UINT64_MAX)
+		return false;
+	ask->done.plain_start = map->start;
+	ask->done.plain_end = map->start + map->last + 1;
+	return true;
+}
+
 static void ask_start(struct os *os);
 
 static void ask_finish(void *arg, uint64_t val)
@@ -98,7 +111,7 @@ static void ask_finish(void *arg, uint64_t val)
 	done->id = ask->req.id;
 	done->addr = ask->req.addr;
 	done->writable = true;
-	while (done->bytes < ask->req.bytes &&
+	while (!ask_plain(os, ask) && done->bytes < ask->req.bytes &&
 	       ask_page(os, &ask->req, done, ask->req.addr + done->bytes))
 		done->bytes += PAGE_BYTES;
 	done->writable &= done->bytes != 0;

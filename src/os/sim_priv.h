@@ -53,7 +53,7 @@ struct sim {
 	uint32_t preempt, full;
 	uint64_t preempt_max_ns;
 	struct sim_stats stats;
-	uint64_t majflt;
+	uint64_t minflt, majflt;
 	FILE *out;
 };
 
@@ -109,8 +109,11 @@ struct os {
 	struct sim_mem_config mem;
 	struct sim_mmu_hook hook;
 	void (*watch)(void *arg, uint64_t addr, uint64_t len);
-	void *watch_arg;
+	void (*watch_drop)(void *arg, uint64_t addr);
+	void *watch_arg, *drop_arg;
 	uint64_t forks;
+	/* sim_pin.c */
+	uint64_t locked, lock_limit; /* pages */
 	/* sim_pager.c */
 	struct list asks, answers;
 	unsigned asked, serving;

@@ -66,6 +66,29 @@ static int wait_poll(struct pollfd *fds, unsigned n, struct timespec *timeout,
 	return ret;
 }
 
+/* For whoever may ask something, or was let in to. Return: its index, or 0. */
+static unsigned wait_ctl(const struct os *os, struct pollfd *fds, unsigned *n,
+			 uint64_t now, uint64_t *deadline_ns)
+{
+	int client = __atomic_load_n(&os->ctl_client, __ATOMIC_RELAXED);
+	uint64_t after;
+
+	if (os->ctl_fd < 0)
+		return 0;
+	if (client >= 0) {
+		*deadline_ns = MIN(*deadline_ns, now + WAIT_CLOSED_NS);
+	} else {
+		after = __atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED);
+		client = os->ctl_fd;
+		if (now < after) {
+			*deadline_ns = MIN(*deadline_ns, after);
+			return 0;
+		}
+	}
+	wait_add(fds, n, client);
+	return *n - 1;
+}
+
 /**
  * os_wait() - See os.h.
  * @deadline_ns: os_now() time, TIME_NEVER for none; one in the past: return
@@ -75,7 +98,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd)
 {
 	struct timespec ts, *timeout;
-	uint64_t now = clock_ns(), ctl_after;
+	uint64_t now = clock_ns();
 	bool closed = false;
 	const int socket = wait_socket(os);
 	unsigned n = 0, sock = 0, ctl = 0;
@@ -89,18 +112,14 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		sock = n;
 		wait_add(fds, &n, socket);
 	}
-	ctl_after = __atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED);
-	if (extra_fd < 0 && os->ctl_fd >= 0 && now >= ctl_after) {
-		ctl = n;
-		wait_add(fds, &n, os->ctl_fd);
-	} else if (extra_fd < 0 && os->ctl_fd >= 0) {
-		deadline_ns = MIN(deadline_ns, ctl_after);
-	}
+	if (extra_fd < 0)
+		ctl = wait_ctl(os, fds, &n, now, &deadline_ns);
 	timeout = until(deadline_ns, now, &ts);
 	if (wait_poll(fds, n, timeout, extra_fd >= 0) <= 0)
 		return;
 	for (unsigned i = 0; i < n; i++)
-		closed |= (fds[i].revents & POLLNVAL) != 0;
+		closed |= (!ctl || i != ctl) &&
+			  (fds[i].revents & POLLNVAL) != 0;
 	if ((fds[0].revents & POLLIN) != 0)
 		pagers_quiet(os->pagers);
 	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)

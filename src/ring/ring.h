@@ -64,10 +64,21 @@ struct sge {
 };
 
 /**
+ * struct wqe_to - Where a datagram goes.
+ * @qkey:	with its highest bit set: the QP's own (IBTA 10.2.5)
+ */
+struct wqe_to {
+	struct ipaddr dgid;
+	uint32_t qpn, qkey;
+	uint8_t sgid_index;
+};
+
+/**
  * struct wqe - A send or receive work request, followed by @num_sge SGEs or by
  * @length inline bytes.
  * @imm:	immediate data, opaque; or the R_Key to invalidate
  * @length:	sum of the SGEs or inline bytes (the poster computes it)
+ * @to:		of a QP of datagrams, which knows no @raddr and what follows it
  * The block "engine" is the engine's alone after the WQE was published.
  */
 struct wqe {
@@ -78,17 +89,22 @@ struct wqe {
 	uint16_t num_sge;
 	uint32_t imm;
 	uint64_t length;
-	uint64_t raddr;
-	uint32_t rkey;
-	uint32_t
-		bind_lkey; /* WR_BIND_MW: region; raddr, length, access: window */
-	uint64_t swap_add; /* atomics; WR_BIND_MW: access rights */
-	uint64_t compare;
+	union {
+		struct {
+			uint64_t raddr;
+			uint32_t rkey;
+			/* WR_BIND_MW: region; raddr, length, access: window */
+			uint32_t bind_lkey;
+			/* atomics; WR_BIND_MW: access rights */
+			uint64_t swap_add;
+			uint64_t compare;
+		};
+		struct wqe_to to;
+	};
 	/* engine */
 	uint32_t first_psn;
 	uint32_t num_psn;
-	uint32_t state;
-	uint32_t progress;
+	struct met met; /* faults */
 };
 
 static inline struct sge *wqe_sge(const struct wqe *w)
@@ -152,7 +168,7 @@ void wq_reset(struct wq *q);
 
 enum cqe_flag { CQE_GRH = 1 << 0, CQE_IMM = 1 << 1, CQE_INV = 1 << 2 };
 
-/** struct cqe - One completion; @owner is the verbs layer's QP cookie. */
+/** struct cqe - One completion; @met: page faults of this NIC on its behalf. */
 struct cqe {
 	uint64_t wr_id;
 	uint32_t byte_len;
@@ -164,6 +180,7 @@ struct cqe {
 	uint8_t op; /* enum wr_op */
 	uint8_t flags; /* enum cqe_flag */
 	bool solicited;
+	struct met met;
 };
 
 /* Bits: a CQ that was armed in both ways is armed for any. */

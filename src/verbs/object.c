@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* object.c: protection domains, address handles, completion channels, and the
+/* object.c: protection domains, completion channels, and the
  * lists of everything a context owns. What lives longer than its context is
  * taken down by its close, as the kernel does when a process closes its device;
  * its memory stays until the program destroys it, because some destroy in the
@@ -96,39 +96,6 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 		vobj_del(&pd->obj);
 	}
 	free(pd);
-	return 0;
-}
-
-/**
- * ibv_create_ah() - Checks what a datagram would need; programs also create
- * one to see whether a GID can be reached. On Ethernet a global route header is
- * mandatory (IBTA A16.5.1).
- */
-struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
-{
-	struct nic_gid gid;
-	struct ipaddr dgid;
-	struct ibv_ah *ah;
-	int rc;
-
-	memcpy(&dgid, &attr->grh.dgid, sizeof(dgid));
-	if (attr->port_num != PORT_NUM || !attr->is_global ||
-	    ipaddr_is_any(&dgid))
-		return fail(EINVAL);
-	rc = nic_gid(vctx_of(pd->context)->nic, attr->grh.sgid_index, &gid);
-	if (rc)
-		return fail(rc == -ENOENT ? EINVAL : -rc);
-	ah = calloc(1, sizeof(*ah));
-	if (!ah)
-		return fail(ENOMEM);
-	ah->context = pd->context;
-	ah->pd = pd;
-	return ah;
-}
-
-int ibv_destroy_ah(struct ibv_ah *ah)
-{
-	free(ah);
 	return 0;
 }
 

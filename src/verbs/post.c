@@ -7,9 +7,7 @@
 
 #include <errno.h>
 
-enum { MESSAGE_MAX = 1U << 31 };
-
-/* WR_NONE: not an operation of a reliable connection, or not implemented. */
+/* WR_NONE: no operation of ours, or not implemented. */
 static enum wr_op op_from_verbs(enum ibv_wr_opcode opcode)
 {
 	static const uint8_t ops[] = {
@@ -59,7 +57,7 @@ int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
 		};
 		length += sge[i].length;
 	}
-	if (length > MESSAGE_MAX)
+	if (length > NIC_MAX_MESSAGE)
 		return EINVAL;
 	wqe->num_sge = used;
 	wqe->length = length;
@@ -105,6 +103,21 @@ static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
 	wqe->rkey = wr->wr.rdma.rkey;
 }
 
+static int set_data(struct wqe *wqe, const struct ibv_send_wr *wr,
+		    const struct nic_qp_init *limits)
+{
+	int rc;
+
+	if (wqe->op == WR_LOCAL_INV)
+		return 0;
+	rc = wr->send_flags & IBV_SEND_INLINE
+		     ? copy_inline(wqe, wr, limits->max_inline)
+		     : wqe_set_sges(wqe, wr->sg_list, (size_t)wr->num_sge,
+				    limits->max_send_sge);
+	/* a datagram is one packet */
+	return !rc && wqe->length > limits->max_message ? EINVAL : rc;
+}
+
 /* Fill @wqe whole from @wr. Return: 0 or EINVAL. */
 static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
 		       const struct nic_qp_init *limits)
@@ -112,6 +125,9 @@ static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
 	const enum wr_op op = op_from_verbs(wr->opcode);
 
 	if (op == WR_NONE || wr->num_sge < 0)
+		return EINVAL;
+	if (limits->ud &&
+	    ((op != WR_SEND && op != WR_SEND_IMM) || !wr->wr.ud.ah))
 		return EINVAL;
 	*wqe = (struct wqe){
 		.wr_id = wr->wr_id,
@@ -121,13 +137,12 @@ static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
 	};
 	if (limits->sq_sig_all)
 		wqe->flags |= WQE_SIGNALED;
-	set_remote(wqe, wr);
-	if (op == WR_LOCAL_INV)
-		return 0;
-	if (wr->send_flags & IBV_SEND_INLINE)
-		return copy_inline(wqe, wr, limits->max_inline);
-	return wqe_set_sges(wqe, wr->sg_list, (size_t)wr->num_sge,
-			    limits->max_send_sge);
+	if (limits->ud)
+		ah_to_wqe(wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+			  wr->wr.ud.remote_qkey, &wqe->to);
+	else
+		set_remote(wqe, wr);
+	return set_data(wqe, wr, limits);
 }
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,

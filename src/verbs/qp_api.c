@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* qp_api.c: creating, modifying, querying and destroying queue pairs. Reliable
- * connections only; the state machine is xport/'s.
+/* qp_api.c: creating, modifying, querying and destroying queue pairs, of reliable
+ * connections and of datagrams; the state machine is xport/'s.
  */
 #include "verbs/verbs.h"
 
@@ -38,7 +38,8 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	    attr->create_flags)
 		return EOPNOTSUPP;
-	if (attr->qp_type != IBV_QPT_RC || attr->srq)
+	if ((attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD) ||
+	    attr->srq)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
 	    !attr->send_cq || !attr->recv_cq)
@@ -97,6 +98,7 @@ static int open_qp(struct vqp *q, struct ibv_qp_init_attr_ex *attr)
 		.max_recv_sge = attr->cap.max_recv_sge,
 		.max_inline = attr->cap.max_inline_data,
 		.sq_sig_all = attr->sq_sig_all != 0,
+		.ud = attr->qp_type == IBV_QPT_UD,
 	};
 	int rc = -tracked_add(&q->events);
 
@@ -131,7 +133,8 @@ struct ibv_qp *create_qp_ext(struct ibv_context *context,
 	if (!q)
 		return fail(ENOMEM);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		rc = wr_api_init(q, attr->send_ops_flags);
+		rc = wr_api_init(q, attr->send_ops_flags,
+				 attr->qp_type == IBV_QPT_UD);
 	if (!rc)
 		rc = open_qp(q, attr);
 	if (rc) {

@@ -22,6 +22,7 @@ enum {
 	RC_ODP_CAPS = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 		      IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 		      IBV_ODP_SUPPORT_ATOMIC,
+	UD_ODP_CAPS = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV,
 };
 
 /* Not in the headers: what the fields of struct ibv_port_attr encode. */
@@ -59,7 +60,7 @@ static void fill_device(const struct nic_attr *nic, struct ibv_device_attr *a)
 		.max_res_rd_atom = NIC_MAX_RD_ATOMIC * NIC_MAX_QP,
 		.max_qp_init_rd_atom = NIC_MAX_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_HCA,
-		.max_ah = NIC_MAX_QP,
+		.max_ah = INT32_MAX, /* they are the program's memory */
 		.max_pkeys = 1,
 		.local_ca_ack_delay = ACK_DELAY_CODE,
 		.phys_port_cnt = 1,
@@ -89,6 +90,7 @@ int query_device_ext(struct ibv_context *context,
 	fill_device(&nic, &all.orig_attr);
 	all.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	all.odp_caps.per_transport_caps.rc_odp_caps = RC_ODP_CAPS;
+	all.odp_caps.per_transport_caps.ud_odp_caps = UD_ODP_CAPS;
 	all.device_cap_flags_ex = DEVICE_CAPS;
 	all.phys_port_cnt_ex = 1;
 	memset(attr, 0, size);

@@ -79,6 +79,12 @@ struct vpd {
 	struct vobj obj;
 };
 
+/** struct vah - @to: but for QPN and Q_Key. */
+struct vah {
+	struct ibv_ah base;
+	struct wqe_to to;
+};
+
 struct vmr {
 	struct ibv_mr base; /* handle, lkey, rkey: nic's key */
 	struct vobj obj;
@@ -192,7 +198,7 @@ int query_device_ext(struct ibv_context *context,
 		     const struct ibv_query_device_ex_input *input,
 		     struct ibv_device_attr_ex *attr, size_t size);
 
-/* --- mr_api.c, cq_api.c, qp_api.c, attr.c -------------------------------------- */
+/* --- mr_api.c, cq_api.c, qp_api.c, attr.c, ah.c -------------------------------- */
 
 int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	      uint32_t flags, struct ibv_sge *sge, uint32_t num);
@@ -207,6 +213,10 @@ int qp_attr_from_verbs(const struct ibv_qp_attr *in, int mask,
 		       struct qp_attr *out);
 void qp_attr_to_verbs(const struct qp_attr *in, struct ibv_qp_attr *out);
 
+/** ah_to_wqe() - Where @qpn at @ah (NULL: nowhere) is. */
+void ah_to_wqe(const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+	       struct wqe_to *to);
+
 /* --- post.c, wr.c, poll.c -------------------------------------------------------- */
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
@@ -220,8 +230,11 @@ int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
 		 uint32_t max);
 uint8_t wqe_flags(unsigned int send_flags);
-/** wr_api_init() - Install the wr_ functions. Return: 0, or EOPNOTSUPP. */
-int wr_api_init(struct vqp *q, uint64_t ops);
+/**
+ * wr_api_init() - Install the wr_ functions; @ud: of a QP of datagrams.
+ * Return: 0, or EOPNOTSUPP.
+ */
+int wr_api_init(struct vqp *q, uint64_t ops, bool ud);
 int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void poll_api_init(struct vcq *q);

@@ -15,6 +15,7 @@ enum {
 		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
 		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV,
+	UD_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
 };
 
 /* Where setters write after an error, so that they need not look. */
@@ -151,6 +152,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num,
 	if (!q->wr)
 		return;
 	rc = wqe_set_sges(q->wr, sge, num, nic_qp_limits(q->nic)->max_send_sge);
+	if (!rc && q->wr->length > nic_qp_limits(q->nic)->max_message)
+		rc = EINVAL;
 	if (rc)
 		nowhere(q, rc);
 }
@@ -190,6 +193,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num,
 	q->wr->flags |= WQE_INLINE;
 	q->wr->num_sge = 0;
 	q->wr->length = length;
+	if (length > nic_qp_limits(q->nic)->max_message)
+		nowhere(q, EINVAL);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
@@ -199,7 +204,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 	wr_set_inline_data_list(qp, 1, &buf);
 }
 
-/* EOPNOTSUPP: no reliable connection has these, or nopin has none of them. */
+/* EOPNOTSUPP: this kind of QP does not have these, or nopin has none of them. */
 static void wr_unsupported(struct ibv_qp_ex *qp)
 {
 	nowhere(of(qp), EOPNOTSUPP);
@@ -226,10 +231,12 @@ static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz,
 static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
 			   uint32_t qpn, uint32_t qkey)
 {
-	(void)ah;
-	(void)qpn;
-	(void)qkey;
-	wr_unsupported(qp);
+	struct vqp *q = of(qp);
+
+	if (!nic_qp_limits(q->nic)->ud)
+		wr_unsupported(qp);
+	else if (q->wr)
+		ah_to_wqe(ah, qpn, qkey, &q->wr->to);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
@@ -281,11 +288,11 @@ static void wr_abort(struct ibv_qp_ex *qp)
 	wr_complete(qp);
 }
 
-int wr_api_init(struct vqp *q, uint64_t ops)
+int wr_api_init(struct vqp *q, uint64_t ops, bool ud)
 {
 	struct ibv_qp_ex *qp = &q->ex;
 
-	if (ops & ~(uint64_t)WR_OPS)
+	if (ops & ~(uint64_t)(ud ? UD_OPS : WR_OPS))
 		return EOPNOTSUPP;
 	q->has_wr_api = true;
 	q->wr_ops = ops;

@@ -118,6 +118,8 @@ static void build_xack(struct writer *w, const struct pkt *pkt)
 	    be16_put(pkt->question), be16_put(pkt->answer));
 	if (pkt->xack_flags & XACK_SACK)
 		*(be64_t *)put(w, sizeof(be64_t)) = be64_put(pkt->sack);
+	if (pkt->xack_flags & XACK_SUSPEND)
+		*(be32_t *)put(w, sizeof(be32_t)) = be32_put(pkt->hold_us);
 }
 
 /* What goes into the BTH: control packets have codes of their own. */

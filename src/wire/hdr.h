@@ -118,7 +118,10 @@ struct xatomic {
 ASSERT_HDR(xatomic, 16);
 ASSERT_AT(xatomic, compare, 8);
 
-/** struct xack - OP_X_ACK behind the BTH; with XACK_SACK a be64_t follows. */
+/**
+ * struct xack - OP_X_ACK behind the BTH; with XACK_SACK a be64_t follows, then
+ * with XACK_SUSPEND a be32_t.
+ */
 struct xack {
 	be32_t nonce;
 	struct aeth aeth;

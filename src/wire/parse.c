@@ -126,6 +126,23 @@ static void parse_forward(const struct forward *h, struct pkt *pkt)
 	memcpy(pkt->fwd_dst.b, h->dst, sizeof(h->dst));
 }
 
+/* Return: false if it is cut off. */
+static bool parse_xack_tail(struct cursor *c, struct pkt *pkt)
+{
+	const bool sack = pkt->xack_flags & XACK_SACK;
+	const bool suspend = pkt->xack_flags & XACK_SUSPEND;
+
+	if (c->left <
+	    (sack ? sizeof(be64_t) : 0) + (suspend ? sizeof(be32_t) : 0))
+		return false;
+	if (sack)
+		pkt->sack = be64_get(*(const be64_t *)take(c, sizeof(be64_t)));
+	if (suspend)
+		pkt->hold_us =
+			be32_get(*(const be32_t *)take(c, sizeof(be32_t)));
+	return true;
+}
+
 /* The only header whose length depends on its content. */
 static bool parse_xack(struct cursor *c, struct pkt *pkt)
 {
@@ -138,12 +155,7 @@ static bool parse_xack(struct cursor *c, struct pkt *pkt)
 	pkt->credit = be32_get(h->credit);
 	pkt->question = be16_get(h->question);
 	pkt->answer = be16_get(h->answer);
-	if (!(pkt->xack_flags & XACK_SACK))
-		return true;
-	if (c->left < sizeof(be64_t))
-		return false;
-	pkt->sack = be64_get(*(const be64_t *)take(c, sizeof(be64_t)));
-	return true;
+	return parse_xack_tail(c, pkt);
 }
 
 /**

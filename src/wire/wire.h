@@ -19,6 +19,7 @@ enum {
 	MTU_MIN = 256,
 	MTU_MAX = 4096,
 	XDATA_HDR = 36, /* headers of an extension packet with payload */
+	GRH_BYTES = 40, /* in front of every datagram received */
 	PKT_HDR_MAX = 64, /* longest header that pkt_build() makes */
 	PKEY_DEFAULT = 0xffff,
 };
@@ -120,6 +121,7 @@ enum nak_code {
 /* Feature bits of a hello. */
 enum hello_feature {
 	HELLO_GRO = 1 << 0, /* bursts are received whole */
+	HELLO_SUSPEND = 1 << 1, /* XACK_SUSPEND is understood */
 };
 
 /* What else an OP_X_ACK says. */
@@ -131,8 +133,9 @@ enum xack_flag {
 	XACK_PROBE = 1 << 3, /* say at once where you are */
 	XACK_PROBED = 1 << 4, /* this is the answer */
 	XACK_FAULT = 1 << 5, /* RNR because of a page: costs no RNR retry */
+	XACK_SUSPEND = 1 << 6, /* we wait for a region of ours: hold_us */
 	XACK_KNOWN = XACK_SACK | XACK_HOLD | XACK_RESUME | XACK_PROBE |
-		     XACK_PROBED | XACK_FAULT,
+		     XACK_PROBED | XACK_FAULT | XACK_SUSPEND,
 };
 
 /**
@@ -154,6 +157,7 @@ enum xack_flag {
  * @nonce:	extension packets: what proves that the sender was answered
  * @accepted:	OP_X_ACK: all PSNs up to and including this are accepted;
  *		BTH.psn and AETH speak of what is placed
+ * @hold_us:	XACK_SUSPEND: how long it is expected to take
  * @credit:	OP_X_ACK and hello: bytes of receive budget granted
  * @placed:	set by nic/: the payload was received in place (scatter.c)
  * @hdr_len:	bytes before the payload
@@ -186,11 +190,13 @@ struct pkt {
 	uint32_t credit;
 	uint16_t question, answer; /* XACK_PROBE, XACK_PROBED: which one */
 	uint64_t sack;
+	uint32_t hold_us;
 	/* hello */
 	uint8_t version;
 	uint32_t features;
 	uint32_t my_nonce; /* what the receiver is to put into @nonce */
-	/* forward: where the packet that follows came from and went to */
+	/* forward: where the packet that follows came from and went to;
+	 * datagrams: where this one did, set by nic/ */
 	struct endpoint fwd_src;
 	struct ipaddr fwd_dst;
 	/* layout */
@@ -198,6 +204,13 @@ struct pkt {
 	uint16_t hdr_len;
 	uint32_t payload_len;
 };
+
+/**
+ * grh_build() - The global route header that is put in front of a datagram: of
+ * IPv6 its own, of IPv4 that in the last 20 bytes (IBTA A17.4.5). A socket tells
+ * neither traffic class nor hop limit: they are 0 and 64.
+ */
+void grh_build(const struct pkt *pkt, uint8_t out[GRH_BYTES]);
 
 /** struct path - What the IP and UDP headers say, for the ICRC. */
 struct path {

@@ -30,12 +30,14 @@ void ack_owe(struct qp *qp, uint64_t now_ns)
 
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
 {
+	PROBE3(nak, qp->cfg.qpn, psn, syndrome);
 	qp->resp.nak = (struct nak){psn, syndrome, true};
 	owe_by(qp, now_ns);
 }
 
 void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
 {
+	PROBE3(nak, qp->cfg.qpn, psn, AETH_RNR | code);
 	qp->resp.page_rnr = (struct nak){psn, AETH_RNR | code, true};
 	owe_by(qp, now_ns);
 }
@@ -63,6 +65,8 @@ bool ack_last(struct qp *qp, uint64_t now_ns)
 {
 	const struct resp *r = &qp->resp;
 
+	if (qp->cfg.ud)
+		return false; /* nobody is told anything */
 	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
 	    !(qp->state == QPS_ERR && r->nak.owed))
 		return false;
@@ -135,6 +139,7 @@ static void extend(struct qp *qp, struct pkt *p, bool page)
 		p->question = question_now(&qp->req);
 	if (r->xack & XACK_PROBED)
 		p->answer = r->answer;
+	hold_extend(qp, p);
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
 	if (p->sack)
 		p->xack_flags |= XACK_SACK;
@@ -247,6 +252,8 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		question_asked(&qp->req);
 	if (p->opcode == OP_X_ACK)
 		r->xack = 0;
+	if (p->xack_flags & XACK_SUSPEND)
+		hold_said(qp);
 	count(qp->x->cnt, CNT_acks_tx);
 	if (!nak_owed(r))
 		ack_cancel(qp);

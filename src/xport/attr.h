@@ -48,6 +48,7 @@ enum qp_attr_mask {
  * @path_mtu:	payload bytes: 256, 512, 1024, 2048 or 4096
  * @timeout:	5-bit code, 4.096 us * 2^timeout, 0: for ever
  * @rnr_retry:	0..7, 7: for ever
+ * @qkey:	of datagrams
  * @dgid, @sgid_index, @hop_limit, @traffic_class, @flow_label: address vector
  */
 struct qp_attr {

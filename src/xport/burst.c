@@ -130,6 +130,7 @@ enum verdict burst_gather(struct burst *b, const struct dma *d,
 
 		wide.len += more;
 		wide.ready = true;
+		wide.account = &b->qp->account;
 		if (dma_resolve(x->mem, &wide, NULL, token, now_ns, x->fresh_ns,
 				NULL, &b->gathers, &b->holds) == V_OK) {
 			waiter_cancel(x->mem, wait);

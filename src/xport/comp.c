@@ -24,12 +24,20 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 	const bool signaled = status != WC_SUCCESS || qp->cfg.sq_sig_all ||
 			      (w->flags & WQE_SIGNALED);
 
+	/* else it was flushed, and no engine ever wrote to it */
+	if ((int32_t)(qp->req.started - qp->cfg.sq->cons) > 0)
+		e.met = w->met;
 	if (wqe_is_read(w))
 		e.byte_len = (uint32_t)w->length;
 	/* from here on the slot is the program's */
 	wq_release(qp->cfg.sq, qp->cfg.sq->cons + 1);
 	if (signaled)
 		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
+}
+
+void comp_oldest(struct qp *qp, enum wc_status status, uint64_t now_ns)
+{
+	complete(qp, wq_at(qp->cfg.sq, qp->cfg.sq->cons), status, now_ns);
 }
 
 /* How far behind the first PSN of @w is @at? A message may take half of all PSNs
@@ -264,6 +272,7 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		retry_hold(qp, now_ns);
 	if (p->xack_flags & XACK_RESUME)
 		retry_resume(qp, now_ns);
+	hold_heard(qp, p, now_ns);
 }
 
 static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
@@ -331,10 +340,10 @@ static bool beyond_failure(const struct req *r, uint32_t index)
 	return r->failed && (int32_t)(index - r->failed_wqe) >= 0;
 }
 
-const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn)
+struct wqe *comp_response_wqe(struct qp *qp, psn_t psn)
 {
 	struct req *r = &qp->req;
-	const struct wqe *w;
+	struct wqe *w;
 	uint32_t index;
 	psn_t due;
 
@@ -362,6 +371,7 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 				  struct rx_run *run, uint64_t now_ns)
 {
 	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
+	uint64_t rest = w->length - off - p->payload_len;
 	uint32_t len = p->payload_len;
 	uint8_t *from = (uint8_t *)(uintptr_t)payload;
 
@@ -370,9 +380,10 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 	if (w->op != WR_READ) {
 		off = 0;
 		len = 8;
+		rest = 0;
 		from = (uint8_t *)(uintptr_t)&p->swap_add;
 	}
-	return sge_walk(qp, w, off, len, true, from, (uint16_t)run->num,
+	return sge_walk(qp, w, off, len, rest, true, from, (uint16_t)run->num,
 			&qp->req.rsp_wait, &run->moves, &run->holds, now_ns);
 }
 
@@ -395,7 +406,7 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 				   struct accepted *acc, struct rx_run *run,
 				   uint64_t now_ns)
 {
-	const struct wqe *w = wq_at(qp->cfg.sq, index);
+	struct wqe *w = wq_at(qp->cfg.sq, index);
 	unsigned moves = run->moves.num, holds = run->holds.num;
 	enum verdict v;
 
@@ -403,6 +414,7 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 	    holds + w->num_sge > HOLDS_MAX)
 		return V_NO_RESOURCE;
 	v = plan_response(qp, p, payload, w, run, now_ns);
+	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
 	if (v == V_OK) {
 		run_add(run, qp, p, payload, acc);
 		return V_OK;
@@ -414,9 +426,18 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 		qp->x->starved = true;
 		v = V_WAIT;
 	}
-	if (v != V_WAIT)
+	if (v == V_WAIT)
+		ahead_reads(qp, index + 1, now_ns);
+	else
 		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, now_ns);
 	return v;
+}
+
+/* No slot is left to keep it behind others in: READ again from there. */
+static void response_dropped(struct qp *qp)
+{
+	count(qp->x->cnt, CNT_fault_replay);
+	mem_account_answer(qp->x->mem, &qp->req.rsp_wait, STRATEGY_REPLAY);
 }
 
 static enum rx_result take_response(struct qp *qp, const struct pkt *p,
@@ -449,7 +470,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		if (!win_keep(qp->x, &r->win, p, payload, now_ns))
 			r->win.next = psn_add(p->psn, 1);
 		else
-			count(qp->x->cnt, CNT_fault_replay);
+			response_dropped(qp);
 		return RX_NEXT;
 	}
 	switch (place_response(qp, p, payload, index, NULL, run, now_ns)) {
@@ -584,6 +605,7 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 			responses_failed(run, i, now_ns);
 			break;
 		}
+		win_copied(run, i);
 		if (rp->acc)
 			win_placed(qp->x, &qp->req.win, rp->acc, now_ns);
 		for (uint32_t k = 0; k <= rp->more; k++) {

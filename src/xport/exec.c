@@ -37,7 +37,7 @@ static enum exec_result fail(struct qp *qp, const struct pkt *p,
 }
 
 /* op_valid: what the QP allows at all (C9-72 ff.) */
-static bool qp_allows(const struct qp *qp, const struct pkt *p)
+bool request_allowed(const struct qp *qp, const struct pkt *p)
 {
 	uint32_t need = 0;
 
@@ -101,14 +101,16 @@ static bool length_ok(const struct qp *qp, const struct pkt *p)
 				: p->payload_len < left;
 }
 
-static struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
-			     uint64_t len, uint32_t need)
+struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
+		      uint64_t len, uint32_t need)
 {
 	return (struct dma){.pd = qp->cfg.pd,
+			    .share = qp->share,
 			    .key = key,
 			    .iova = va,
 			    .len = len,
 			    .need = need,
+			    .set = qp_strategies(qp),
 			    .write = need != ACCESS_REMOTE_READ,
 			    .remote = true};
 }
@@ -133,10 +135,18 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p,
 	if (p->placed)
 		return V_OK;
 	d = remote_dma(qp, m->rkey, m->va, p->payload_len, ACCESS_REMOTE_WRITE);
-	d.ahead = m->left - p->payload_len;
+	d.ahead = d.follow = m->left - p->payload_len;
 	return dma_resolve(qp->x->mem, &d, (void *)(uintptr_t)payload,
 			   (uint16_t)run->num, now_ns, qp->x->fresh_ns,
 			   &qp->resp.wait, &run->moves, &run->holds);
+}
+
+/* Bytes of a SEND behind this packet: nopins say, others do not. */
+static uint64_t send_rest(const struct pkt *p, const struct message *m)
+{
+	uint64_t end = m->done + p->payload_len;
+
+	return p->ext && p->dma_len > end ? p->dma_len - end : 0;
 }
 
 static enum verdict plan_send(struct qp *qp, const struct pkt *p,
@@ -152,7 +162,7 @@ static enum verdict plan_send(struct qp *qp, const struct pkt *p,
 		return V_LENGTH;
 	if (p->placed)
 		return V_OK;
-	return sge_walk(qp, w, m->done, p->payload_len, true,
+	return sge_walk(qp, w, m->done, p->payload_len, send_rest(p, m), true,
 			(uint8_t *)(uintptr_t)payload, (uint16_t)run->num,
 			&qp->resp.wait, &run->moves, &run->holds, now_ns);
 }
@@ -202,7 +212,8 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 			       .op = p->op & OPF_SEND ? WR_RECV : WR_RECV_IMM,
 			       .flags = (p->op & OPF_IMM ? CQE_IMM : 0) |
 					(p->op & OPF_INV ? CQE_INV : 0),
-			       .solicited = p->solicited};
+			       .solicited = p->solicited,
+			       .met = m->met};
 	m->rq_next++;
 }
 
@@ -223,8 +234,10 @@ static void advance(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	}
 	note_completion(qp, p, rp);
 	m->op = p->op & OPF_LAST ? 0 : p->op;
-	if (p->op & OPF_LAST)
+	if (p->op & OPF_LAST) {
 		m->msn = (m->msn + 1) & PSN_MASK;
+		m->met = (struct met){.ns = 0};
+	}
 	if (p->op & (OPF_READ | OPF_ATOMIC))
 		run->resources++;
 	run_begin(run, qp, false);
@@ -246,7 +259,7 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
 	    holds + SGE_MAX > HOLDS_MAX)
 		return EXEC_FULL;
-	if (!op_follows(before.op, p->op) || !qp_allows(qp, p))
+	if (!op_follows(before.op, p->op) || !request_allowed(qp, p))
 		return fail(qp, p, &invalid_request, now_ns);
 	if (receive_missing(qp, p))
 		return EXEC_RNR;
@@ -257,6 +270,7 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 		return fail(qp, p, &invalid_request, now_ns);
 	v = plan(qp, p, payload, run, now_ns);
 	if (v == V_OK) {
+		met_add(&qp->resp.msg.met, waiter_met(&qp->resp.wait));
 		advance(qp, p, payload, &before, run);
 		return EXEC_OK;
 	}

@@ -46,6 +46,11 @@ void win_advance(struct window *w, uint32_t mtu);
 /** win_at() - The packet with @psn if it is waiting, else NULL. */
 struct accepted *win_at(const struct window *w, psn_t psn);
 void win_drop(struct xport *x, struct window *w, struct accepted *a);
+/**
+ * win_copied() - The moves of run->pkt[@i] were made: count what they copied out of
+ * a slot.
+ */
+void win_copied(const struct rx_run *run, unsigned i);
 /** win_placed() - Its payload is in application memory: count, then drop. */
 void win_placed(struct xport *x, struct window *w, struct accepted *a,
 		uint64_t now_ns);
@@ -65,11 +70,34 @@ uint32_t wqe_packets(const struct qp *qp, const struct wqe *w);
 bool wqe_is_read(const struct wqe *w);
 /** req_wqe_at() - The started WQE that @psn belongs to. false: none. */
 bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index);
-/** sge_walk() - Resolve [off, off + len) of a WQE's SGEs into moves. */
+/** sge_dma() - The access to [off, off + len) of an SGE. */
+struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
+		   uint32_t len, bool write);
+/** remote_dma() - The peer's access by R_Key, with the right that it needs. */
+struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
+		      uint64_t len, uint32_t need);
+
+/* --- ahead.c --- */
+/** ahead_sges() - The first @len bytes of a list will be needed. */
+void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
+		bool write, uint64_t now_ns);
+/** ahead_request() - @p came, and something before it waits for a page. */
+void ahead_request(const struct qp *qp, const struct pkt *p, uint64_t now_ns);
+/** ahead_sources() - The request at req.cur waits for its source. */
+void ahead_sources(struct qp *qp, uint64_t now_ns);
+/** ahead_reads() - A response waits; @from: index of the next request. */
+void ahead_reads(const struct qp *qp, uint32_t from, uint64_t now_ns);
+/** ahead_responses() - The answer to a READ waits for its source. */
+void ahead_responses(const struct qp *qp, uint64_t now_ns);
+
+/**
+ * sge_walk() - Resolve [off, off + len) of a WQE's SGEs into moves.
+ * @rest:	bytes that will be written behind them, as far as is known
+ */
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
-		      uint32_t len, bool write, uint8_t *nic, uint16_t token,
-		      struct waiter *wait, struct moves *mv, struct holds *h,
-		      uint64_t now_ns);
+		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
+		      uint16_t token, struct waiter *wait, struct moves *mv,
+		      struct holds *h, uint64_t now_ns);
 
 /** qp_kick_all() - What QPs waited for on this list, by peer_link, happened. */
 void qp_kick_all(struct list *waiting);
@@ -142,6 +170,8 @@ void comp_commit(struct rx_run *run, uint64_t now_ns);
 bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
 void comp_reap(struct qp *qp, uint64_t now_ns);
+/** comp_oldest() - The oldest request ended as @status says. */
+void comp_oldest(struct qp *qp, enum wc_status status, uint64_t now_ns);
 void comp_drained(struct qp *qp);
 bool comp_reads_pending(const struct qp *qp);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
@@ -150,7 +180,7 @@ void comp_flush(struct qp *qp, uint64_t now_ns);
 /** comp_carried() - A request brought an ACK: up to @psn all is placed. */
 void comp_carried(struct qp *qp, psn_t psn, uint64_t now_ns);
 /** comp_response_wqe() - The READ whose next response is @psn, or NULL. */
-const struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
+struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
 /** comp_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
 uint32_t comp_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
 uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
@@ -208,6 +238,8 @@ enum exec_result {
 	EXEC_NAK,
 	EXEC_DROP, /* no room: as if it had been lost */
 };
+/** request_allowed() - Does the QP allow it at all? */
+bool request_allowed(const struct qp *qp, const struct pkt *p);
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 			      const uint8_t *payload, struct rx_run *run,
 			      uint64_t now_ns);
@@ -243,16 +275,47 @@ void ack_rest(struct qp *qp, uint64_t now_ns);
 /** ack_again() - What an owed ACK had to wait for may be over. */
 void ack_again(struct qp *qp);
 
+/* ud_rx.c: qp.resp, where a datagram's number, which stands for a PSN in
+ * everything that counts by these, is the index of the receive that it takes */
+enum rx_result ud_rx(struct qp *qp, const struct pkt *pkt,
+		     const uint8_t *payload, struct rx_run *run,
+		     uint64_t now_ns);
+bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+void ud_rx_commit(struct rx_run *run, uint64_t now_ns);
+
+/* ud_tx.c: qp.req */
+bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+/** ud_tx_commit() - As qp_tx_commit(); the holds are released already. */
+void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
+		  uint64_t now_ns);
+void ud_timeout(struct qp *qp, uint64_t now_ns);
+
+/* fault_backup.c */
+/**
+ * backup_keep() - Keep a datagram in a slot, as number @number.
+ * Return: false: no slot is free, or its sender or @qp has too many.
+ */
+bool backup_keep(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+		 psn_t number, uint64_t now_ns);
+
 /* fault.c */
+/** fault_datagram() - A datagram met a missing page. true: it is kept as win.next. */
+bool fault_datagram(struct qp *qp, const struct pkt *pkt,
+		    const uint8_t *payload, uint64_t now_ns);
 /** fault_request() - A request at win.next met a missing page. */
 void fault_request(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
 		   uint64_t now_ns);
 /** fault_forget() - It is not kept; whoever sent it is told to wait. */
 void fault_forget(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
+/**
+ * fault_crowds() - Is @pkt, which comes while a page is missing that is needed
+ * before it, better not kept either?
+ */
+bool fault_crowds(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
 /** fault_waiting() - A request in a slot did. */
 void fault_waiting(struct qp *qp, uint64_t now_ns);
-/** fault_source() - A READ response's source is missing. */
-void fault_source(struct qp *qp, psn_t psn, uint64_t now_ns);
+/** fault_source() - A page to be sent is missing, of a READ response or not. */
+void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns);
 /** fault_response() - A READ response did. Return: true if it was kept. */
 bool fault_response(struct qp *qp, const struct pkt *pkt,
 		    const uint8_t *payload, uint64_t now_ns);
@@ -261,7 +324,29 @@ void fault_forgiven(struct qp *qp, uint64_t now_ns);
 void fault_resolved(struct qp *qp, uint64_t now_ns);
 void fault_silence_over(struct qp *qp, uint64_t now_ns);
 
-bool strategy_on(const struct xport *x, enum strategy s);
+/* hold.c */
+/** hold_ask() - What just had to wait may wait for a region: ask to hold. */
+void hold_ask(struct qp *qp, uint64_t now_ns);
+/** hold_extend() - What an ACK says of that; hold_said(): it did. */
+void hold_extend(struct qp *qp, struct pkt *p);
+void hold_said(struct qp *qp);
+/** resume_say() - Who holds may go on: said again if what was held does not come. */
+void resume_say(struct qp *qp, uint64_t now_ns);
+/** resume_heard() - It came. */
+void resume_heard(struct qp *qp);
+void resume_timeout(struct qp *qp, uint64_t now_ns);
+/** hold_over() - A waiter of the responder was woken: who holds may go on. */
+void hold_over(struct qp *qp, uint64_t now_ns);
+/** hold_silent_until() - So long a standard peer bears it, or 0. */
+uint64_t hold_silent_until(const struct qp *qp);
+/** hold_heard() - The requester hears an ACK. */
+void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns);
+/** hold_ask_ns() - How often we ask whether it still takes. */
+uint64_t hold_ask_ns(const struct req *r);
+void hold_timeout(struct qp *qp, uint64_t now_ns);
+
+/** qp_strategies() - What may answer a missing page, but for the region. */
+strategies_t qp_strategies(const struct qp *qp);
 
 /* REQ_PSNS_AHEAD: no request is started so far behind the oldest */
 /* PAUSE_FULL_NS: after the socket's send buffer was full */

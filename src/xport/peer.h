@@ -24,10 +24,12 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @nonce:	what our extension packets to it must carry
  * @line:	a quicker way there for extension packets (os_connect()), or 0
  * @gso:	several packets a send
+ * @datagrams:	only datagrams go there; it has no share of anything
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
  *		== sum of req.flight charges of the QPs towards it
  * @slots:	of the redirect pool that hold packets from it
+ * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.peer_link) that wait for budget
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
  * @ack_link:	on xport.ack_peers while @owed is not empty
@@ -42,11 +44,12 @@ struct peer {
 	enum peer_kind kind;
 	uint32_t nonce;
 	uint32_t features;
-	bool gso;
+	bool gso, datagrams;
 	int line;
 	unsigned refs;
 	uint32_t budget, in_flight;
 	uint32_t slots;
+	struct list shares;
 	struct list stalled;
 	struct list owed, ack_link;
 	unsigned acks_out;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c: the life of a QP: states and their attributes (IBTA 10.3.1 and table
  * 91), errors and flushing, its one timer, and what wakes it. The two halves
- * are in req.c/comp.c/retry.c and resp.c/exec.c/replay.c/ack.c.
+ * are in req.c/comp.c/retry.c and resp.c/exec.c/replay.c/ack.c, and of datagrams
+ * in ud_tx.c and ud_rx.c.
  *
  * Theory of operation. A QP is in one of three relations to the engine:
  *  - on xport.runnable: qp_tx() may find something to send;
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 
 /**
- * struct edge - One legal transition of a reliable connection.
+ * struct edge - One legal transition, of a reliable connection or of datagrams.
  * @need: attributes that must be given, @may: that may be given besides
  */
 struct edge {
@@ -51,14 +52,29 @@ static const struct edge edges[] = {
 		 QPA_MAX_DEST_RD_ATOMIC},
 };
 
-static bool edge_ok(enum qp_state from, enum qp_state to, uint32_t mask)
+static const struct edge ud_edges[] = {
+	{QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY, 0},
+	{QPS_INIT, QPS_INIT, 0, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY},
+	{QPS_INIT, QPS_RTR, 0, QPA_PKEY_INDEX | QPA_QKEY},
+	{QPS_RTR, QPS_RTS, QPA_SQ_PSN, QPA_QKEY},
+	{QPS_RTS, QPS_RTS, 0, QPA_QKEY},
+	{QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
+	{QPS_SQD, QPS_RTS, 0, QPA_QKEY},
+	{QPS_SQD, QPS_SQD, 0, QPA_PKEY_INDEX | QPA_QKEY},
+	{QPS_SQE, QPS_RTS, 0, QPA_QKEY},
+};
+
+static bool edge_ok(const struct qp *qp, enum qp_state to, uint32_t mask)
 {
+	const size_t num = qp->cfg.ud ? ARRAY_SIZE(ud_edges)
+				      : ARRAY_SIZE(edges);
+
 	if (to == QPS_RESET || to == QPS_ERR)
 		return (mask & ~(uint32_t)ALWAYS) == 0;
-	for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
-		const struct edge *e = &edges[i];
+	for (size_t i = 0; i < num; i++) {
+		const struct edge *e = qp->cfg.ud ? &ud_edges[i] : &edges[i];
 
-		if (e->from == from && e->to == to)
+		if (e->from == qp->state && e->to == to)
 			return (mask & e->need) == e->need &&
 			       !(mask & ~(e->need | e->may | ALWAYS));
 	}
@@ -110,6 +126,8 @@ static void copy_attr(struct qp_attr *to, const struct qp_attr *from,
 {
 	if (mask & QPA_ACCESS_FLAGS)
 		to->access = from->access;
+	if (mask & QPA_QKEY)
+		to->qkey = from->qkey;
 	if (mask & QPA_PORT)
 		to->port = from->port;
 	if (mask & QPA_AV)
@@ -147,8 +165,7 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	if (!x->accepted)
 		return -ENOMEM;
 	x->ack_delay_ns = UINT64_C(20) * 1000;
-	x->strategies = 1u << STRATEGY_REDIRECT | 1u << STRATEGY_RESUME |
-			1u << STRATEGY_RNR;
+	x->strategies = strategy_set(STRATEGY_ADAPTIVE);
 	list_init(&x->runnable);
 	list_init(&x->drainable);
 	list_init(&x->ack_peers);
@@ -167,11 +184,6 @@ void xport_close(struct xport *x)
 	heap_free(x->accepted);
 }
 
-bool strategy_on(const struct xport *x, enum strategy s)
-{
-	return x->strategies & 1u << s;
-}
-
 void peer_init(struct peer *p, const struct endpoint *ep,
 	       const struct ipaddr *local)
 {
@@ -181,6 +193,7 @@ void peer_init(struct peer *p, const struct endpoint *ep,
 			   .kind = PEER_PROBING,
 			   .hello.at_ns = TIME_NEVER};
 	list_init(&p->link);
+	list_init(&p->shares);
 	list_init(&p->stalled);
 	list_init(&p->owed);
 	list_init(&p->ack_link);
@@ -190,6 +203,7 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 {
 	*qp = (struct qp){.x = x, .cfg = *cfg};
 	list_init(&qp->run_link);
+	list_init(&qp->shares);
 	list_init(&qp->peer_link);
 	list_init(&qp->idle_link);
 	list_init(&qp->ack_link);
@@ -201,9 +215,23 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 	waiter_init(&qp->resp.src_wait, qp);
 	list_init(&qp->req.win.waiting);
 	list_init(&qp->resp.win.waiting);
+	qp->req.wait.account = qp->req.rsp_wait.account =
+		qp->resp.wait.account = qp->resp.src_wait.account =
+			qp->req.win.account = qp->resp.win.account =
+				&qp->account;
+	qp->resp.win.held = &qp->ud.held; /* of a connection: its peer's */
 	qp->timer.at_ns = TIME_NEVER;
 	qp->attr.port = 1;
 	return 0;
+}
+
+/* What its faults cost is @s's, or (NULL) there are none any more. */
+static void share_set(struct qp *qp, struct share *s)
+{
+	share_put(qp->x->mem, qp->share);
+	qp->share = s;
+	qp->req.wait.share = qp->req.rsp_wait.share = s;
+	qp->resp.wait.share = qp->resp.src_wait.share = s;
 }
 
 /* Everything that refers to the connection goes; queues and config stay. */
@@ -220,6 +248,7 @@ static void qp_disconnect(struct qp *qp)
 	waiter_cancel(m, &qp->req.rsp_wait);
 	waiter_cancel(m, &qp->resp.wait);
 	waiter_cancel(m, &qp->resp.src_wait);
+	share_set(qp, NULL);
 	list_del(&qp->run_link);
 	list_del(&qp->peer_link);
 	list_del(&qp->idle_link);
@@ -231,6 +260,7 @@ void qp_fini(struct qp *qp)
 {
 	qp_disconnect(qp);
 	list_del(&qp->err_link);
+	mem_account_gone(qp->x->mem, &qp->account);
 }
 
 void qp_kick(struct qp *qp)
@@ -252,6 +282,8 @@ void qp_posted(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state == QPS_ERR)
 		qp_flush(qp, now_ns);
+	else if (qp->state == QPS_SQE)
+		comp_flush(qp, now_ns);
 	else
 		qp_kick(qp);
 }
@@ -352,8 +384,12 @@ static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
 		  struct peer *peer, uint64_t now_ns)
 {
 	if (to == QPS_RTR) {
-		qp->peer = peer;
-		qp->req.win.held = qp->resp.win.held = &peer->slots;
+		if (qp->cfg.ud) {
+			qp->attr.path_mtu = qp->cfg.mtu;
+		} else {
+			qp->peer = peer;
+			qp->req.win.held = qp->resp.win.held = &peer->slots;
+		}
 		qp->mtu = qp->attr.path_mtu;
 		resp_reset(qp);
 		win_reset(qp->x, &qp->resp.win, qp->attr.rq_psn);
@@ -378,7 +414,7 @@ bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
 {
 	if ((mask & QPA_CUR_STATE) && attr->cur_state != qp->state)
 		return false;
-	return edge_ok(qp->state, state_after(qp, attr, mask), mask) &&
+	return edge_ok(qp, state_after(qp, attr, mask), mask) &&
 	       values_ok(attr, mask);
 }
 
@@ -386,9 +422,18 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	      struct peer *peer, uint64_t now_ns)
 {
 	enum qp_state from = qp->state, to = state_after(qp, attr, mask);
+	struct share *s;
 
 	if (!qp_modify_ok(qp, attr, mask))
 		return -EINVAL;
+	if (to == QPS_RTR && from != QPS_RTR) {
+		s = share_get(qp->x->mem,
+			      qp->cfg.ud ? &qp->shares : &peer->shares,
+			      qp->cfg.pd);
+		if (!s)
+			return -ENOMEM;
+		share_set(qp, s);
+	}
 	copy_attr(&qp->attr, attr, mask);
 	if (to == QPS_RESET)
 		to_reset(qp, now_ns);
@@ -406,7 +451,7 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
 	attr->sq_draining = qp->state == QPS_SQD && qp->req.una != qp->req.max;
 	if (qp->state >= QPS_RTS)
 		attr->sq_psn = qp->req.max;
-	if (qp->state >= QPS_RTR)
+	if (qp->state >= QPS_RTR && !qp->cfg.ud)
 		attr->rq_psn = qp->resp.win.next;
 }
 
@@ -419,17 +464,22 @@ void qp_rearm(struct qp *qp)
 		at = MIN(r->rto_at, r->probe_at);
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
 		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
+		at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
 	}
 	if (qp->state != QPS_ERR && qp->resp.pause_until)
 		at = MIN(at, qp->resp.pause_until);
 	if (qp->state != QPS_ERR && qp->resp.silence_until)
 		at = MIN(at, qp->resp.silence_until);
+	if (qp->state != QPS_ERR && qp->resp.resume_at)
+		at = MIN(at, qp->resp.resume_at);
 	timerq_set(&qp->x->timers, &qp->timer, at);
 }
 
 void qp_timeout(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->state == QPS_RTS || qp->state == QPS_SQD)
+	if (qp->cfg.ud)
+		ud_timeout(qp, now_ns);
+	else if (qp->state == QPS_RTS || qp->state == QPS_SQD)
 		retry_timeout(qp, now_ns);
 	if (qp->state != QPS_ERR)
 		resp_timeout(qp, now_ns);
@@ -442,6 +492,7 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 
 	flight_note(&qp->log, now_ns, FLIGHT_RESOLVED, 0, w->bad,
 		    now_ns - w->since_ns);
+	hold_over(qp, now_ns);
 	if (w == &qp->req.wait || w == &qp->resp.src_wait) {
 		qp_kick(qp);
 		return;
@@ -468,6 +519,14 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 {
 	bool response = pkt->op & OPF_RESPONSE;
 
+	if (!(pkt->op & OPF_UD) == qp->cfg.ud) {
+		count(qp->x->cnt, CNT_drop_opcode);
+		return RX_NEXT;
+	}
+	if (qp->cfg.ud)
+		return run->qp && run->qp != qp
+			       ? RX_FULL
+			       : ud_rx(qp, pkt, payload, run, now_ns);
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp_receives(qp)) {
 		qp->resp.answer = pkt->question;
@@ -561,7 +620,9 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 	if (!qp)
 		return;
 	qp->rx_moving = false;
-	if (run->responses)
+	if (qp->cfg.ud)
+		ud_rx_commit(run, now_ns);
+	else if (run->responses)
 		comp_commit(run, now_ns);
 	else
 		resp_commit(run, now_ns);
@@ -575,6 +636,8 @@ bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
 	if (qp->rx_moving || !qp_receives(qp))
 		return false;
+	if (qp->cfg.ud)
+		return ud_drain(qp, run, now_ns);
 	return resp_drain(qp, run, now_ns) || comp_drain(qp, run, now_ns);
 }
 
@@ -584,6 +647,8 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 
 	if (qp->tx_moving || !qp_receives(qp))
 		return false;
+	if (qp->cfg.ud)
+		return qp->tx_moving = ud_tx(qp, b, now_ns);
 	found = replay_tx(qp, b, now_ns);
 	if (!found && qp->peer->kind == PEER_PROBING) {
 		/* requests wait for the answer to our question */
@@ -610,7 +675,9 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 		for (unsigned i = 0; i < b->gathers.num; i++)
 			dma_fault(qp->x->mem, b->gathers.m[i].addr,
 				  b->gathers.m[i].len);
-	if ((error == -EFAULT || error == -EAGAIN) && b->request)
+	if (qp->cfg.ud)
+		ud_tx_commit(qp, b, error, now_ns);
+	else if ((error == -EFAULT || error == -EAGAIN) && b->request)
 		req_unsent(qp, b, error, now_ns);
 	else if ((error == -EFAULT || error == -EAGAIN))
 		replay_unsent(qp, b, error, now_ns);

@@ -15,25 +15,18 @@
 
 struct xport;
 
-/* What answers a missing page (design §4). NUM ends a list. */
-enum strategy {
-	STRATEGY_NONE,
-	STRATEGY_REDIRECT,
-	STRATEGY_RESUME,
-	STRATEGY_RNR,
-	STRATEGY_BLOCK,
-	STRATEGY_NUM
-};
-
 /**
  * struct accepted - A packet that is safe in a slot and not yet placed.
  * @link:	on its window, by PSN
- * @data_len:	payload bytes in the slot
+ * @bytes:	of payload in the slot, until they are copied
+ * @source:	datagrams: how many of its sender are kept, or NULL
  */
 struct accepted {
 	struct list link;
 	struct pkt pkt;
 	int slot;
+	uint32_t bytes;
+	uint32_t *source;
 	uint64_t at_ns;
 };
 
@@ -46,12 +39,14 @@ struct accepted {
  *		@next what came ahead of a gap
  * @num:	how many are waiting
  * @held:	slots of all windows towards the same peer; set with the peer
+ * @account:	the QP's
  */
 struct window {
 	psn_t head, next;
 	struct list waiting;
 	uint32_t num;
 	uint32_t *held;
+	struct account *account;
 };
 
 /**
@@ -61,6 +56,7 @@ struct window {
  * @rq_next:	index of the receive that is in use or is next
  * @msn:	messages completed (24 bits)
  * @done:	bytes so far
+ * @met:	faults so far
  * @va,@rkey,@left: WRITE: next address, key, bytes still to come
  */
 struct message {
@@ -69,6 +65,7 @@ struct message {
 	uint32_t rq_next;
 	uint32_t msn;
 	uint64_t done;
+	struct met met;
 	uint64_t va, left;
 };
 
@@ -125,6 +122,7 @@ struct flight_run {
  * @cur:	index of the WQE that @snd belongs to, or the next to start
  * @started:	index after the last WQE that has PSNs
  * @rsp:	index of the WQE that the next READ response belongs to
+ * @asked_to:	of WQEs before this the source was asked for (ahead.c)
  * @win:	READ and atomic responses; win.head == una while one is due
  * @rd_out:	READ chunks and atomics asked for and not answered
  * @rd_chunk:	packets of one READ request at most
@@ -140,6 +138,9 @@ struct flight_run {
  * @pause_until: nothing is sent before this (RNR, socket full)
  * @held:	the peer asked us to hold from @una; until XACK_RESUME or
  *		@hold_until
+ * @suspend_until: the peer waits for a region of its own: our timers stand still
+ *		until it says otherwise, or until then (0: they run)
+ * @suspend_ns:	what it said how long that takes
  * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
  * @rsp_gap:	a response before the one that came is missing; told once
  * @rsp_missed:	a response was dropped because its page was not there
@@ -149,7 +150,7 @@ struct flight_run {
  */
 struct req {
 	psn_t una, acc, snd, max, placed;
-	uint32_t cur, started, rsp;
+	uint32_t cur, started, rsp, asked_to;
 	struct window win;
 	uint32_t rd_out, rd_chunk;
 	uint64_t lost;
@@ -164,6 +165,7 @@ struct req {
 	uint32_t charged, read_charged;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
+	uint64_t suspend_until, suspend_ns;
 	bool held, failed, rsp_gap, rsp_missed, ask_again;
 	bool asked, revoked;
 	uint16_t question;
@@ -196,8 +198,12 @@ struct nak {
  *		that region
  * @forgot:	pages of win.next are being fetched and the packet was not
  *		kept; ask for it when @wait is woken
+ * @held:	and the peer was asked to hold until then
  * @pause_until: the socket was full: no response before (0: go on)
  * @silence_until: standard peers: then say RNR instead (0: nothing to say)
+ * @asked_hold:	the peer was told that we wait for a region of ours
+ * @resume_at:	then RESUME is said again, as win.next has not come (0: it is not)
+ * @resume_ns:	and so long after it was said last
  * @dead:	a request failed; nothing more is taken
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
  *		overtake it
@@ -217,14 +223,14 @@ struct nak {
 struct resp {
 	struct window win;
 	struct message msg;
-	bool gap_told, rnr_told, forgot, dead, revoked;
+	bool gap_told, rnr_told, forgot, held, asked_hold, dead, revoked;
 	bool ack_owed, ack_rest, ext, established, answering, lossy;
 	uint8_t fail_event, fail_status;
 	struct nak nak, page_rnr;
 	psn_t plan, ack_to;
 	uint32_t xack, acks_out, life;
 	uint16_t answer;
-	uint64_t silence_until, pause_until;
+	uint64_t silence_until, pause_until, resume_at, resume_ns;
 	struct waiter wait; /* destination page of a request */
 	struct waiter src_wait; /* source page of a READ response */
 	struct resource res[RESOURCES_MAX];
@@ -233,13 +239,25 @@ struct resp {
 };
 
 /**
+ * struct ud - What a QP of datagrams has besides (ud_rx.c, ud_tx.c).
+ * @to:		where qp.peer is, if that is set: nic/ sees to it
+ * @held:	slots that it has
+ */
+struct ud {
+	struct wqe_to to;
+	uint32_t held;
+};
+
+/**
  * struct qp_config - @push_event etc.: none; events travel through qp.events.
+ * @ud:		it sends and receives datagrams, of up to @mtu bytes
  */
 struct qp_config {
 	uint32_t qpn, pd;
 	struct wq *sq, *rq;
 	struct cq *send_cq, *recv_cq;
-	bool sq_sig_all;
+	bool sq_sig_all, ud;
+	uint32_t mtu;
 	int port; /* index of the local UDP port */
 	void *owner;
 };
@@ -250,6 +268,7 @@ struct qp {
 	struct qp_config cfg;
 	struct qp_attr attr;
 	enum qp_state state;
+	enum strategy fault; /* NONE: as the NIC */
 	struct peer *peer;
 	struct list run_link; /* xport.runnable */
 	struct list peer_link; /* peer.stalled or xport.read_waiters */
@@ -264,7 +283,11 @@ struct qp {
 	uint32_t mtu;
 	struct req req;
 	struct resp resp;
+	struct ud ud;
 	struct flight log;
+	struct account account;
+	struct share *share; /* of its peer in its PD, while it has one */
+	struct list shares; /* datagrams come from anybody: its own */
 };
 
 #endif

@@ -162,10 +162,12 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	uint32_t hold = b->holds.num, move = b->gathers.num;
 	psn_t psn = psn_add(s->psn, s->at);
 	struct dma d = {.pd = qp->cfg.pd,
+			.share = qp->share,
 			.key = s->rkey,
 			.iova = s->va + off,
 			.len = len,
 			.need = ACCESS_REMOTE_READ,
+			.set = qp_strategies(qp),
 			.remote = true,
 			.ahead = s->len - off - len};
 	enum verdict v;
@@ -180,10 +182,12 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	}
 	burst_unseg(b, hold, move);
 	qp->x->starved |= v == V_NO_RESOURCE;
-	if (v == V_WAIT || v == V_NO_RESOURCE)
-		fault_source(qp, psn, now_ns);
-	else if (!b->nsegs)
+	if (v == V_WAIT || v == V_NO_RESOURCE) {
+		fault_source(qp, psn, true, now_ns);
+		ahead_responses(qp, now_ns);
+	} else if (!b->nsegs) {
 		source_failed(qp, psn, now_ns);
+	}
 	return false;
 }
 

@@ -42,7 +42,7 @@ void req_reset(struct qp *qp)
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
 	r->recover = r->lost_base = r->sack_high = r->probe_max = psn;
-	r->cur = r->started = r->rsp = at;
+	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
 	r->rd_chunk = MAX(1, qp->x->read_budget / 2 /
 				     MAX(1, flow_charge(false, 1, qp->mtu)));
@@ -53,7 +53,7 @@ void req_reset(struct qp *qp)
 	retry_reload(qp);
 	retry_disarm(r);
 	r->gso = (struct gso_watch){.doubts = 0};
-	r->pause_until = r->hold_until = 0;
+	r->pause_until = r->hold_until = r->suspend_until = 0;
 	r->epoch++;
 }
 
@@ -73,22 +73,24 @@ bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
 	return false;
 }
 
-static struct dma sge_dma(const struct qp *qp, const struct sge *s,
-			  uint64_t off, uint32_t len, bool write)
+struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
+		   uint32_t len, bool write)
 {
 	return (struct dma){.pd = qp->cfg.pd,
+			    .share = qp->share,
 			    .key = s->lkey,
 			    .iova = s->addr + off,
 			    .len = len,
 			    .need = write ? ACCESS_LOCAL_WRITE : 0,
 			    .write = write,
+			    .set = qp_strategies(qp),
 			    .ahead = s->len - off - len};
 }
 
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
-		      uint32_t len, bool write, uint8_t *nic, uint16_t token,
-		      struct waiter *wait, struct moves *mv, struct holds *h,
-		      uint64_t now_ns)
+		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
+		      uint16_t token, struct waiter *wait, struct moves *mv,
+		      struct holds *h, uint64_t now_ns)
 {
 	const struct sge *s = wqe_sge(w);
 
@@ -103,6 +105,9 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		}
 		n = (uint32_t)MIN(len, s[i].len - off);
 		d = sge_dma(qp, &s[i], off, n, write);
+		if (qp->cfg.ud) /* a receive may be larger than any datagram */
+			d.ahead = MIN(d.ahead, rest);
+		d.follow = MIN(d.ahead, rest);
 		v = dma_resolve(qp->x->mem, &d, nic, token, now_ns,
 				qp->x->fresh_ns, wait, mv, h);
 		if (v != V_OK)
@@ -129,8 +134,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	r->revoked = false;
 	w->first_psn = r->max;
 	w->num_psn = wqe_packets(qp, w);
-	w->state = 0;
-	w->progress = 0;
+	w->met = (struct met){.ns = 0};
 	r->started++;
 	if (v != V_OK)
 		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
@@ -247,7 +251,7 @@ static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
 	struct dma d;
 
 	if (w->num_sge > 1 || !range_ok(off, len, wqe_sge(w)->len))
-		return sge_walk(qp, w, off, len, false, NULL,
+		return sge_walk(qp, w, off, len, 0, false, NULL,
 				(uint16_t)(b->nsegs - 1), &qp->req.wait,
 				&b->gathers, &b->holds, now_ns);
 	d = sge_dma(qp, wqe_sge(w), off, len, false);
@@ -309,6 +313,7 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 	if ((w->flags & WQE_INLINE) || !len)
 		return NEXT_OK;
 	v = gather(qp, b, w, off, len, now_ns);
+	met_add(&w->met, waiter_met(&qp->req.wait));
 	if (v == V_OK) {
 		*psns += add_middle(qp, b, w, k + 1);
 		return NEXT_OK;
@@ -317,8 +322,8 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
 		qp->req.park_psn = qp->req.snd;
 		qp->x->starved |= v == V_NO_RESOURCE;
-		count(qp->x->cnt, CNT_fault_park);
-		flight_note(&qp->log, now_ns, FLIGHT_FAULT, qp->req.snd, 0, 0);
+		fault_source(qp, qp->req.snd, false, now_ns);
+		ahead_sources(qp, now_ns);
 	} else {
 		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, now_ns);
 	}
@@ -426,8 +431,11 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	uint32_t back_cur = r->cur;
 	psn_t back = r->snd;
 
-	if (!may_send(qp, now_ns))
+	if (!may_send(qp, now_ns)) {
+		if (r->wait.ticket.v)
+			ahead_sources(qp, now_ns);
 		return false;
+	}
 	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN);
 	b->again = aim_at_lost(qp, &back, &back_cur);
 	b->from = r->snd;

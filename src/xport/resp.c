@@ -19,7 +19,10 @@ void resp_reset(struct qp *qp)
 	r->msg = (struct message){.rq_next = qp->cfg.rq->cons};
 	r->plan = qp->attr.rq_psn;
 	r->ack_to = psn_add(r->plan, PSN_MASK);
-	r->gap_told = r->rnr_told = r->forgot = r->dead = r->revoked = false;
+	r->gap_told = r->rnr_told = r->forgot = r->held = r->dead = r->revoked =
+		false;
+	r->asked_hold = false;
+	r->resume_at = 0;
 	r->fail_status = 0;
 	r->ack_owed = r->ack_rest = r->ext = false;
 	r->established = r->answering = r->lossy = false;
@@ -88,13 +91,17 @@ static void keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 		 uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
+	bool crowds = p->psn == r->win.next && fault_crowds(qp, p, now_ns);
 
-	if (!win_keep(qp->x, &r->win, p, payload, now_ns)) {
+	if (!crowds && !win_keep(qp->x, &r->win, p, payload, now_ns)) {
+		if (r->wait.ticket.v)
+			ahead_request(qp, p, now_ns);
 		if (p->psn == r->win.next)
 			win_advance(&r->win, qp->mtu);
 		return;
 	}
-	count(qp->x->cnt, CNT_drop_no_slot);
+	if (!crowds)
+		count(qp->x->cnt, CNT_drop_no_slot);
 	if (p->psn == r->win.next && !r->forgot)
 		fault_forget(qp, p, now_ns);
 }
@@ -105,6 +112,7 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 {
 	struct resp *r = &qp->resp;
 
+	resume_heard(qp);
 	/* It came, whether that was said or not. */
 	if (r->gap_told || r->rnr_told)
 		r->nak = (struct nak){0};
@@ -257,6 +265,14 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 
 /* --- commit ------------------------------------------------------------------ */
 
+/* A READ is executed by answering it, in turn. */
+static void answer_later(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	replay_add(qp, p, 0);
+	if (qp->resp.src_wait.ticket.v)
+		ahead_request(qp, p, now_ns);
+}
+
 /* Everything of run->pkt[i] is in application memory. */
 static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		   uint64_t now_ns)
@@ -268,7 +284,7 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 	if (p->op & OPF_ATOMIC)
 		replay_add(qp, p, run->moves.m[rp->move_end - 1].result);
 	else if (p->op & OPF_READ)
-		replay_add(qp, p, 0);
+		answer_later(qp, p, now_ns);
 	else
 		r->ack_to = psn_add(p->psn, rp->more);
 	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
@@ -281,13 +297,27 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		ack_owe(qp, now_ns);
 }
 
+/* Faults that completions of run->pkt[i] and later were about to tell. */
+static struct met met_since(const struct rx_run *run, unsigned i)
+{
+	struct met met = {.ns = 0};
+
+	for (; i < run->num; i++)
+		if (run->pkt[i].completes)
+			met_add(&met, run->pkt[i].cqe.met);
+	return met;
+}
+
 /* Take the message back to run->pkt[i], keep what is not in a slot yet. */
 static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
 		     uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
+	struct met met = met_since(run, i);
 
+	met_add(&met, r->msg.met);
 	r->msg = run->pkt[i].before;
+	r->msg.met = met;
 	r->plan = run->pkt[i].pkt->psn;
 	if (r->dead)
 		r->nak = (struct nak){0}; /* executing it again says so again */
@@ -364,6 +394,7 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 			not_placed(qp, run, i, now_ns);
 			break;
 		}
+		win_copied(run, i);
 		if ((rp->pkt->op & OPF_INV) && !invalidated(qp, run, i, now_ns))
 			break;
 		placed(qp, run, i, now_ns);
@@ -393,4 +424,5 @@ void resp_timeout(struct qp *qp, uint64_t now_ns)
 	}
 	if (qp->resp.silence_until && now_ns >= qp->resp.silence_until)
 		fault_silence_over(qp, now_ns);
+	resume_timeout(qp, now_ns);
 }

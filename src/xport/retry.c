@@ -41,12 +41,14 @@ static uint64_t ack_timeout_ns(const struct qp *qp)
 	return t == UINT64_MAX ? t : MAX(t, least);
 }
 
-/* Is it the peer's turn, and should it be soon? */
+/* Is it the peer's turn, and should it be soon? Of one that asked us to hold we
+ * want to hear now and then. */
 static bool outstanding(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return !r->held && r->una != r->max && r->snd != r->una;
+	return r->suspend_until ||
+	       (!r->held && r->una != r->max && r->snd != r->una);
 }
 
 void retry_disarm(struct req *r)
@@ -59,6 +61,12 @@ void retry_arm(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
+	if (r->suspend_until) {
+		if (r->probe_at == TIME_NEVER)
+			r->probe_at = now_ns + hold_ask_ns(r);
+		qp_rearm(qp);
+		return;
+	}
 	if (r->rto_at == TIME_NEVER)
 		r->rto_at = sat_add(now_ns, ack_timeout_ns(qp));
 	if (r->probe_at == TIME_NEVER && qp->peer->kind == PEER_NOPIN) {
@@ -234,8 +242,10 @@ void retry_hold(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	r->held = true;
-	back_to(qp, r->acc, FLIGHT_FAULT, now_ns);
+	if (!r->held || r->snd != r->acc) {
+		r->held = true;
+		back_to(qp, r->acc, FLIGHT_FAULT, now_ns);
+	}
 	r->hold_until = now_ns + HOLD_MAX_NS;
 	qp_rearm(qp);
 }
@@ -386,7 +396,8 @@ static void probe(struct qp *qp, uint64_t now_ns)
 	struct req *r = &qp->req;
 
 	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
-	r->probe_at = now_ns + r->probe_ns;
+	r->probe_at = now_ns +
+		      (r->suspend_until ? hold_ask_ns(r) : r->probe_ns);
 	ack_say(qp, XACK_PROBE, now_ns);
 }
 
@@ -425,6 +436,7 @@ void retry_timeout(struct qp *qp, uint64_t now_ns)
 		r->pause_until = 0;
 		qp_kick(qp);
 	}
+	hold_timeout(qp, now_ns);
 	if (r->held && now_ns >= r->hold_until)
 		retry_resume(qp, now_ns);
 	if (now_ns >= r->rto_at)

@@ -36,9 +36,11 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p, unsigned max,
 	bool first = p->op & OPF_FIRST;
 	uint64_t left = first ? p->dma_len : m->left;
 	struct dma d = {.pd = qp->cfg.pd,
+			.share = qp->share,
 			.key = first ? p->rkey : m->rkey,
 			.iova = first ? p->va : m->va,
 			.need = ACCESS_REMOTE_WRITE,
+			.set = qp_strategies(qp),
 			.write = true,
 			.remote = true};
 
@@ -47,7 +49,7 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p, unsigned max,
 	sc->num = packets_of(left, qp->mtu, max, false);
 	sc->bytes = sc->num * qp->mtu;
 	d.len = sc->bytes;
-	d.ahead = left - sc->bytes;
+	d.ahead = d.follow = left - sc->bytes;
 	return dma_resolve(qp->x->mem, &d, NULL, 0, now_ns, qp->x->fresh_ns,
 			   &qp->resp.wait, sc->pieces, &sc->holds);
 }
@@ -67,8 +69,9 @@ static enum verdict plan_send(struct qp *qp, const struct pkt *p, unsigned max,
 				  p->dma_len - done);
 	if (!range_ok(done, sc->bytes, w->length))
 		return V_LENGTH;
-	return sge_walk(qp, w, done, sc->bytes, true, NULL, 0, &qp->resp.wait,
-			sc->pieces, &sc->holds, now_ns);
+	return sge_walk(qp, w, done, sc->bytes, p->dma_len - done - sc->bytes,
+			true, NULL, 0, &qp->resp.wait, sc->pieces, &sc->holds,
+			now_ns);
 }
 
 static enum verdict plan_response(struct qp *qp, const struct pkt *p,
@@ -76,7 +79,8 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 				  uint64_t now_ns)
 {
 	uint32_t k, chunk = qp->req.rd_chunk;
-	const struct wqe *w;
+	struct wqe *w;
+	enum verdict v;
 	uint64_t off, left;
 
 	w = comp_response_wqe(qp, p->psn);
@@ -88,8 +92,11 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 	left = MIN(w->length - off, (uint64_t)(chunk - k % chunk) * qp->mtu);
 	sc->num = packets_of(left, qp->mtu, max, true);
 	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu, left);
-	return sge_walk(qp, w, off, sc->bytes, true, NULL, 0, &qp->req.rsp_wait,
-			sc->pieces, &sc->holds, now_ns);
+	v = sge_walk(qp, w, off, sc->bytes, w->length - off - sc->bytes, true,
+		     NULL, 0, &qp->req.rsp_wait, sc->pieces, &sc->holds,
+		     now_ns);
+	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
+	return v;
 }
 
 bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
@@ -100,7 +107,7 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 	sc->qp = NULL;
 	sc->holds.num = 0;
 	moves_reset(sc->pieces);
-	if (!p->ext || p->payload_len != qp->mtu)
+	if (!p->ext || qp->cfg.ud || p->payload_len != qp->mtu)
 		return false;
 	if (p->op & OPF_RESPONSE) {
 		if (qp->state == QPS_RTS && !qp->rx_moving &&

@@ -9,9 +9,12 @@
 
 void win_drop(struct xport *x, struct window *w, struct accepted *a)
 {
+	mem_account(x->mem, w->account, 0, ACCT_forgotten_bytes, a->bytes);
 	list_del(&a->link);
 	w->num--;
 	--*w->held;
+	if (a->source)
+		--*a->source;
 	slot_put(x->mem, a->slot);
 }
 
@@ -27,6 +30,22 @@ static enum counter residence(uint64_t ns)
 }
 
 static_assert(CNT_slots_longer == CNT_slots_100us + 3, "residence()");
+
+void win_copied(const struct rx_run *run, unsigned i)
+{
+	struct accepted *a = run->pkt[i].acc;
+	struct qp *qp = run->qp;
+	unsigned k = i ? run->pkt[i - 1].move_end : 0;
+	uint32_t bytes = 0;
+
+	if (!a)
+		return;
+	for (; k < run->pkt[i].move_end; k++)
+		if (slot_has(qp->x->mem, a->slot, run->moves.m[k].nic))
+			bytes += run->moves.m[k].len;
+	mem_account(qp->x->mem, &qp->account, 0, ACCT_copied_bytes, bytes);
+	a->bytes -= MIN(bytes, a->bytes);
+}
 
 void win_placed(struct xport *x, struct window *w, struct accepted *a,
 		uint64_t now_ns)
@@ -104,10 +123,16 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	a->pkt = *pkt;
 	a->slot = slot;
 	a->at_ns = now_ns;
+	a->bytes = 0;
+	a->source = NULL;
 	if (pkt->payload_len && !pkt->placed) {
 		memcpy(slot_data(x->mem, slot), payload, pkt->payload_len);
-		count_add(x->cnt, CNT_redirected_bytes, pkt->payload_len);
+		a->bytes = pkt->payload_len;
+		count_add(x->cnt, CNT_redirected_bytes, a->bytes);
+		mem_account(x->mem, w->account, 0, ACCT_redirected_bytes,
+			    a->bytes);
 	}
+	PROBE4(redirect, pkt->qpn, pkt->psn, a->bytes, slot);
 	list_insert_after(before, &a->link);
 	w->num++;
 	++*w->held;

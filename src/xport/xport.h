@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* xport.h: façade of xport/: reliable connections. Packets in, packets out,
+/* xport.h: façade of xport/: reliable connections and datagrams. Packets in, packets out,
  * next deadline; faults and their outcome travel as data. Pure: no clock, no
  * system call, no lock; every function is called with the engine lock held,
  * but moves and sends are executed between a plan and its commit without it.
@@ -19,12 +19,14 @@
 
 /**
  * struct xport - What all QPs of a NIC share.
- * @strategies:	what may answer a missing page: bit per enum strategy
+ * @strategies:	what may answer a missing page, where QP and region do not
+ *		choose
  * @push_budget: bytes of our own receive buffer that peers may push into
  * @granted:	of these told to peers == sum of peer.granted
  * @read_budget: bytes of our own receive buffer that READ responses may fill
  * @read_out:	of these asked for and not yet received
  * @ack_delay_ns: how long an ACK may be owed
+ * @sources:	slots that hold datagrams, by a hash of the address they are from
  */
 struct xport {
 	struct mem *mem;
@@ -32,10 +34,11 @@ struct xport {
 	struct rnd rnd;
 	struct accepted *accepted; /* one for each slot of the redirect pool */
 	uint32_t slots;
-	uint32_t strategies;
+	strategies_t strategies;
 	uint32_t push_budget, granted;
 	uint32_t read_budget, read_out;
 	uint64_t ack_delay_ns;
+	uint32_t sources[64];
 	struct list runnable; /* QPs with something to send */
 	struct list drainable; /* QPs whose slots may be placeable now */
 	struct list read_waiters; /* QPs that wait for read_budget */
@@ -62,7 +65,7 @@ void qp_fini(struct qp *qp);
 /**
  * qp_modify() - Check @mask against the state table (IBTA table 91 as verbs
  * programs know it) and apply. @peer: for RTR, already looked up.
- * Return: 0, -EINVAL.
+ * Return: 0, -EINVAL, -ENOMEM.
  */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	      struct peer *peer, uint64_t now_ns);
@@ -138,6 +141,7 @@ struct rx_run {
 	struct run_pkt pkt[RUN_PKTS];
 	struct moves moves;
 	struct holds holds;
+	uint8_t grh[RUN_PKTS][GRH_BYTES];
 };
 
 void rx_run_init(struct rx_run *run);
@@ -319,6 +323,38 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
  * Return: false: not now, or never, through this QP.
  */
 bool ack_credit(struct qp *qp, uint64_t now_ns);
+
+/* --- datagrams: where to ------------------------------------------------------------ */
+
+/**
+ * ud_next() - Where the next datagram of @qp is to go: qp->peer has to be that NIC
+ * before qp_tx(). NULL: nothing is to be sent, or that it is already.
+ */
+const struct wqe_to *ud_next(const struct qp *qp);
+
+/**
+ * ud_aim() - It goes to @peer.
+ * Return: where the one before went, which @qp knows no more, or NULL.
+ */
+struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer);
+
+/** ud_nowhere() - There is no such place: the request fails. */
+void ud_nowhere(struct qp *qp, uint64_t now_ns);
+
+/* --- suspension ------------------------------------------------------------- */
+
+/**
+ * hold_expected() - Does our responder wait for a region to be resumed? Then a
+ * nopin peer is asked to hold for so long.
+ */
+bool hold_expected(const struct qp *qp, uint64_t *ns);
+
+/**
+ * qp_patience_ns() - How long may a region be suspended before a standard peer's
+ * retries are used up, if it has the ACK timeout and the retries that @qp has?
+ * UINT64_MAX for a nopin, and without a timeout.
+ */
+uint64_t qp_patience_ns(const struct qp *qp);
 
 /* --- time and pages ---------------------------------------------------------------- */
 

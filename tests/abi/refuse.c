@@ -118,7 +118,8 @@ static void check_context(struct ibv_context *ctx)
 static void check_pd(struct ibv_pd *pd)
 {
 	struct ibv_srq_init_attr srq = {.attr = {1, 1, 0}};
-	struct ibv_wc wc = {0};
+	struct ibv_ah_attr group = {
+		.grh.dgid.raw = {0xff, 0x0e}, .is_global = 1, .port_num = 1};
 
 	NULL_OF(ibv_create_srq(pd, &srq));
 	NULL_OF(ibv_alloc_mw(pd, IBV_MW_TYPE_1));
@@ -127,7 +128,7 @@ static void check_pd(struct ibv_pd *pd)
 	NULL_OF(ibv_import_mr(pd, 1));
 	NULL_OF(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0));
 	NULL_OF(ibv_reg_dm_mr(pd, (struct ibv_dm *)pd, 0, 1, 0));
-	NULL_OF(ibv_create_ah_from_wc(pd, &wc, NULL, 1));
+	NULL_OF(ibv_create_ah(pd, &group));
 }
 
 static void check_qp(struct ibv_qp *qp)
@@ -148,7 +149,7 @@ static void check_qp(struct ibv_qp *qp)
 	NULL_OF(ibv_create_qp(
 		qp->pd, &(struct ibv_qp_init_attr){.send_cq = qp->send_cq,
 						   .recv_cq = qp->recv_cq,
-						   .qp_type = IBV_QPT_UD}));
+						   .qp_type = IBV_QPT_UC}));
 }
 
 static void check_verbs(void)

@@ -33,10 +33,10 @@ struct rig {
 	struct os *os;
 	struct nic *nic;
 	struct nic_cq *cq;
-	struct nic_qp *qp;
+	struct nic_qp *qp, *dg; /* dg: datagrams */
 	struct ipaddr peer_ip;
 	uint64_t memory, target; /* all of it, and what is registered */
-	uint32_t pd, qpn, key;
+	uint32_t pd, qpn, dg_qpn, key;
 	bool ext;
 };
 
@@ -89,6 +89,18 @@ static void rig_connect(struct rig *r)
 	peer_answered(&r->nic->x, peer);
 }
 
+static void rig_datagrams(struct rig *r)
+{
+	static const uint32_t mask[] = {QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY, 0,
+					QPA_SQ_PSN};
+	struct qp_attr a = {.port = 1, .qkey = NONCE};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(mask); i++) {
+		a.state = QPS_INIT + i;
+		CHECK(nic_qp_modify(r->dg, &a, QPA_STATE | mask[i]) == 0);
+	}
+}
+
 static void rig_memory(struct rig *r)
 {
 	struct mr_attr mr = {
@@ -137,6 +149,9 @@ static void rig_open(struct rig *r, struct input *in)
 	init.send_cq = init.recv_cq = r->cq;
 	CHECK(nic_qp_create(r->nic, NULL, &init, &r->qp, &r->qpn) == 0);
 	rig_connect(r);
+	init.ud = true;
+	CHECK(nic_qp_create(r->nic, NULL, &init, &r->dg, &r->dg_qpn) == 0);
+	rig_datagrams(r);
 }
 
 static void rig_close(struct rig *r)
@@ -144,6 +159,7 @@ static void rig_close(struct rig *r)
 	static uint8_t is[3 * BYTES];
 
 	CHECK(nic_qp_destroy(r->qp) == 0);
+	CHECK(nic_qp_destroy(r->dg) == 0);
 	CHECK(nic_cq_destroy(r->cq) == 0);
 	CHECK(nic_mr_dereg(r->nic, r->key) == 0);
 	CHECK(nic_pd_dealloc(r->nic, r->pd) == 0);
@@ -161,6 +177,9 @@ static void rig_check(const struct rig *r)
 	const struct qp *qp = &r->qp->qp;
 	const struct req *q = &qp->req;
 
+	CHECK(psn_diff(r->dg->qp.resp.win.head, r->dg->qp.resp.plan) <= 0);
+	CHECK(psn_diff(r->dg->qp.resp.plan, r->dg->qp.resp.win.next) <= 0);
+	CHECK(!r->dg->qp.rx_moving && !r->dg->qp.tx_moving);
 	if (qp->state < QPS_RTS || qp->state > QPS_SQE)
 		return;
 	CHECK(psn_diff(q->una, q->snd) <= 0 && psn_diff(q->snd, q->max) <= 0);
@@ -168,6 +187,36 @@ static void rig_check(const struct rig *r)
 	CHECK(psn_diff(qp->resp.win.head, qp->resp.plan) <= 0);
 	CHECK(psn_diff(qp->resp.plan, qp->resp.win.next) <= 0);
 	CHECK(!qp->rx_moving && !qp->tx_moving);
+}
+
+/* A receive of datagrams, or one to the peer. */
+static void post_datagram(struct rig *r, struct input *in, bool recv)
+{
+	struct wqe *w;
+
+	if (recv ? nic_recv_begin(r->dg) : nic_send_begin(r->dg))
+		return;
+	w = recv ? nic_recv_slot(r->dg) : nic_send_slot(r->dg);
+	if (w) {
+		*w = (struct wqe){.op = recv ? WR_RECV : WR_SEND,
+				  .flags = WQE_SIGNALED,
+				  .length = eat(in, 2) % (3 * MTU),
+				  .num_sge = 1,
+				  .to = {.dgid = r->peer_ip,
+					 .qpn = eat(in, 3),
+					 .qkey = NONCE}};
+		wqe_sge(w)[0] =
+			(struct sge){r->target + eat(in, 2) % (BYTES - 3 * MTU),
+				     (uint32_t)w->length, r->key};
+		if (recv)
+			nic_recv_publish(r->dg);
+		else
+			nic_send_publish(r->dg);
+	}
+	if (recv)
+		nic_recv_end(r->dg);
+	else
+		nic_send_end(r->dg);
 }
 
 static void post(struct rig *r, struct input *in)
@@ -233,6 +282,21 @@ static psn_t near(struct input *in, const struct qp *qp, uint32_t op)
 	if (op & OPF_RESPONSE)
 		base = due[eat(in, 1) % ARRAY_SIZE(due)];
 	return psn_add(base, (uint32_t)(by / 8) & PSN_MASK);
+}
+
+/* Also to the QP that is none of these, and now and then with another Q_Key. */
+static struct pkt some_datagram(struct rig *r, struct input *in)
+{
+	const uint32_t how = eat(in, 1);
+
+	return (struct pkt){.opcode = how & 1 ? OP_UD_SEND_ONLY
+					      : OP_UD_SEND_ONLY_IMM,
+			    .pkey = PKEY_DEFAULT,
+			    .qpn = (how & 0xe) == 2 ? r->qpn : r->dg_qpn,
+			    .qkey = NONCE + ((how & 0x70) == 0x10),
+			    .src_qpn = eat(in, 3),
+			    .solicited = how & 0x80,
+			    .payload_len = eat(in, 2) % (MTU_MAX + 1)};
 }
 
 static struct pkt some_packet(struct rig *r, struct input *in)
@@ -310,7 +374,9 @@ static void receive(struct rig *r, struct input *in)
 				    .dst = s->rx.dst,
 				    .sport = s->rx.src.port,
 				    .dport = s->rx.dport};
-		struct pkt p = some_packet(r, in);
+		struct pkt p = !r->ext && eat(in, 1) % 4 == 0
+				       ? some_datagram(r, in)
+				       : some_packet(r, in);
 		uint8_t *at = s->buf + s->rx.len;
 		struct span span = {at, 0};
 		uint32_t hdr = (uint32_t)pkt_build(&p, at);
@@ -342,7 +408,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < PACKETS_MAX && in.left; i++) {
 		const uint32_t what = eat(&in, 1);
 
-		if (what % 8 == 0)
+		if (what % 32 == 8)
+			post_datagram(&r, &in, eat(&in, 1) & 1);
+		else if (what % 8 == 0)
 			post(&r, &in);
 		else if (what % 8 == 1)
 			for (uint32_t n = eat(&in, 1); n && sim_step(r.sim);)

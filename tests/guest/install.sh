@@ -12,7 +12,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 "$meson" install -C "$build" --no-rebuild --quiet --destdir "$dir"
 nopin=$(find "$dir" -path '*/bin/nopin')
-for page in nopin.1 nopin.7; do
+for page in nopin.1 nopin.7 nopin_set_fault.3; do
 	[ -n "$(find "$dir" -path "*/man/*/$page")" ] || {
 		echo "$page is not installed"
 		exit 1

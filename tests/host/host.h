@@ -126,6 +126,9 @@ struct link {
 	uint32_t rkey;
 };
 
+/** link_retries, link_rnr_retries - Of links that are opened from now on. */
+extern uint8_t link_retries, link_rnr_retries;
+
 void host_open(struct host *h);
 
 /**
@@ -149,6 +152,10 @@ void host_dereg(struct ibv_mr *mr);
 void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr);
 void link_close(struct link *l);
 
+/** host_say_mr(), link_hear_mr() - What @mr is, for who works on it from now on. */
+void host_say_mr(int fd, const struct ibv_mr *mr);
+void link_hear_mr(struct link *l, int fd);
+
 /** link_post() - A signaled request; @len at @addr of @mr (NULL: inline). */
 void link_post(struct link *l, enum ibv_wr_opcode op, const struct ibv_mr *mr,
 	       const void *addr, uint32_t len, uint64_t offset);
@@ -167,6 +174,8 @@ enum ibv_wc_status host_status(struct host *h);
 /**
  * struct slow - A range whose missing pages are brought in by threads of ours.
  * @faults:	pages that somebody asked for (atomic)
+ * @brought_ns:	when the last of them came (atomic)
+ * @hang:	none is brought (atomic)
  * @fetch:	called first, if set; may do verbs
  */
 struct slow {
@@ -175,6 +184,8 @@ struct slow {
 	size_t bytes;
 	uint64_t delay_ns;
 	uint64_t faults;
+	uint64_t brought_ns;
+	bool hang;
 	void (*fetch)(struct slow *s, size_t offset);
 };
 
@@ -183,7 +194,7 @@ enum slow_kind { SLOW_KERNEL, SLOW_USER };
 
 /**
  * slow_open() - From now on each missing page of [base, base + bytes) comes
- * after @delay_ns. Stays until the process ends.
+ * after @delay_ns. Stays until the process ends, and so has @s to.
  */
 void slow_open(struct slow *s, enum slow_kind kind, void *base, size_t bytes,
 	       uint64_t delay_ns);
@@ -193,7 +204,22 @@ void slow_open(struct slow *s, enum slow_kind kind, void *base, size_t bytes,
  */
 void slow_evict(struct slow *s, size_t offset, size_t bytes);
 
+/** slow_hang() - No page comes until slow_release(), which brings all of them. */
+void slow_hang(struct slow *s);
+void slow_release(struct slow *s);
+
 /** slow_asked() - Wait until @n pages were asked for since slow_open(). */
 void slow_asked(struct slow *s, uint64_t n);
+
+/* --- swap.c: swap of our own (root) -------------------------------------------- */
+
+/**
+ * swap_run() - Run @test with @bytes of swap, which goes however it ends.
+ * Before host_open(). Skips where no swap can be made.
+ */
+void swap_run(size_t bytes, void (*test)(void));
+
+/** swap_reads() - Pages that the kernel has swapped in since it started. */
+uint64_t swap_reads(void);
 
 #endif

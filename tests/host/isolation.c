@@ -242,7 +242,7 @@ static void phases(struct host *h, struct link *l, int pfd, int bfd,
 static void victim(int pfd, int bfd)
 {
 	const size_t bytes = KINDS * arg.pages * PAGE;
-	struct slow s = {.fetch = NULL};
+	static struct slow s = {.fetch = NULL};
 	struct ibv_mr *pages, *page;
 	struct link p, b;
 	struct host h;

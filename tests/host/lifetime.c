@@ -188,7 +188,7 @@ static void fetch(struct slow *s, size_t offset)
 static void handler(void)
 {
 	const int fd = host_fork(handler_peer);
-	struct slow s = {.fetch = fetch};
+	static struct slow s = {.fetch = fetch};
 	struct ibv_mr *mr;
 	struct host h;
 	struct link l;

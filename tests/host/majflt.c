@@ -15,11 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/swap.h>
-#include <sys/wait.h>
-
-#define ZRAM	 "/dev/zram0"
-#define ZRAM_SYS "/sys/block/zram0/"
 
 enum { AHEAD = 16, ROUNDS = 3, CHUNK = 64 * PAGE };
 
@@ -121,42 +116,6 @@ static void file_peer(int fd)
 
 /* --- swap -------------------------------------------------------------------------- */
 
-static void put(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		host_skip("zram cannot be configured");
-	close(fd);
-}
-
-static void swap_remove(void)
-{
-	swapoff(ZRAM);
-	put(ZRAM_SYS "reset", "1");
-}
-
-static void swap_make(void)
-{
-	char size[32];
-	int fd;
-
-	if (geteuid() != 0)
-		host_skip("making swap needs root");
-	if (access(ZRAM, W_OK))
-		host_skip("no " ZRAM);
-	snprintf(size, sizeof(size), "%zu", arg.bytes);
-	put(ZRAM_SYS "disksize", size);
-	fd = open(ZRAM, O_RDWR | O_CLOEXEC | O_EXCL);
-	REQUIRE(fd >= 0);
-	close(fd);
-	if (system("mkswap " ZRAM " >/dev/null") ||
-	    swapon(ZRAM, SWAP_FLAG_PREFER | 100)) {
-		put(ZRAM_SYS "reset", "1");
-		host_skip("mkswap or swapon failed");
-	}
-}
-
 static size_t resident(void *base)
 {
 	static unsigned char in[1 << 20];
@@ -206,25 +165,12 @@ static void swap_target(int fd)
 	REQUIRE_EQ(host_counter("engine_majflt"), 0);
 }
 
-/* The swap must go however the test ends, so it does not run in this process. */
 static void swap(void)
 {
-	int status;
-	pid_t pid;
+	int fd = host_fork(swap_peer);
 
-	swap_make();
-	pid = fork();
-	REQUIRE(pid >= 0);
-	if (!pid) {
-		int fd = host_fork(swap_peer);
-
-		swap_target(fd);
-		host_join();
-		exit(0);
-	}
-	REQUIRE(waitpid(pid, &status, 0) == pid);
-	swap_remove();
-	REQUIRE(status == 0);
+	swap_target(fd);
+	host_join();
 }
 
 /* --- file --------------------------------------------------------------------------- */
@@ -290,7 +236,7 @@ int main(int argc, char **argv)
 	arg.ops = strtoull(argv[3], NULL, 0);
 	host_start();
 	if (!strcmp(argv[1], "swap")) {
-		swap();
+		swap_run(arg.bytes, swap);
 	} else {
 		file_target(host_fork(file_peer));
 		host_join();

@@ -259,7 +259,7 @@ static void check_residence(void)
 
 static void target(int wfd, int rfd)
 {
-	struct slow s = {.fetch = NULL};
+	static struct slow s = {.fetch = NULL};
 	uint8_t *base = host_map(NULL, 2 * PAGE);
 	struct link w, r;
 	struct ibv_mr *mr;

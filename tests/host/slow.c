@@ -2,7 +2,8 @@
 /* slow.c: pages that take a while, by userfaultfd. A page of the range comes
  * with what slow_evict() saved of it, or zeros. Several faults are served at
  * the same time. A page that is not there any more when its time has come is
- * only woken, so that whoever asked meets what is there instead.
+ * only woken, so that whoever asked meets what is there instead. In a range that
+ * hangs no page comes until slow_release() brings them all.
  */
 #include "host.h"
 
@@ -25,8 +26,10 @@ static void bring(struct slow *s, size_t offset)
 				   .src = (uintptr_t)s->backing + offset,
 				   .len = PAGE};
 
-	if (ioctl(s->uffd, UFFDIO_COPY, &copy) == 0)
+	if (ioctl(s->uffd, UFFDIO_COPY, &copy) == 0) {
+		__atomic_store_n(&s->brought_ns, host_now(), __ATOMIC_RELAXED);
 		return;
+	}
 	/* EEXIST: another server was first. Others: unmapped, truncated. */
 	ioctl(s->uffd, UFFDIO_WAKE, &where);
 }
@@ -49,6 +52,8 @@ static void *serve(void *arg)
 		__atomic_fetch_add(&s->faults, 1, __ATOMIC_RELAXED);
 		if (s->fetch)
 			s->fetch(s, offset);
+		if (__atomic_load_n(&s->hang, __ATOMIC_SEQ_CST))
+			continue;
 		host_sleep(s->delay_ns);
 		bring(s, offset);
 	}
@@ -80,6 +85,19 @@ void slow_open(struct slow *s, enum slow_kind kind, void *base, size_t bytes,
 	REQUIRE(ioctl(s->uffd, UFFDIO_REGISTER, &reg) == 0);
 	for (int i = 0; i < SERVERS; i++)
 		REQUIRE(pthread_create(&t, NULL, serve, s) == 0);
+}
+
+void slow_hang(struct slow *s)
+{
+	__atomic_store_n(&s->hang, true, __ATOMIC_SEQ_CST);
+}
+
+/* Who reads a fault before that is woken by the page. */
+void slow_release(struct slow *s)
+{
+	__atomic_store_n(&s->hang, false, __ATOMIC_SEQ_CST);
+	for (size_t at = 0; at < s->bytes; at += PAGE)
+		bring(s, at);
 }
 
 void slow_evict(struct slow *s, size_t offset, size_t bytes)

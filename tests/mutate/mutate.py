@@ -16,12 +16,20 @@ from mutations import MUTATIONS
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
-             "teardown", "mixed", "card", "busy", "full", "slow", "refuse"]
-UNITS = ["mem_ticket_test", "mem_dma_test", "mem_release_test",
+             "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
+             "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
+             "ud", "flood", "resume"]
+UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
+         "mem_release_test", "nic_prefetch_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
-         "mem_moving_test", "mem_renew_test", "nic_takeover_test",
+         "xport_fault_adaptive_test", "xport_backup_test", "xport_ud_test",
+         "wire_grh_test",
+         "nic_ud_test", "mem_moving_test", "mem_renew_test", "nic_takeover_test",
          "nic_overlap_test", "nic_unsent_test", "nic_owed_test",
-         "nic_scatter_test", "nic_errors_test", "nic_states_test"]
+         "nic_scatter_test", "nic_pins_test", "nic_reg_test",
+         "nic_errors_test", "nic_states_test", "mem_account_test",
+         "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
+         "os_move_test", "mem_share_test"]
 PATIENCE_S = 300
 
 

@@ -2,8 +2,8 @@
 """pair.py: runs a server and a client program on nopin and watches them.
 
 Nothing sleeps and hopes: the client is started when the server listens. Of
-both, VmLck is read all the time: no memory may be locked (NOPIN_REG=pin is
-not tested here). Their data can be verified (tests/verify), and their NICs'
+both, VmLck is read all the time: no memory may be locked, but where NOPIN_REG
+says so, and then some must be. Their data can be verified (tests/verify), and their NICs'
 counters be held to what is right where the network loses nothing.
 """
 import itertools
@@ -31,6 +31,9 @@ LOSS = re.compile(r"kernel_drops|timeouts|naks_.x|gso_off|"
 # Nor does this, but for a fault that was answered by "send that again later",
 # or a SEND that found no receive posted.
 AGAIN = re.compile(r"retransmits|dups_rx|replays|read_restarts|drop_no_slot")
+# Regions are locked; else nothing is, or only while it moves.
+LOCKS = os.environ.get("NOPIN_REG") in ("pin", "pin-cache")
+MAY_LOCK = os.environ.get("NOPIN_REG", "").startswith("pin")
 PARDON = re.compile(r"fault_resume|fault_replay|rnr_rx|rnr_tx")
 
 
@@ -43,12 +46,14 @@ class Place:
     verify     with all that they send and receive verified
     is_calm    where no packet is lost: no NIC may count one
     is_stock   where sockets get the receive buffer that Linux gives by default
+    evict_ms   take the verifier's memory away so often, or 0
     """
 
     def __init__(self, build, in_netns=False, as_user=False, verify=False,
-                 is_calm=False, is_stock=False):
+                 is_calm=False, is_stock=False, evict_ms=0):
         self.verify, self.is_calm = verify, is_calm
         self.env, self.patience = sanitizer_environment(build)
+        self.evict_ms = evict_ms
         self.copy = None
         self.popen = {}
         self.is_loopback = not in_netns
@@ -129,6 +134,9 @@ class Verifier:
         os.chmod(self.shared.name, 0o777)
         self.env = {**preload(place.env, place.verifier),
                     "VERIFY_DIR": self.shared.name}
+        self.evicts = place.evict_ms
+        if self.evicts:
+            self.env["VERIFY_EVICT"] = str(place.evict_ms)
         if takes_turns:
             self.env["VERIFY_TURNS"] = "1"
 
@@ -137,7 +145,8 @@ class Verifier:
 
     def verdict(self):
         """Returns (problem or None, the reports)."""
-        said, checked = "", 0
+        said, checked, taken = "", 0, 0
+        what = "locked" if LOCKS else "evicted"
         for role in ("server", "client"):
             try:
                 with open(f"{self.shared.name}/{role}.report",
@@ -148,9 +157,12 @@ class Verifier:
             said += f"  verifier, {role}:\n" + "".join(
                 f"  | {line}\n" for line in text.splitlines())
             checked += sum(int(n) for n in re.findall(r"checked (\d+)", text))
+            taken += sum(int(n) for n in re.findall(rf"{what} (\d+)", text))
         wrong = re.search(r"WRONG: (.*)", said)
         if wrong:
             return f"wrong data: {wrong[1]}", said
+        if self.evicts and not taken:
+            return f"no memory was {what}", said
         return None if checked else "the verifier checked nothing", said
 
     def close(self):
@@ -267,8 +279,10 @@ def problem_of(program, title):
     status = program.proc.returncode
     if status != 0:
         return f"{title} ended with status {status}"
-    if program.locked_kb:
+    if program.locked_kb and not MAY_LOCK:
         return f"{title} locked {program.locked_kb} kB of memory"
+    if LOCKS and not program.locked_kb:
+        return f"{title} locked no memory"
     return None
 
 

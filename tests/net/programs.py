@@ -3,7 +3,7 @@
 """programs.py [OPTION...] BUILD SET...: unmodified verbs programs on nopin.
 
 Sets: devices, pingpong, one of the perftest programs, quick (a few of each),
-brief (one of each kind of operation), lossy (more of them, to be run where
+brief (one of each kind of operation), moving (SEND, WRITE and READ), lossy (more of them, to be run where
 packets are lost), many (64 QPs), refusals (what perftest-table.txt lists) and
 all.
 
@@ -13,6 +13,9 @@ all.
   --verify       with all data verified, as tests/verify does it
   --calm         no NIC may count a packet that was lost or sent again
   --stock        as where net.core.rmem_max is what Linux ships with
+  --evict MS     with all data verified, in memory that is evicted every MS ms
+  --counted NAME,...
+                 some NIC must have counted one of these, in some case
   --pairs N      N pairs at once
   --patience N   wait N times as long
   --only TEXT    of the set, only cases with this in their name
@@ -43,19 +46,26 @@ OPTIONS = {
     "-m 256": ("-n 500", "Mtu             : 256[B]"),
     "-m 4096": ("-n 1000", "Mtu             : 4096[B]"),
     "-D 5": ("", "Mtu"),
+    # No more than what a socket holds: what it does not, nobody sends again.
+    "-c UD": ("-n 40 -s 1024", "Connection type : UD"),
 }
+DATAGRAMS = "-c UD"
 MANY = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw"]
 # Atomics have one size; perftest refuses to be told it.
 NO_SIZE = ["ib_atomic_bw", "ib_atomic_lat"]
 PINGPONG = ["", "-o", "-O", "-o -P", "-e", "-s 1000000", "-n 1", "-c",
             "-m 4096 -s 100000", "-r 1 -s 1"]
+# Of these, each but -c checks nothing; -r: no more than a socket holds.
+UD_PINGPONG = ["", "-e", "-c", "-c -r 16", "-s 1 -n 100"]
 QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
          "ibv_rc_pingpong -o", "ibv_rc_pingpong -e", "ibv_rc_pingpong -c",
          "ibv_rc_pingpong -s 1000000", "ib_write_bw -n 1000",
          "ib_write_lat -n 1000", "ib_read_bw --odp", "ib_send_bw -e",
-         "ib_send_lat -I 64", "ib_atomic_lat -n 1000", "ib_write_bw -m 4096"]
+         "ib_send_lat -I 64", "ib_atomic_lat -n 1000", "ib_write_bw -m 4096",
+         "ibv_ud_pingpong -c", "ib_send_bw -c UD", "ib_send_lat -c UD"]
 BRIEF = ["ibv_rc_pingpong -e", "ib_write_bw -n 1000", "ib_read_bw --odp",
-         "ib_send_bw -e", "ib_send_lat -I 64", "ib_atomic_lat -n 1000"]
+         "ib_send_bw -e", "ib_send_lat -I 64", "ib_atomic_lat -n 1000",
+         "ibv_ud_pingpong -c"]
 # It asks for more than what fits the veth, and takes no less.
 LOOPBACK = ["ibv_rc_pingpong -m 4096 -s 100000"]
 LOSSY = ["ibv_rc_pingpong", "ibv_rc_pingpong -e", "ib_write_bw -n 1000",
@@ -63,6 +73,7 @@ LOSSY = ["ibv_rc_pingpong", "ibv_rc_pingpong -e", "ib_write_bw -n 1000",
          "ib_read_bw -b", "ib_read_lat -n 1000", "ib_send_bw -q 16",
          "ib_send_lat -n 1000", "ib_atomic_bw -n 1000",
          "ib_atomic_lat -n 1000"]
+MOVING = ["ib_write_bw -n 1000", "ib_read_bw -n 1000", "ib_send_bw -n 1000"]
 # As many spinning programs take turns many times for each of its messages.
 LARGE = ["ibv_rc_pingpong -s 1000000"]
 SECONDS = 60
@@ -75,6 +86,7 @@ class Case:
     pair      whether it has a server and a client
     refused   words with which the program must refuse, or None
     expected  words that it must print
+    counted   what its NICs counted, after run()
     """
 
     def __init__(self, name, sets, args, is_pair, refused=None, expected=()):
@@ -85,11 +97,14 @@ class Case:
         self.pair = is_pair
         self.refused = refused
         self.expected = expected
+        self.counted = set()
 
     def run(self, place):
         """Returns (problem or None, what the programs said)."""
         env = {}
-        verify = place.verify and "-c" not in self.args  # it looks itself
+        # it looks itself, and the verifier knows connections only
+        verify = (place.verify and "-c" not in self.args
+                  and not is_datagrams(self))
         expected = self.expected
         if "4096" in self.args and place.is_loopback:
             # The interface offered first may have an IP MTU of 1500.
@@ -105,6 +120,9 @@ class Case:
         else:
             problem, server, client, story = pair.run_pair(
                 place, self.program, self.args, env, SECONDS, verify)
+            for one in filter(None, (server, client)):
+                self.counted |= {name for name, n in one.counters().items()
+                                 if n}
             said = (client or server).output()
             if self.refused:
                 return self.judge_refusal(server, client), story
@@ -144,6 +162,8 @@ def perftest_cases():
             name = f"{program} {option}"
             if program in NO_SIZE:
                 more = more.replace("-s 64", "")
+            elif option == DATAGRAMS and program == "ib_send_lat":
+                more = "-n 1000"  # one at a time
             if words:
                 yield Case(name, ["refusals"], f"{option} {more}", True,
                            refused=words)
@@ -167,14 +187,22 @@ def all_cases():
         name = f"ibv_rc_pingpong {options}".strip()
         yield Case(name, ["pingpong"], f"-g 0 {options}", True,
                    expected=["bytes in", "iters in"])
+    for options in UD_PINGPONG:
+        yield Case(f"ibv_ud_pingpong {options}".strip(), ["pingpong"],
+                   f"-g 0 {options}", True, expected=["bytes in", "iters in"])
     yield from perftest_cases()
     yield from many_cases()
+
+
+def is_datagrams(case):
+    return case.program == "ibv_ud_pingpong" or case.name.endswith(DATAGRAMS)
 
 
 def is_chosen(case, sets, only):
     chosen = ("all" in sets or any(s in sets for s in case.sets)
               or ("quick" in sets and case.name in QUICK)
               or ("brief" in sets and case.name in BRIEF)
+              or ("moving" in sets and case.name in MOVING)
               or ("lossy" in sets and case.name in LOSSY))
     return chosen and (only is None or only in case.name)
 
@@ -186,13 +214,15 @@ def parse_arguments():
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--calm", action="store_true")
     parser.add_argument("--stock", action="store_true")
+    parser.add_argument("--evict", type=int, default=0)
+    parser.add_argument("--counted", type=lambda names: names.split(","))
     parser.add_argument("--pairs", type=int, default=1)
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--only")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("build")
     parser.add_argument("sets", nargs="+", choices=[
-        "devices", "pingpong", "refusals", "quick", "brief", "lossy", "many",
+        "devices", "pingpong", "refusals", "quick", "brief", "moving", "lossy", "many",
         "all", *PERFTEST])
     return parser.parse_args()
 
@@ -217,18 +247,28 @@ def run_case(case, place, pairs):
 def main():
     args = parse_arguments()
     cases = list(all_cases())
-    unknown = {*QUICK, *BRIEF, *LOSSY} - {case.name for case in cases}
+    unknown = {*QUICK, *BRIEF, *MOVING, *LOSSY} - {case.name for case in cases}
     if unknown:
         sys.exit(f"programs.py: there is no such case: {unknown}")
     cases = [c for c in cases if is_chosen(c, args.sets, args.only)
-             and not (args.netns and c.name in LOOPBACK)]
+             and not (args.netns and c.name in LOOPBACK)
+             # nobody sends again what is lost, so programs wait for it for ever
+             and not (args.netns and not args.calm and is_datagrams(c))]
     if args.list:
         print("\n".join(case.name for case in cases))
         return 0
-    with pair.Place(args.build, args.netns, args.user, args.verify,
-                    args.calm, args.stock) as place:
+    if pair.MAY_LOCK and os.geteuid() != 0:
+        print("SKIP: an ordinary user may not lock so much memory")
+        return 77
+    with pair.Place(args.build, args.netns, args.user,
+                    args.verify or args.evict, args.calm, args.stock,
+                    args.evict) as place:
         place.patience *= args.patience
         good = sum(run_case(case, place, args.pairs) for case in cases)
+    if args.counted and not any(case.counted & set(args.counted)
+                                for case in cases):
+        print(f"no NIC counted {' or '.join(args.counted)}")
+        good = 0  # they did not test what they are there to test
     print(f"{good} passed, {len(cases) - good} failed")
     return 0 if cases and good == len(cases) else 1
 

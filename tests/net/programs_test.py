@@ -56,6 +56,7 @@ sys.exit(3 if defect == ("server" if server else "client") else 0)
 RUNS = ["ib_write_bw", "ib_write_bw -n 1000"]
 CALM = ["--calm", "ib_write_bw", "ib_write_bw -n 1000"]
 VERIFY = ["--verify", "ib_write_bw", "ib_write_bw -n 1000"]
+COUNTED = ["--counted", "fault_resume,fault_rnr", *RUNS]
 ODP = ["refusals", "ib_atomic_bw --odp"]
 NO_ODP = "ODP does not support ATOMICS for now"
 CASES = [
@@ -73,6 +74,8 @@ CASES = [
     (CALM, "sends again, as asked", None),
     (CALM, "is deaf", "server counted kernel_drops 1"),
     (CALM, "counts nothing", "printed no counters"),
+    (COUNTED, "sends again, as asked", None),
+    (COUNTED, "none", "no NIC counted fault_resume or fault_rnr"),
     (VERIFY, "none", None),
     (VERIFY, "wrong", "wrong data: a byte"),
     (VERIFY, "blind", "checked nothing"),

@@ -34,6 +34,9 @@ static void run(struct world *w)
 		EXPECT(w, w->total.v[never[i]] == 0,
 		       "I2: %s is %" PRIu64 " where only pages were missing",
 		       counter_info[never[i]].name, w->total.v[never[i]]);
+	EXPECT(w, w->forgotten == 0,
+	       "I3: %" PRIu64 " bytes were redirected and not placed",
+	       w->forgotten);
 	EXPECT(w, w->stats.exact_misses == 0,
 	       "I1: a move met an absent page on an exact host");
 }

@@ -89,6 +89,13 @@ static uint32_t reg(struct flow *f, struct node *node, uint64_t addr,
 	int err = nic_mr_reg(node->nic, &attr, &key);
 
 	EXPECT(f->w, err == 0, "nic_mr_reg: %d", err);
+	if (f->w->cfg.choose)
+		EXPECT(f->w,
+		       nic_mr_set_fault(node->nic, key,
+					world_strategy(f->w, true)) == 0,
+		       "nic_mr_set_fault");
+	if (bytes != UINT64_MAX)
+		node_registered(node, addr);
 	return key;
 }
 
@@ -109,6 +116,16 @@ static uint32_t reg_target(struct flow *f)
 		   TARGET_BYTES + SOURCE_BYTES,
 		   ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
 			   ACCESS_REMOTE_READ | ACCESS_ON_DEMAND);
+}
+
+/* May pages of the target be seen empty? */
+static bool zeros_allowed(struct flow *f)
+{
+	struct mr_attr attr;
+
+	EXPECT(f->w, nic_mr_query(f->to->node->nic, f->remote_key, &attr) == 0,
+	       "nic_mr_query");
+	return attr.fault == STRATEGY_OVERWRITE;
 }
 
 static void source_fill(struct flow *f)
@@ -148,6 +165,7 @@ void flow_open(struct flow *f, struct world *w, struct end *from,
 	if (sim_chance(sim, SIM_PPM / 2))
 		f->iova = sim_between(sim, 0, UINT64_C(1) << 60);
 	f->remote_key = reg_target(f);
+	f->zeros = zeros_allowed(f);
 	for (unsigned i = 0; i < INV_KEYS; i++)
 		f->inv_key[i] = reg_target(f);
 	f->image = calloc(1, TARGET_BYTES);

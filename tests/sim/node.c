@@ -61,9 +61,14 @@ static struct nic_config node_config(const struct world_config *cfg)
 		.account = true,
 		.account_own = true,
 		.strategies = cfg->strategies,
-		.scatter = !cfg->no_scatter,
+		.reg = (enum reg_mode)cfg->reg,
+		.pin_cache = cfg->pin_cache,
+		.ahead = (enum ahead)cfg->ahead,
+		.scatter = !cfg->no_scatter && cfg->reg != REG_COPY &&
+			   !(cfg->strategies & STRATEGY_BIT(STRATEGY_BLOCK)),
 		.pool_bytes = (uint64_t)cfg->slots * MTU_MAX,
 		.entries = cfg->entries,
+		.tickets = cfg->tickets,
 		.always_ready = cfg->always_ready,
 		.exact = cfg->exact,
 	};
@@ -83,6 +88,7 @@ static void node_cells(struct node *node)
 	attr.addr = attr.iova = node->cells;
 	EXPECT(node->w, nic_mr_reg(node->nic, &attr, &node->cells_key) == 0,
 	       "nic_mr_reg of cells");
+	node_registered(node, node->cells);
 }
 
 void node_open(struct node *node)
@@ -99,6 +105,7 @@ void node_open(struct node *node)
 	if (w->cfg.exact)
 		sim_mmu_hook(node->os, &hook);
 	sim_watch(node->os, watch_write, node);
+	sim_watch_drop(node->os, watch_drop, node);
 	for (unsigned i = 0; i < NODE_CQS; i++) {
 		err = nic_cq_create(node->nic, NULL, NULL, CQ_ENTRIES, NULL,
 				    &node->cq[i]);
@@ -119,12 +126,16 @@ void node_close(struct node *node)
 	EXPECT(w, nic_pd_dealloc(node->nic, node->pd) == 0, "dealloc pd");
 	for (unsigned i = 0; i < NODE_CQS; i++)
 		EXPECT(w, nic_cq_destroy(node->cq[i]) == 0, "destroy cq");
+	node_accounts(node, true);
 	nic_counters(node->nic, &cnt);
 	for (unsigned i = 0; i < CNT_NUM; i++)
 		w->total.v[i] += cnt.v[i];
 	sim_mmu_hook(node->os, &none);
 	nic_close(node->nic);
 	node->nic = NULL;
+	EXPECT(w, !sim_locked_bytes(node->os),
+	       "node %u: its NIC left %" PRIu64 " bytes locked", node->index,
+	       sim_locked_bytes(node->os));
 }
 
 bool node_key_live(const struct node *node, uint32_t key, uint64_t iova)
@@ -145,6 +156,8 @@ void node_watch(const struct node *node)
 {
 	const struct nic *nic = node->nic;
 
+	reg_watch(node);
+	node_accounts(node, false);
 	list_for_each(l, &nic->peers) {
 		const struct peer *p = list_entry(l, struct peer, link);
 
@@ -165,6 +178,12 @@ uint64_t area_add(struct node *node, enum area_kind kind, uint64_t bytes,
 	a->flow = flow;
 	return a->addr = sim_mmap(node->os, bytes, node->w->cfg.backing,
 				  SIM_READ | SIM_WRITE);
+}
+
+void node_registered(struct node *node, uint64_t addr)
+{
+	for (unsigned i = 0; i < node->areas; i++)
+		node->area[i].regs += node->area[i].addr == addr;
 }
 
 void area_kill(struct node *node, uint64_t addr)
@@ -268,6 +287,9 @@ static void end_create(struct world *w, struct end *e, struct node *node)
 	e->node = node;
 	err = nic_qp_create(node->nic, NULL, &init, &e->qp, &e->qpn);
 	EXPECT(w, err == 0, "nic_qp_create: %d", err);
+	if (w->cfg.choose)
+		EXPECT(w, nic_qp_set_fault(e->qp, world_strategy(w, true)) == 0,
+		       "nic_qp_set_fault");
 	e->init = init;
 	/* The wrap of PSNs must not be rare. */
 	e->sq_psn = (uint32_t)sim_rand(sim) & 0xffffff;

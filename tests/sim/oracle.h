@@ -91,6 +91,7 @@ struct flow {
 	uint64_t all; /* how many there will be */
 	/* receiver's node */
 	uint64_t target, recv_mem;
+	bool zeros; /* pages of target may be seen empty */
 	uint64_t iova; /* of target; what READs read is behind it */
 	uint32_t remote_key, recv_key;
 	uint32_t inv_key[INV_KEYS]; /* for OPK_SEND_INV, once each */
@@ -142,6 +143,11 @@ void message_check(struct flow *f, const struct expect *x,
 
 /** watch_write() - A NIC wrote [addr, addr + len) on @arg, a node. */
 void watch_write(void *arg, uint64_t addr, uint64_t len);
+/** watch_drop() - It is about to drop what the page at @addr holds. */
+void watch_drop(void *arg, uint64_t addr);
+
+/** ud_wrote() - And that is where datagrams are received (ud.c). */
+void ud_wrote(const struct node *node, uint64_t addr, uint64_t len);
 
 /** gen_bytes() - @len bytes from offset @off of the stream @seed. */
 void gen_bytes(uint64_t seed, uint64_t off, uint8_t *out, uint64_t len);

@@ -12,6 +12,8 @@ enum { MUST_MAX = 16 };
  * @must:	counters that may not be 0 after a batch of seeds: a mechanism
  *		that never fires is not tested
  * @never:	the same for what the simulator does; names what did not happen
+ * @strategies:	the integrity test of all strategies: ten minutes of soak are
+ *		10,000 seeds of this one alone
  */
 struct scenario {
 	const char *name;
@@ -19,11 +21,18 @@ struct scenario {
 	unsigned musts;
 	enum counter must[MUST_MAX];
 	const char *(*never)(const struct sim_stats *stats);
+	bool strategies;
 };
 
 extern const struct scenario scenario_pair, scenario_lossy, scenario_fault,
 	scenario_evict, scenario_rnr, scenario_replay, scenario_teardown,
 	scenario_mixed, scenario_preempt, scenario_far, scenario_card,
-	scenario_busy, scenario_slow, scenario_refuse, scenario_full;
+	scenario_busy, scenario_slow, scenario_refuse, scenario_full,
+	scenario_reg, scenario_strategy, scenario_fixed, scenario_ud,
+	scenario_queue, scenario_prefetch, scenario_adaptive, scenario_suspend,
+	scenario_flood, scenario_resume;
+
+/** adaptive_table() - Print what scenario_adaptive compares. */
+void adaptive_table(void);
 
 #endif

@@ -17,19 +17,42 @@
 
 enum { HANG_SECONDS = 60, JOBS_MAX = 64, SHOW_MAX = 20 };
 
+enum { UNCHECKED = 5 };
+
 static const struct scenario *const scenarios[] = {
-	&scenario_pair,	    &scenario_lossy,  &scenario_fault,
-	&scenario_evict,    &scenario_rnr,    &scenario_replay,
-	&scenario_teardown, &scenario_mixed,  &scenario_preempt,
-	&scenario_far,	    &scenario_card,   &scenario_busy,
-	&scenario_slow,	    &scenario_refuse, &scenario_full,
+	&scenario_pair,
+	&scenario_evict,
+	&scenario_teardown,
+	&scenario_mixed,
+	&scenario_preempt,
+	/* make check runs these */
+	&scenario_lossy,
+	&scenario_fault,
+	&scenario_rnr,
+	&scenario_replay,
+	&scenario_far,
+	&scenario_card,
+	&scenario_busy,
+	&scenario_slow,
+	&scenario_refuse,
+	&scenario_full,
+	&scenario_reg,
+	&scenario_strategy,
+	&scenario_fixed,
+	&scenario_ud,
+	&scenario_queue,
+	&scenario_prefetch,
+	&scenario_adaptive,
+	&scenario_suspend,
+	&scenario_flood,
+	&scenario_resume,
 };
 
 struct options {
 	const struct scenario *scenario;
 	uint64_t first, seeds;
 	unsigned jobs;
-	bool verbose, once;
+	bool verbose, once, soak;
 };
 
 /** struct shared - What the processes of a batch add up. */
@@ -231,20 +254,23 @@ static const struct option long_options[] = {
 	{"jobs", required_argument, NULL, 'j'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"soak", no_argument, NULL, 'k'},
+	{"table", no_argument, NULL, 't'},
 	{0},
 };
 
-/* Seeds that the quick batches lack: 10,000 for ten minutes of SOAK_SECONDS, and
- * of each scenario enough that every mechanism is met. */
-static void soak(struct options *o)
+/* Seeds that the quick batches lack: 10,000 in ten minutes of SOAK_SECONDS, and as
+ * many of the integrity test of all strategies alone. In less time, of each scenario
+ * that make check does not run enough for every mechanism to be met. */
+static uint64_t soak_seeds(unsigned scenario)
 {
 	enum { ENOUGH = 60, SEEDS = 10000, SECONDS = 600 };
 	const char *s = getenv("SOAK_SECONDS");
-	const uint64_t seconds = s ? strtoull(s, NULL, 10) : SECONDS / 10;
 
-	o->first = 1001;
-	o->seeds = MAX(ENOUGH, DIV_ROUND_UP(seconds * SEEDS / SECONDS,
-					    ARRAY_SIZE(scenarios)));
+	if (s && strtoull(s, NULL, 10) < SECONDS)
+		return scenario < UNCHECKED ? ENOUGH : 0;
+	if (scenarios[scenario]->strategies)
+		return SEEDS;
+	return DIV_ROUND_UP(SEEDS, ARRAY_SIZE(scenarios));
 }
 
 static bool parse(int argc, char **argv, struct options *o)
@@ -267,8 +293,12 @@ static bool parse(int argc, char **argv, struct options *o)
 			o->jobs = (unsigned)strtoul(optarg, NULL, 0);
 			break;
 		case 'k':
-			soak(o);
+			o->soak = true;
+			o->first = 1001;
 			break;
+		case 't':
+			adaptive_table();
+			exit(0);
 		case 'v':
 			o->verbose = true;
 			break;
@@ -276,7 +306,7 @@ static bool parse(int argc, char **argv, struct options *o)
 			return false;
 		}
 	}
-	if (o->seeds != 0)
+	if (o->seeds != 0 || o->soak)
 		o->once = false;
 	return optind == argc && o->jobs >= 1 && o->jobs <= JOBS_MAX;
 }
@@ -295,6 +325,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"sim_run [--scenario NAME] [--seed N] [--seeds N]\n"
 			"        [--jobs J] [--verbose] [--soak]\n"
+			"sim_run --table\n"
 			"--seed alone runs that seed; with --seeds it is the "
 			"first of so many.\n");
 		return 2;
@@ -306,7 +337,10 @@ int main(int argc, char **argv)
 		return run_scenario(&o);
 	for (unsigned i = 0; i < ARRAY_SIZE(scenarios); i++) {
 		o.scenario = scenarios[i];
-		failed |= run_scenario(&o);
+		if (o.soak)
+			o.seeds = soak_seeds(i);
+		if (o.seeds)
+			failed |= run_scenario(&o);
 	}
 	return failed;
 }

@@ -210,6 +210,82 @@ static void watch_cells(struct node *node, uint64_t addr, uint64_t len)
 		   node->index, cell, then, now);
 }
 
+static bool page_in_parts(const struct part *part, unsigned parts,
+			  uint64_t addr, uint32_t len)
+{
+	for (unsigned i = 0; i < parts; i++) {
+		const uint32_t n = MIN(part[i].len, len);
+
+		if (addr >= part[i].addr &&
+		    range_ok(addr - part[i].addr, PAGE_BYTES, n))
+			return true;
+		len -= n;
+	}
+	return false;
+}
+
+/* Is somebody about to write the whole page of the target, and has not begun? */
+static bool drop_target(struct flow *f, uint64_t off)
+{
+	for (uint64_t s = f->completed; f->zeros && s < f->posted; s++) {
+		const struct op *op = op_at(f, s);
+
+		if (op && op_writes(op) && off >= op->remote &&
+		    range_ok(off - op->remote, PAGE_BYTES, op->len) &&
+		    op->high <= off - op->remote)
+			return true;
+	}
+	return false;
+}
+
+static bool drop_local(struct flow *f, uint64_t addr)
+{
+	const struct op *op =
+		&f->op[(addr - f->local) / LOCAL_BYTES % FLOW_SLOTS];
+
+	return op->used && (op->wr == WR_READ || op->kind == OPK_RELAY) &&
+	       page_in_parts(op->part, op->parts, addr, op->len);
+}
+
+static bool drop_recv(struct flow *f, uint64_t addr)
+{
+	const struct recv *r =
+		&f->recv[(addr - f->recv_mem) / LOCAL_BYTES % FLOW_SLOTS];
+
+	return r->posted && r->number < f->expected &&
+	       page_in_parts(r->part, r->parts, addr,
+			     f->expect[r->number % EXPECTS].len);
+}
+
+void watch_drop(void *arg, uint64_t addr)
+{
+	struct node *node = arg;
+
+	for (unsigned i = 0; i < node->areas; i++) {
+		const struct area *a = &node->area[i];
+		struct flow *f = a->flow;
+
+		if (addr < a->addr ||
+		    !range_ok(addr - a->addr, PAGE_BYTES, a->bytes))
+			continue;
+		if (f && f->failed)
+			return;
+		if (a->kind == AREA_DATAGRAMS) {
+			ud_wrote(node, addr, PAGE_BYTES);
+			return;
+		}
+		if ((a->kind == AREA_TARGET &&
+		     drop_target(f, addr - a->addr)) ||
+		    (a->kind == AREA_LOCAL && drop_local(f, addr)) ||
+		    (a->kind == AREA_RECV && drop_recv(f, addr)))
+			return;
+	}
+	world_fail(node->w,
+		   "node %u: dropped page 0x%" PRIx64
+		   ", which nothing outstanding overwrites whole",
+		   node->index, addr);
+}
+
 void watch_write(void *arg, uint64_t addr, uint64_t len)
 {
 	struct node *node = arg;
@@ -223,6 +299,10 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 		EXPECT(w, a->kind != AREA_DEAD,
 		       "node %u: wrote %" PRIu64 " bytes at 0x%" PRIx64
 		       " after its region or its QP was gone",
+		       node->index, len, addr);
+		EXPECT(w, !a->suspended,
+		       "node %u: wrote %" PRIu64 " bytes at 0x%" PRIx64
+		       " while its region was suspended",
 		       node->index, len, addr);
 		if (a->flow && a->flow->failed)
 			return;
@@ -238,6 +318,9 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 			return;
 		case AREA_RECV:
 			watch_recv(a->flow, addr, len);
+			return;
+		case AREA_DATAGRAMS:
+			ud_wrote(node, addr, len);
 			return;
 		case AREA_CELLS:
 			watch_cells(node, addr, len);

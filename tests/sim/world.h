@@ -41,7 +41,9 @@ enum op_kind {
 /**
  * struct world_config - What a scenario asks for; world_config_draw() fills it
  * with a bit of everything.
- * @ops:	of each flow
+ * @hub:	so many connections are from the first node to the second, the others
+ *		from the first to the third; 0: around in a ring
+ * @ops:	of each flow; 0: there are none, the scenario posts itself
  * @window:	operations of one flow outstanding, <= FLOW_SLOTS
  * @recvs:	receives kept posted, <= FLOW_SLOTS
  * @recv_lazy:	chance, a look, that missing receives are posted
@@ -52,16 +54,17 @@ enum op_kind {
  *		and for how long at most
  * @full:	probability that a send finds the socket's buffer full
  * @force:	evict pages that were just touched, too
+ * @choose:	QPs and regions choose strategies of their own
  * @backing:	of the memory that the NICs work on
  */
 struct world_config {
-	unsigned nodes, conns, ops, window, recvs;
+	unsigned nodes, conns, hub, ops, window, recvs;
 	uint32_t recv_lazy;
 	uint32_t mix[OPK_NUM];
 	uint32_t big;
 	struct sim_link_config link;
 	struct sim_mem_config mem;
-	bool exact, force, no_gso, no_gro, no_scatter, v6;
+	bool exact, force, choose, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
 	uint32_t preempt;
@@ -69,8 +72,11 @@ struct world_config {
 	uint32_t full;
 	uint32_t mtu, path_mtu;
 	size_t rcvbuf;
-	unsigned pagers, slots, entries;
-	uint32_t strategies;
+	unsigned pagers, slots, entries, tickets;
+	strategies_t strategies;
+	unsigned reg; /* enum reg_mode */
+	unsigned ahead; /* enum ahead */
+	uint64_t pin_cache;
 	uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic;
 	bool always_ready;
 	bool polite; /* nothing is sent for which no receive is posted */
@@ -85,12 +91,26 @@ enum area_kind {
 	AREA_TARGET,
 	AREA_RECV,
 	AREA_CELLS,
+	AREA_DATAGRAMS, /* ud.c */
 	AREA_DEAD
 };
 struct area {
 	enum area_kind kind;
+	unsigned regs; /* regions of its own that it is all of */
+	bool suspended; /* its region: nothing may be written */
 	uint64_t addr, bytes;
 	struct flow *flow;
+};
+
+/**
+ * struct churn - Memory of a node that is registered and deregistered all the time
+ * (reg.c), and what of it is now.
+ * @moving:	not known: a call is under way
+ * @stale:	it was unmapped and mapped again
+ */
+struct churn {
+	uint64_t area, addr, bytes;
+	bool live, moving, stale;
 };
 
 struct node {
@@ -107,6 +127,7 @@ struct node {
 	uint64_t cell_iova;
 	uint64_t cell_history[CELLS][CELL_HISTORY];
 	unsigned cell_changes[CELLS];
+	struct churn churn;
 };
 
 /** struct end - A QP. @users: threads that are posting to it. */
@@ -134,14 +155,20 @@ struct world {
 	unsigned flows;
 	unsigned threads;
 	bool stop, expect_errors, verbose;
+	unsigned suspending, longs; /* suspend.c */
 	bool busy; /* a thread of the scenario is not done with it */
 	struct counters total; /* of all NICs, at the end */
 	struct sim_stats stats;
 	uint64_t hash;
+	uint64_t forgotten; /* bytes that were given up in slots */
 	uint64_t longest_ns; /* that an operation took */
 };
 
 void world_config_draw(struct world *w);
+/** world_strategy() - Any but block and drop; @none: or no choice. */
+enum strategy world_strategy(struct world *w, bool none);
+/** world_nodes() - The network and the NICs, and nothing else. */
+void world_nodes(struct world *w);
 /** world_build() - NICs, connections, flows and the threads that use them. */
 void world_build(struct world *w);
 void world_run(struct world *w, uint64_t ns);
@@ -182,8 +209,19 @@ void chaos_start(struct world *w);
 
 /** node_key_live() - May a peer still write at @iova with @key? */
 bool node_key_live(const struct node *node, uint32_t key, uint64_t iova);
+/** reg_watch() - Exactly what the registration mode promises is locked. */
+void reg_watch(const struct node *node);
+
+/** node_registered() - An explicit region of @addr was made. */
+void node_registered(struct node *node, uint64_t addr);
+
 /** node_watch() - What must be true of its NIC at any time. */
 void node_watch(const struct node *node);
+/**
+ * node_accounts() - Every fault is accounted, for each of whom it concerns (I6;
+ * accounts.c). @over: no QP is left, so no fault either.
+ */
+void node_accounts(const struct node *node, bool over);
 
 /** node_thread() - A thread of @node that is joined by world_close(). */
 void node_thread(struct node *node, void (*fn)(void *arg), void *arg);

@@ -18,8 +18,8 @@ need() {
 # files PATTERN...: those of the tree, build directories left out
 files() {
 	for pattern; do
-		find src tests tools bench demo -type f -name "$pattern" \
-			2>/dev/null
+		find src tests tools bench demo experiments -type f \
+			-name "$pattern" 2>/dev/null
 	done
 }
 
@@ -66,10 +66,10 @@ headers)
 	done
 	;;
 pinning)
-	# Nothing keeps memory in RAM but NOPIN_REG=pin, which is nic/mr.c.
-	how='mlock|MLOCK|MAP_LOCKED|MCL_|ZEROCOPY|io_uring|IORING|os_lock_range'
+	# Nothing keeps memory in RAM but some of NOPIN_REG, which is nic/pins.c.
+	how='mlock|MLOCK|MAP_LOCKED|MCL_|ZEROCOPY|io_uring|IORING|os_pin\>'
 	if grep -rnE "$how" src |
-		grep -vE '^src/os/(os\.h|os\.c|sim_mem\.c):|^src/nic/mr\.c:'; then
+		grep -vE '^src/os/(os\.h|pin\.c|sim_pin\.c):|^src/nic/pins\.[ch]:'; then
 		echo "memory is locked here"
 		exit 1
 	fi

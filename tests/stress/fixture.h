@@ -41,9 +41,7 @@ static inline struct nic *fixture_nic(void)
 				 .entries = 1 << 16,
 				 .scatter = true,
 				 .pool_bytes = 1 << 20,
-				 .strategies = 1u << STRATEGY_REDIRECT |
-					       1u << STRATEGY_RESUME |
-					       1u << STRATEGY_RNR};
+				 .strategies = strategy_set(STRATEGY_ADAPTIVE)};
 	struct nic *nic;
 
 	log_set(LOG_ERROR, fixture_log);

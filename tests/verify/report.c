@@ -58,6 +58,7 @@ void report_wrong(const char *what, const void *have, const void *want,
 
 static void __attribute__((destructor)) report_write(void)
 {
+	const struct evictions ev = evict_done();
 	char path[4096];
 	FILE *out;
 
@@ -77,6 +78,9 @@ static void __attribute__((destructor)) report_write(void)
 				", %" PRIu64 " bytes\n",
 				names[i], report.posted[i], report.checked[i],
 				report.bytes[i]);
+	if (ev.taken || ev.locked)
+		fprintf(out, "evicted %" PRIu64 ", locked %" PRIu64 "\n",
+			ev.taken, ev.locked);
 	for (uint64_t i = 0; i < report.problems && i < MAX_PROBLEMS; i++)
 		fprintf(out, "WRONG: %s\n", report.lines[i]);
 	fprintf(out, "%" PRIu64 " wrong\n", report.problems);

@@ -124,8 +124,7 @@ void share_region(struct ibv_mr *mr, int access)
 
 static void make_arena(struct ibv_pd *pd)
 {
-	void *memory = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = evict_memory(POOL_BYTES);
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
 	if (memory == MAP_FAILED)

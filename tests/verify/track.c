@@ -53,8 +53,7 @@ static bool boxes_ready(struct ibv_pd *pd)
 	if (!boxes.pd) {
 		boxes.pd = pd;
 		boxes.pool.free = POOL_PAGES;
-		boxes.memory = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		boxes.memory = evict_memory(POOL_BYTES);
 		if (boxes.memory != MAP_FAILED)
 			boxes.mr = real_reg_mr(pd, boxes.memory, POOL_BYTES,
 					       IBV_ACCESS_LOCAL_WRITE);

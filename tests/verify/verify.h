@@ -21,10 +21,12 @@
  *
  * Environment: VERIFY_DIR, the shared directory, new for each pair;
  * VERIFY_ROLE, "server" or "client"; VERIFY_TURNS, set where the programs
- * answer each other WRITE by WRITE and see them by their last byte.
+ * answer each other WRITE by WRITE and see them by their last byte; VERIFY_EVICT,
+ * every so many milliseconds boxes are evicted.
  *
  * hook.c   what programs call
  * track.c  what is posted, and its boxes
+ * evict.c  boxes that do not stay in memory
  * share.c  images, the log of SENDs, the end of both
  * report.c what was found, in VERIFY_DIR/ROLE.report
  */
@@ -134,6 +136,16 @@ void report_wrong(const char *what, const void *have, const void *want,
 void report_posted(enum kind kind);
 void report_checked(enum kind kind, uint64_t bytes);
 void report_problem(const char *what);
+
+/* --- evict.c: where boxes are ----------------------------------------------- */
+
+/** struct evictions - How often memory was taken away, or was locked. */
+struct evictions {
+	uint64_t taken, locked;
+};
+
+void *evict_memory(size_t bytes);
+struct evictions evict_done(void);
 
 /* --- hook.c ----------------------------------------------------------------- */
 

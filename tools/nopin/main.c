@@ -13,8 +13,16 @@ static const struct command {
 	int (*main)(int argc, char **argv);
 	const char *usage, *what;
 } commands[] = {
+	{"move", suspend_main, "move PID --region R_KEY (--recreate | ...)",
+	 "give a region other memory"},
+	{"resume", suspend_main, "resume PID [--region R_KEY | --all]",
+	 "let its peers use it again"},
 	{"run", run_main, "run [--] PROGRAM [ARGUMENT...]",
 	 "start any verbs program on nopin"},
+	{"stat", stat_main, "stat [PID] [--json | --openmetrics | ...]",
+	 "show what page faults cost"},
+	{"suspend", suspend_main, "suspend PID [--region R_KEY | --all]",
+	 "hold up who uses regions of a program"},
 	{"trace", trace_main, "trace PID",
 	 "print what the NIC of a program did last"},
 };
@@ -36,9 +44,9 @@ static void usage(FILE *out)
 {
 	fputs("usage:\n", out);
 	for (int i = 0; i < NUM_COMMANDS; i++)
-		fprintf(out, "  nopin %-36s %s\n", commands[i].usage,
+		fprintf(out, "  nopin %-44s %s\n", commands[i].usage,
 			commands[i].what);
-	fprintf(out, "  nopin %-36s %s\n", "--help | --version", "");
+	fprintf(out, "  nopin %-44s %s\n", "--help | --version", "");
 	fputs("The environment of the NIC is described in nopin(7).\n", out);
 }
 

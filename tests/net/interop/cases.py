@@ -8,8 +8,10 @@ import collections
 
 # options: what perftest gets besides -m and how many it shall transfer
 # leaves: without asking whether its peer is done, too (linger.c)
+# datagrams: it knows no -m; what is lost nobody sends again
 Program = collections.namedtuple(
-    "Program", "name gid options expected leaves", defaults=[False])
+    "Program", "name gid options expected leaves datagrams",
+    defaults=[False, False])
 # captured: every packet of nopin is dissected; the veth device then cannot
 # segment, so that a burst is cut before it is captured, as it is on a wire
 # words: so often rxe READs a page of which nopin's program changes a word all
@@ -24,6 +26,8 @@ Condition = collections.namedtuple(
 PROGRAMS = [
     Program("ibv_rc_pingpong", "-g", "-n 60 -s 6000 -c", "bytes in",
             True),
+    Program("ibv_ud_pingpong", "-g", "-n 60 -s 1001 -c", "bytes in",
+            datagrams=True),
     Program("ib_write_bw", "-x", "-n 20 -s 20000 -u 16 -F", " 20000 "),
     Program("ib_read_bw", "-x", "-n 20 -s 20000 -u 16 -F -o 16", " 20000 "),
     Program("ib_send_bw", "-x", "-n 20 -s 20000 -u 16 -F", " 20000 "),
@@ -41,8 +45,21 @@ CONDITIONS = {
     "gso": Condition([1024], False, False, False, 3000),
     "word": Condition([], False, False, False, 1000000),
 }
+# SEND ONLY of a datagram, where there are some (chosen()).
+OPCODE_DATAGRAM = 0x64
 # The RC opcodes that nopin must have sent in each captured condition: SEND
 # first, middle, last; WRITE first, middle, last; READ request; READ response
 # first, middle, last; ACK; atomic ACK; FETCH_ADD.
 OPCODES = {0x00, 0x01, 0x02, 0x06, 0x07, 0x08, 0x0c, 0x0d, 0x0e, 0x0f, 0x11,
            0x12, 0x14}
+
+
+def chosen(name):
+    """The (program, role, MTU) of a condition."""
+    condition = CONDITIONS[name]
+    return [(program, role, mtu)
+            for program in PROGRAMS for role in ROLES
+            for mtu in (condition.mtus[-1:] if program.datagrams
+                        else condition.mtus)
+            if not (program.datagrams
+                    and (condition.loss or condition.evicted))]

@@ -102,7 +102,8 @@ class Run:
                 f"{build}/tests/net/interop/libinterop-linger.so")
         self.evict = [f"{build}/tests/net/interop/interop-evict"]
         nopin = [*IN_B, f"{build}/tools/nopin/nopin", "run", "--"]
-        common = ["-p", str(self.port), "-m", str(mtu),
+        common = ["-p", str(self.port),
+                  *([] if program.datagrams else ["-m", str(mtu)]),
                   *program.options.split()]
         self.nopin = [*nopin, program.name, "-d", "nopin0", program.gid, "0",
                       *common]
@@ -279,9 +280,8 @@ def run_case(build, case, condition):
 def main():
     build, name = sys.argv[1:3]
     condition = cases.CONDITIONS[name]
-    chosen = [case for case in itertools.product(
-        cases.PROGRAMS, cases.ROLES, condition.mtus)
-        if all(part in case[0].name for part in sys.argv[3:])]
+    chosen = [case for case in cases.chosen(name)
+              if all(part in case[0].name for part in sys.argv[3:])]
     prepare(condition)
     capture = start_capture() if condition.captured else None
     print(f"{name + ':':16}nopin is  MTU"

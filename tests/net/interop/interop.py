@@ -20,7 +20,7 @@ GUEST = os.path.join(os.path.dirname(HERE), "guest.sh")
 SKIPPED = 77
 ROCE_PORT = "4791"
 # What there is of an InfiniBand packet in RoCEv2; 0xC0 and above is ours alone.
-OPCODES_RC = range(0x00, 0x18)
+OPCODES = {*range(0x00, 0x18), cases.OPCODE_DATAGRAM}
 # A dissector may stop with an exception (a protocol _ws.malformed), or say in
 # the summary that a length is wrong; the InfiniBand one does that.
 FIELDS = ["udp.dstport", "infiniband.bth.opcode", "frame.protocols",
@@ -54,13 +54,16 @@ def fault_of(packet):
     opcode = packet["infiniband.bth.opcode"]
     if not opcode:
         return f"not InfiniBand: {packet['udp.payload'][:120]}"
-    if int(opcode) not in OPCODES_RC:
+    if int(opcode) not in OPCODES:
         return f"opcode {opcode} to port {ROCE_PORT}"
     return None
 
 
-def judge_capture(path):
+def judge_capture(path, condition):
     """Dissects a capture. Returns whether nothing is wrong with it."""
+    must = set(cases.OPCODES)
+    if any(program.datagrams for program, *_ in cases.chosen(condition)):
+        must.add(cases.OPCODE_DATAGRAM)
     seen, faults = set(), []
     count = 0
     for packet in dissect(path):
@@ -70,7 +73,7 @@ def judge_capture(path):
             faults.append(fault)
         elif packet["udp.dstport"] == ROCE_PORT:
             seen.add(int(packet["infiniband.bth.opcode"]))
-    missing = cases.OPCODES - seen
+    missing = must - seen
     print(f"tshark: {count} packets of nopin, {len(faults)} wrong; opcodes: "
           + " ".join(f"0x{op:02x}" for op in sorted(seen)))
     for fault in faults[:20]:
@@ -101,7 +104,7 @@ def main():
         if not os.path.exists(capture):
             print("there is no capture")
             return 1
-        good = judge_capture(capture) or bool(only)
+        good = judge_capture(capture, condition) or bool(only)
         return status or (0 if good else 1)
 
 

@@ -644,6 +644,29 @@ static void dma_resolve_atomic__the_move(void **state)
 	fix_close(&f);
 }
 
+/* Who was dropped comes again after longer than a page is believed in. */
+static void dma_resolve__drop_is_not_for_ever(void **state)
+{
+	static const strategies_t sets[] = {STRATEGY_BIT(STRATEGY_DROP),
+					    STRATEGY_BIT(STRATEGY_RESUME)};
+	struct fix f;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(sets); i++) {
+		struct dma d;
+
+		fix_open_ageing(&f, 64);
+		d = fix_dma(&f, 7 * PAGE_BYTES, PAGE_BYTES, true);
+		d.set = sets[i];
+		assert_int_equal(fix_run(&f, &d, &f.w), V_WAIT);
+		fix_done(&f, fix_next(&f), 1, false);
+		fix_sleep(&f, 50 * MS);
+		assert_int_equal(fix_run(&f, &d, &f.w), i ? V_WAIT : V_OK);
+		waiter_cancel(f.m, &f.w);
+		fix_close(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -657,6 +680,7 @@ int main(void)
 		cmocka_unit_test(dma_resolve__all_or_nothing),
 		cmocka_unit_test(dma_resolve__without_waiter_only_looks),
 		cmocka_unit_test(dma_resolve__the_run_of_a_ticket),
+		cmocka_unit_test(dma_resolve__drop_is_not_for_ever),
 		cmocka_unit_test(
 			dma_resolve__ahead_ends_with_the_address_space),
 		cmocka_unit_test(dma_resolve__asked_again),

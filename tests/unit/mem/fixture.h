@@ -15,7 +15,7 @@
 
 #include "mem/impl.h"
 
-enum { MS = 1000000, FIX_SLOTS = 8, FIX_TICKETS = 8 };
+enum { MS = 1000000, FIX_SLOTS = 8, FIX_TICKETS = 8, FIX_PAGERS = 4 };
 
 /** struct fix - @all: R_Key of a region of all but the last page, every right. */
 struct fix {
@@ -37,20 +37,25 @@ struct fix {
 static inline uint32_t fix_mr(struct fix *f, uint64_t addr, uint64_t iova,
 			      uint64_t length, uint32_t access)
 {
-	struct mr_attr a = {f->pd, addr, iova, length, access};
+	struct mr_attr a = {.pd = f->pd,
+			    .addr = addr,
+			    .iova = iova,
+			    .length = length,
+			    .access = access};
 	uint32_t key = 0;
 
 	assert_int_equal(mr_register(f->m, &a, &key), 0);
 	return key;
 }
 
-/* @cfg: entries, exact, always_ready; the rest is filled in. */
-static inline void fix_open(struct fix *f, struct mem_config cfg)
+/* @cfg: entries, exact, always_ready, ahead; the rest is filled in. */
+static inline void fix_open_any(struct fix *f, struct mem_config cfg)
 {
 	*f = (struct fix){.now = UINT64_C(1000) * MS};
 	cfg.slots = FIX_SLOTS;
 	cfg.slot_base = f->slot;
 	cfg.tickets = FIX_TICKETS;
+	cfg.pagers = FIX_PAGERS;
 	cfg.seed[0] = 0x0123456789abcdef;
 	cfg.seed[1] = 42;
 	cfg.counters = &f->cnt;
@@ -60,6 +65,13 @@ static inline void fix_open(struct fix *f, struct mem_config cfg)
 	f->fresh = f->now - 10 * MS;
 	waiter_init(&f->w, f);
 	list_init(&f->woken);
+}
+
+/* Nothing is asked for but what the message needs. */
+static inline void fix_open(struct fix *f, struct mem_config cfg)
+{
+	cfg.ahead = AHEAD_MESSAGE;
+	fix_open_any(f, cfg);
 }
 
 static inline void fix_open_exact(struct fix *f, uint32_t entries)
@@ -94,6 +106,7 @@ static inline struct dma fix_dma(const struct fix *f, uint64_t addr,
 		.key = f->all,
 		.iova = addr,
 		.len = len,
+		.set = STRATEGY_BIT(STRATEGY_INLINE),
 		.need = write ? ACCESS_REMOTE_WRITE : ACCESS_REMOTE_READ,
 		.write = write,
 		.remote = true,

@@ -28,6 +28,7 @@ static void mem_open__bounds(void **state)
 			.slots = cases[i].slots,
 			.slot_base = slot,
 			.tickets = cases[i].tickets,
+			.pagers = 1,
 			.counters = &cnt,
 		};
 		struct mem *m = NULL;

@@ -266,7 +266,9 @@ static inline struct m_ticket *model_next(struct model *x)
 		    (!want[waited] || t->queued < want[waited]->queued))
 			want[waited] = t;
 	}
-	return want[1] ? want[1] : ahead < AHEAD_OUT ? want[0] : NULL;
+	if (want[1])
+		return want[1];
+	return ahead < ahead_max(x->m) ? want[0] : NULL;
 }
 
 /* Everything is ready, but somebody else is writing there. */

@@ -108,8 +108,11 @@ static void mr_register__valid(void **state)
 	(void)state;
 	open_small(&f);
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct mr_attr a = {f.pd, cases[i].addr, cases[i].iova,
-				    cases[i].length, cases[i].access};
+		struct mr_attr a = {.pd = f.pd,
+				    .addr = cases[i].addr,
+				    .iova = cases[i].iova,
+				    .length = cases[i].length,
+				    .access = cases[i].access};
 		uint32_t key = 77;
 		int ret = mr_register(f.m, &a, &key);
 
@@ -252,7 +255,11 @@ static void mr_lookup__other_pd(void **state)
 
 static void mr_query__what_was_registered(void **state)
 {
-	struct mr_attr a = {0, 0x1234, 0x9999, 17, ACCESS_REMOTE_READ}, got;
+	struct mr_attr a = {.addr = 0x1234,
+			    .iova = 0x9999,
+			    .length = 17,
+			    .access = ACCESS_REMOTE_READ},
+		       got;
 	struct fix f;
 	uint32_t key;
 

@@ -408,7 +408,7 @@ static void ticket_done__after_a_fork(void **state)
 	}
 }
 
-/* What nobody waits for comes last, four at a time; who joins makes it urgent. */
+/* What nobody waits for comes last, few at a time; who joins makes it urgent. */
 static void ticket_next__ahead_comes_last(void **state)
 {
 	struct ticket_req r[8];
@@ -418,6 +418,7 @@ static void ticket_next__ahead_comes_last(void **state)
 
 	(void)state;
 	fix_open_exact(&f, 4096);
+	f.m->cfg.pagers = 8; /* four of them for what is ahead */
 	waiter_init(&a, &a);
 	d = fix_dma(&f, 100 * PAGE_BYTES, 1, true);
 	d.ahead = 62 * PAGE_BYTES; /* 2 + 4 + 8 + 16 + 16 + 16 */

@@ -13,13 +13,6 @@
 
 #include <cmocka.h>
 
-enum {
-	RNR = 1 << STRATEGY_RNR,
-	RESUME = 1 << STRATEGY_RESUME | RNR,
-	REDIRECT = 1 << STRATEGY_REDIRECT | RESUME,
-	BLOCK = 1 << STRATEGY_BLOCK,
-};
-
 static char said[512];
 
 static void keep_line(const char *line, int len)
@@ -29,9 +22,11 @@ static void keep_line(const char *line, int len)
 
 static int setup(void **state)
 {
-	static const char *const all[] = {
-		"NOPIN_FAULT", "NOPIN_REG",  "NOPIN_LINK",    "NOPIN_SCATTER",
-		"NOPIN_MTU",   "NOPIN_POOL", "NOPIN_ENTRIES", "NOPIN_LOG"};
+	static const char *const all[] = {"NOPIN_FAULT",   "NOPIN_REG",
+					  "NOPIN_AHEAD",   "NOPIN_PIN_CACHE",
+					  "NOPIN_LINK",	   "NOPIN_SCATTER",
+					  "NOPIN_MTU",	   "NOPIN_POOL",
+					  "NOPIN_ENTRIES", "NOPIN_LOG"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -58,8 +53,10 @@ static void config__nothing_said(void **state)
 
 	(void)state;
 	assert_int_equal(config_read(&cfg), 0);
-	assert_int_equal(cfg.strategies, REDIRECT);
-	assert_false(cfg.pin);
+	assert_int_equal(cfg.strategies, strategy_set(STRATEGY_ADAPTIVE));
+	assert_int_equal(cfg.reg, REG_ONDEMAND);
+	assert_int_equal(cfg.ahead, AHEAD_PREFETCH);
+	assert_int_equal(cfg.pin_cache, 0);
 	assert_true(cfg.scatter);
 	assert_int_equal(cfg.mtu, 0);
 	assert_int_equal(cfg.pool_bytes, 16 << 20);
@@ -70,15 +67,25 @@ static void config__nothing_said(void **state)
 
 static void config__each_value(void **state)
 {
+	static const char *const modes[REG_NUM] = {
+		"ondemand", "pin", "pin-cache", "pin-op", "prefault", "copy"};
+
+	static const char *const aheads[AHEAD_NUM] = {"prefetch", "queue",
+						      "message", "page"};
+
 	(void)state;
-	assert_int_equal(with("NOPIN_FAULT", "redirect").strategies, REDIRECT);
-	assert_int_equal(with("NOPIN_FAULT", "resume").strategies, RESUME);
-	assert_int_equal(with("NOPIN_FAULT", "rnr").strategies, RNR);
-	assert_int_equal(with("NOPIN_FAULT", "block").strategies, BLOCK);
+	for (int s = STRATEGY_NONE + 1; s < STRATEGY_NUM; s++)
+		assert_int_equal(
+			with("NOPIN_FAULT", strategy_name(s)).strategies,
+			strategy_set(s));
 	assert_false(with("NOPIN_FAULT", "block").scatter);
 	assert_true(with("NOPIN_FAULT", "block").account);
-	assert_true(with("NOPIN_REG", "pin").pin);
-	assert_false(with("NOPIN_REG", "ondemand").pin);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		assert_int_equal(with("NOPIN_REG", modes[i]).reg, i);
+	for (size_t i = 0; i < ARRAY_SIZE(aheads); i++)
+		assert_int_equal(with("NOPIN_AHEAD", aheads[i]).ahead, i);
+	assert_false(with("NOPIN_REG", "copy").scatter);
+	assert_int_equal(with("NOPIN_PIN_CACHE", "4K").pin_cache, 4096);
 	assert_false(with("NOPIN_SCATTER", "off").scatter);
 	assert_true(with("NOPIN_SCATTER", "on").scatter);
 	assert_true(with("NOPIN_LOG", "info").account);
@@ -102,9 +109,14 @@ static void config__refused(void **state)
 	static const struct {
 		const char *name, *value, *valid;
 	} bad[] = {
-		{"NOPIN_FAULT", "", "redirect resume rnr block"},
-		{"NOPIN_FAULT", "overwrite", "redirect resume rnr block"},
-		{"NOPIN_REG", "copy", "ondemand pin"},
+		{"NOPIN_FAULT", "", STRATEGY_NAMES},
+		{"NOPIN_FAULT", "none", STRATEGY_NAMES},
+		{"NOPIN_FAULT", "redirect resume", STRATEGY_NAMES},
+		{"NOPIN_REG", "", REG_NAMES},
+		{"NOPIN_REG", "pinned", REG_NAMES},
+		{"NOPIN_AHEAD", "off", AHEAD_NAMES},
+		{"NOPIN_AHEAD", "", AHEAD_NAMES},
+		{"NOPIN_PIN_CACHE", "0", "4K to 64T"},
 		{"NOPIN_SCATTER", "1", "on off"},
 		{"NOPIN_LINK", "shm", "auto udp"},
 		{"NOPIN_LOG", "all", "none error warn info debug"},

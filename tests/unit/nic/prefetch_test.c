@@ -99,7 +99,7 @@ static unsigned known(bool write)
 	nic_lock(nic); /* its threads are there now and then */
 	v = spt_view(s, os_now(nic->os), 0, -1);
 	for (uint64_t i = 0; i < PAGES; i++)
-		n += spt_age(s, &v, page_of((uintptr_t)buf) + i, write) >= 0;
+		n += spt_ready(s, &v, page_of((uintptr_t)buf) + i, write);
 	nic_unlock(nic);
 	return n;
 }
@@ -236,6 +236,83 @@ static void flush__is_done(void **state)
 	assert_true(known(true) >= 2 * SOME);
 }
 
+static uint64_t counted(enum counter c)
+{
+	struct counters cnt;
+
+	nic_counters(nic, &cnt);
+	return cnt.v[c];
+}
+
+/* What was brought in, waited for or not, is a hit when it is used. */
+static void advise__accounted(void **state)
+{
+	enum { SOME = 40 };
+	struct dma d = {.pd = pd,
+			.key = key,
+			.iova = (uintptr_t)buf,
+			.len = SOME * PAGE_BYTES};
+	static struct moves mv;
+	static struct holds holds;
+	uint64_t now;
+
+	(void)state;
+	assert_int_equal(advise_how(NIC_PREFETCH_NO_FAULT, true, SOME), 0);
+	assert_int_equal(advise_how(NIC_PREFETCH, true, SOME), 0);
+	assert_int_equal(counted(CNT_prefetch_pages), SOME);
+	/* what is there is not fetched */
+	assert_int_equal(advise_how(NIC_PREFETCH, true, SOME), 0);
+	assert_int_equal(counted(CNT_prefetch_pages), SOME);
+	assert_int_equal(counted(CNT_prefetch_hits), 0);
+	assert_int_equal(advise_how(NIC_PREFETCH, false, 2 * SOME), 0);
+	while (counted(CNT_prefetch_pages) < 2 * SOME)
+		usleep(1000);
+	nic_lock(nic);
+	now = os_now(nic->os);
+	assert_int_equal(
+		dma_resolve(nic->mem, &d, NULL, 0, now, 0, NULL, &mv, &holds),
+		V_OK);
+	dma_release(nic->mem, &holds, 0, true, now);
+	nic_unlock(nic);
+	assert_int_equal(counted(CNT_prefetch_hits), SOME);
+	assert_int_equal(counted(CNT_prefetch_pages), 2 * SOME);
+	assert_int_equal(counted(CNT_prefetch_waste), 0);
+}
+
+/* As ibv_advise_mr(3) has it. */
+static void advise__refused(void **state)
+{
+	struct mr_attr mr = {.pd = pd, .length = 2 * PAGE_BYTES};
+	struct sge s = {(uintptr_t)buf, PAGE_BYTES, key};
+	uint32_t other, only_read;
+
+	(void)state;
+	mr.addr = mr.iova = (uintptr_t)buf;
+	assert_int_equal(nic_pd_alloc(nic, &other), 0);
+	assert_int_equal(nic_mr_reg(nic, &mr, &only_read), 0);
+	for (int flush = 0; flush < 2; flush++) {
+		s = (struct sge){(uintptr_t)buf, PAGE_BYTES, key};
+		assert_int_equal(
+			nic_mr_advise(nic, other, NIC_PREFETCH, flush, &s, 1),
+			-EINVAL);
+		s.lkey = only_read;
+		assert_int_equal(nic_mr_advise(nic, pd, NIC_PREFETCH_WRITE,
+					       flush, &s, 1),
+				 -EFAULT);
+		s.addr += PAGE_BYTES + 1;
+		assert_int_equal(
+			nic_mr_advise(nic, pd, NIC_PREFETCH, flush, &s, 1),
+			-EFAULT);
+		s.lkey ^= 0xff0000;
+		s.addr = (uintptr_t)buf;
+		assert_int_equal(
+			nic_mr_advise(nic, pd, NIC_PREFETCH, flush, &s, 1),
+			-EFAULT);
+	}
+	assert_int_equal(nic_mr_dereg(nic, only_read), 0);
+	assert_int_equal(nic_pd_dealloc(nic, other), 0);
+}
+
 /* Only who waits can be told. */
 static void flush__what_cannot_be_had(void **state)
 {
@@ -262,6 +339,9 @@ int main(void)
 		TEST(prefetch__ends_with_the_region),
 		TEST(prefetch__fork_meanwhile),
 		TEST(prefetch__many),
+		cmocka_unit_test_setup_teardown(advise__accounted,
+						setup_threads, teardown),
+		TEST(advise__refused),
 		cmocka_unit_test_setup_teardown(flush__is_done, setup_threads,
 						teardown),
 		cmocka_unit_test_setup_teardown(flush__what_cannot_be_had,

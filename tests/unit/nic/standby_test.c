@@ -62,15 +62,14 @@ static void standby_watch__idle_nic_costs_nothing(void **state)
 	assert_int_equal(sleeps_until(), until);
 }
 
-/* Nobody works, but we say so: as if the thread did not come back. */
-static void standby_watch__stands_in_until_it_is_back(void **state)
+/* Somebody sleeps between turns until we say that the thread is back. */
+static void stands_in(void (*begin)(struct nic *nic))
 {
 	uint64_t until;
 
-	(void)state;
 	until_asleep();
 	until = sleeps_until();
-	standby_watch(nic, true);
+	begin(nic);
 	for (int i = 0; i < 3; i++, until = sleeps_until()) {
 		for (int us = 0; us < PATIENCE_US && sleeps_until() == until;
 		     us += LOOK_US)
@@ -82,11 +81,30 @@ static void standby_watch__stands_in_until_it_is_back(void **state)
 	until_asleep();
 }
 
+static void works(struct nic *n)
+{
+	standby_watch(n, true);
+}
+
+/* Nobody works, but we say so: as if the thread did not come back. */
+static void standby_watch__stands_in_until_it_is_back(void **state)
+{
+	(void)state;
+	stands_in(works);
+}
+
+static void standby_call__stands_in_at_once(void **state)
+{
+	(void)state;
+	stands_in(standby_call);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(standby_watch__idle_nic_costs_nothing),
 		cmocka_unit_test(standby_watch__stands_in_until_it_is_back),
+		cmocka_unit_test(standby_call__stands_in_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -10,12 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What waits for @s is received in place, and not planned yet. */
+/* What waits for @s is received in place, and not planned yet. A stranger's packet,
+ * from a test that had our port before, may be first. */
 static void receive_in_place(struct side *s, struct step *step)
 {
 	know_pages(s);
-	s->nic->peek = 1;
-	assert_true(engine_receive(s->nic, step));
+	for (;;) {
+		s->nic->peek = 1;
+		assert_true(engine_receive(s->nic, step));
+		if (step->scatter.qp)
+			break;
+		finish_receive(s->nic, step);
+	}
 	assert_ptr_equal(step->scatter.qp, &s->qp->qp);
 }
 
@@ -133,6 +139,7 @@ static void responses_failed__all_are_asked_for_again(void **state)
 	for (int i = 0; i < 2; i++)
 		post(&side[0], WR_READ, 8);
 	send_all(&side[0]);
+	know_pages(&side[1]);
 	pump(&side[1]);
 	know_pages(&side[0]);
 	side[0].nic->peek = 0;

@@ -11,7 +11,7 @@
 static bool host_can(void)
 {
 	host_look(clock_ns());
-	return !host_is_short();
+	return !host_is_short() && !host_has_swap();
 }
 
 static struct backing ask(struct backing_cache *c, const void *p, bool slow,
@@ -84,6 +84,87 @@ static void backing_of__slow_revokes(void **state)
 	backing_close(c);
 }
 
+static void put(char *path, const char *fmt, unsigned n)
+{
+	FILE *f;
+
+	if (strstr(path, "XXXXXX"))
+		close(mkstemp(path));
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, fmt, n);
+	fclose(f);
+}
+
+static char meminfo[] = "/tmp/nopin-meminfo-XXXXXX";
+static char vmstat[] = "/tmp/nopin-vmstat-XXXXXX";
+static char smaps[] = "/tmp/nopin-smaps-XXXXXX";
+
+static const char vmstat_text[] = "nr_free 9\npgsteal_a 0\npgsteal_b "
+				  "0\npgscan_a 0\npgscan_b 0\npswpout %u\n";
+static const char smaps_text[] =
+	"10000-20000 rw-p 0 00:00 0\nSwap: %u kB\nVmFlags: rd wr\n";
+
+static enum os_backing learned(struct backing_cache *c)
+{
+	const void *p = (void *)0x10000;
+
+	usleep(7000); /* the counters are looked at again */
+	fresh_check(clock_ns());
+	return ask(c, p, false, clock_ns()).kind;
+}
+
+/* With swap a missing page may be on disk: not in a mapping of which nothing is,
+ * as long as nothing was reclaimed since that was read. The first test: reclaim is
+ * what differs from the first look at the counters. */
+static void backing_of__swap(void **state)
+{
+	const uint64_t second = UINT64_C(1000) * MS;
+	struct backing_cache *c = backing_open();
+
+	(void)state;
+	put(meminfo,
+	    "MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\n"
+	    "SwapTotal: %u kB\n",
+	    4);
+	put(vmstat, vmstat_text, 0);
+	put(smaps, smaps_text, 0);
+	redirect("/proc/meminfo", meminfo);
+	redirect("/proc/vmstat", vmstat);
+	redirect("/proc/self/smaps", smaps);
+	usleep(7000);
+	host_look(clock_ns() + second);
+	if (host_is_short())
+		skip(); /* a memory cgroup */
+	backing_learn(c, 0x10000, clock_ns());
+	assert_int_equal(learned(c), BACKING_CHEAP);
+	/* nobody has looked for longer than 10 ms */
+	assert_int_equal(
+		ask(c, (void *)0x10000, false, clock_ns() + 30 * MS).kind,
+		BACKING_SLOW);
+	put(smaps, smaps_text, 8);
+	backing_learn(c, 0x10000, clock_ns() + 2 * second);
+	assert_int_equal(learned(c), BACKING_SLOW);
+	put(smaps, smaps_text, 0);
+	backing_learn(c, 0x10000, clock_ns() + 4 * second);
+	assert_int_equal(learned(c), BACKING_CHEAP);
+	put(vmstat, vmstat_text, 1);
+	assert_int_equal(learned(c), BACKING_SLOW);
+	backing_learn(c, 0x10000, clock_ns() + 6 * second);
+	assert_int_equal(learned(c), BACKING_SLOW); /* for ten seconds */
+	put(meminfo,
+	    "MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\n"
+	    "SwapTotal: %u kB\n",
+	    0);
+	host_look(clock_ns() + 9 * second);
+	assert_int_equal(learned(c), BACKING_CHEAP);
+	refuse_none();
+	unlink(meminfo);
+	unlink(vmstat);
+	unlink(smaps);
+	backing_close(c);
+}
+
 static void backing_learn__userfaultfd(void **state)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -152,6 +233,7 @@ static void backing_learn__no_proc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(backing_of__swap),
 		cmocka_unit_test(backing_of__kinds),
 		cmocka_unit_test(backing_of__slow_revokes),
 		cmocka_unit_test(backing_learn__userfaultfd),

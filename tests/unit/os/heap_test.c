@@ -72,6 +72,29 @@ static void heap_alloc__too_much(void **state)
 	assert_int_equal(errno, 7);
 }
 
+/* It ends when what is there is used up, and goes on when more is prepared. */
+static void heap_alloc_ready__what_is_there(void **state)
+{
+	static uint8_t *p[1024];
+	unsigned n = 0, had;
+
+	(void)state;
+	heap_prepare();
+	do
+		p[n] = heap_alloc_ready(1000);
+	while (p[n] && ++n < ARRAY_SIZE(p));
+	assert_in_range(n, 60, 300); /* 64 KiB .. 256 KiB and what was freed */
+	had = n;
+	heap_prepare();
+	p[n++] = heap_alloc_ready(1000);
+	assert_non_null(p[had]);
+	zero(p[had], 1000);
+	assert_null(heap_alloc_ready(1 << 20));
+	assert_null(heap_alloc_ready(SIZE_MAX));
+	while (n > 0)
+		heap_free(p[--n]);
+}
+
 static void heap_grow__keeps(void **state)
 {
 	uint8_t *p = heap_grow(NULL, 100);
@@ -129,6 +152,24 @@ static void fork__no_fault(void **state)
 }
 #endif
 
+#ifndef __SANITIZE_THREAD__
+/* The first touch of what is handed out is no fault. */
+static void heap_alloc_ready__no_fault(void **state)
+{
+	void *p[60];
+	uint64_t before;
+
+	(void)state;
+	heap_prepare();
+	before = minflt();
+	for (unsigned i = 0; i < ARRAY_SIZE(p); i++)
+		assert_non_null(p[i] = heap_alloc_ready(1000));
+	assert_int_equal(minflt() - before, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(p); i++)
+		heap_free(p[i]);
+}
+#endif
+
 static void fork__child_begins_anew(void **state)
 {
 	void *before = heap_alloc(100);
@@ -173,9 +214,11 @@ int main(void)
 		cmocka_unit_test(heap_alloc__same_size_again),
 		cmocka_unit_test(heap_alloc__many),
 		cmocka_unit_test(heap_alloc__too_much),
+		cmocka_unit_test(heap_alloc_ready__what_is_there),
 		cmocka_unit_test(heap_grow__keeps),
 #ifndef __SANITIZE_THREAD__ /* its own pages fault */
 		cmocka_unit_test(fork__no_fault),
+		cmocka_unit_test(heap_alloc_ready__no_fault),
 #endif
 		cmocka_unit_test(heap_stack__while_another_forks),
 		cmocka_unit_test(fork__child_begins_anew),

@@ -70,7 +70,7 @@ static void host_is_short__meminfo(void **state)
 		unsigned long total, avail, swap;
 		bool want;
 	} t[] = {
-		{16 * GIB, 8 * GIB, 0, false}, {16 * GIB, 8 * GIB, 1, true},
+		{16 * GIB, 8 * GIB, 0, false}, {16 * GIB, 8 * GIB, 1, false},
 		{20 * GIB, GIB, 0, false},     {20 * GIB, GIB - 1, 0, true},
 		{GIB / 2, 65536, 0, false},    {GIB / 2, 65535, 0, true},
 	};
@@ -81,9 +81,11 @@ static void host_is_short__meminfo(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
 		memory(t[i].total, t[i].avail, t[i].swap);
 		assert_int_equal(is_short(), t[i].want);
+		assert_int_equal(host_has_swap(), t[i].swap > 0);
 	}
 	put(meminfo, "nothing that we know\n", 0, 0, 0);
 	assert_true(is_short());
+	assert_true(host_has_swap());
 	memory(16 * GIB, 8 * GIB, 0);
 	assert_false(is_short());
 	/* seldom: 20 ms */

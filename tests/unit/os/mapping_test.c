@@ -41,20 +41,24 @@ static void mapping_next__made_up(void **state)
 	longline[sizeof(longline) - 1] = 0;
 	file_write("1000-3000 rw-p 00000000 00:00 0    [heap]\n"
 		   "Size:   8 kB\n"
+		   "Swap:   4 kB\n"
+		   "SwapPss:   0 kB\n"
 		   "THPeligible:           1\n"
 		   "VmFlags: rd wr mr um sd \n"
 		   "7000-8000 r--s 00001000 fe:01 99 /some/um file\n"
+		   "Swap:   0 kB\n"
 		   "THPeligible:    0\n"
 		   "VmFlags: rd mr xum umx ht io \n");
 	assert_int_equal(mapping_first(&s, path, &m), 0);
 	assert_int_equal(m.range.start, 0x1000);
 	assert_int_equal(m.range.end, 0x3000);
 	assert_true(m.read && m.write && m.anon && m.thp && m.uffd);
+	assert_true(m.swapped);
 	assert_false(m.huge || m.device);
 	assert_true(mapping_next(&s, &m));
 	assert_int_equal(m.range.start, 0x7000);
 	assert_true(m.read && m.huge && m.device);
-	assert_false(m.write || m.anon || m.thp || m.uffd);
+	assert_false(m.write || m.anon || m.thp || m.uffd || m.swapped);
 	assert_false(mapping_next(&s, &m));
 	mapping_end(&s);
 	/* a name that does not fit, and a last line that is cut short */

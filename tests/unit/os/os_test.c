@@ -186,33 +186,6 @@ static void os_random__device(void **state)
 	os_close(os);
 }
 
-static void os_lock_range__mlock(void **state)
-{
-	struct os *os = host_plain();
-	uint8_t *p = pages_new(2, PROT_READ | PROT_WRITE);
-	struct rlimit limit;
-
-	(void)state;
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (geteuid() && limit.rlim_cur < 2 * PAGE_BYTES) {
-		/* ulimit -l 0 */
-		assert_true(os_lock_range(os, (uintptr_t)p, 2 * PAGE_BYTES,
-					  true) < 0);
-		pages_free(p, 2);
-		os_close(os);
-		return;
-	}
-	assert_int_equal(os_lock_range(os, (uintptr_t)p, 2 * PAGE_BYTES, true),
-			 0);
-	assert_true(page_present(p + PAGE_BYTES));
-	assert_int_equal(os_lock_range(os, (uintptr_t)p, 2 * PAGE_BYTES, false),
-			 0);
-	pages_free(p, 2);
-	assert_int_equal(os_lock_range(os, (uintptr_t)p, PAGE_BYTES, true),
-			 -ENOMEM);
-	os_close(os);
-}
-
 /* --- no cancellation point ---------------------------------------------------- */
 
 static struct os *victim;
@@ -267,7 +240,8 @@ static void *cancelled(void *arg)
 	os_usage();
 	os_random(victim, iov.iov_base, 8);
 	os_fresh_after(victim, os_now(victim));
-	os_lock_range(victim, 0, 0, true);
+	os_pin(victim, 0, PAGE_BYTES, true);
+	os_unpin(victim, 0, PAGE_BYTES);
 	os_port_close(victim, 0);
 	os_close(victim);
 	survived = true;
@@ -298,7 +272,6 @@ int main(void)
 		cmocka_unit_test(os_memory__bounds),
 		cmocka_unit_test(os_now__goes_on),
 		cmocka_unit_test(os_random__device),
-		cmocka_unit_test(os_lock_range__mlock),
 		cmocka_unit_test(os_all__no_cancellation_point),
 	};
 

@@ -29,21 +29,6 @@ static void sim_read__protection(void **state)
 	sim_close(p.sim);
 }
 
-static void os_lock_range__stays(void **state)
-{
-	struct pair p = open_pair(1);
-	const uint64_t m = sim_mmap(p.a, 2 * PAGE_BYTES, SIM_SWAP, SIM_READ);
-
-	(void)state;
-	assert_int_equal(os_lock_range(p.a, m, 2 * PAGE_BYTES + 1, true),
-			 -ENOMEM);
-	assert_int_equal(os_lock_range(p.a, m, 2 * PAGE_BYTES, true), 0);
-	assert_int_equal(sim_evict(p.a, m + PAGE_BYTES, true), -EAGAIN);
-	assert_int_equal(os_lock_range(p.a, m, 2 * PAGE_BYTES, false), 0);
-	assert_int_equal(sim_evict(p.a, m + PAGE_BYTES, true), 0);
-	sim_close(p.sim);
-}
-
 /** struct told - What the hook was told, and what it answers. */
 struct told {
 	unsigned maps, unmaps, protects, alls;
@@ -129,7 +114,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sim_read__protection),
-		cmocka_unit_test(os_lock_range__stays),
 		cmocka_unit_test(sim_mmu_hook__is_asked_first),
 	};
 

@@ -249,7 +249,7 @@ static void wq__poster_against_engine(void **state)
 			assert_int_equal(w->wr_id, n);
 			assert_int_equal(w->length, ~n);
 			assert_int_equal(wqe_sge(w)->addr, n);
-			w->state = (uint32_t)n;
+			w->met.faults = n & 0xffff;
 			n++;
 			if (n % 3 == 0)
 				wq_release(&q, at);

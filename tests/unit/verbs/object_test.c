@@ -22,43 +22,6 @@ static void pd__create_and_destroy(void **state)
 	ibv_close_device(context);
 }
 
-static void ah__checks_attributes(void **state)
-{
-	struct ibv_context *context = fake_open();
-	struct ibv_pd *pd = ibv_alloc_pd(context);
-	const struct {
-		uint8_t dgid, sgid_index, is_global, port;
-		int error;
-	} rows[] = {
-		{9, 0, 1, 1, 0},      {9, 1, 1, 1, 0},
-		{9, 2, 1, 1, EINVAL}, {9, 0, 0, 1, EINVAL},
-		{9, 0, 1, 2, EINVAL}, {9, 0, 1, 0, EINVAL},
-		{0, 0, 1, 1, EINVAL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct ibv_ah_attr attr = {
-			.grh = {.dgid.raw = {[15] = rows[i].dgid},
-				.sgid_index = rows[i].sgid_index},
-			.is_global = rows[i].is_global,
-			.port_num = rows[i].port,
-		};
-		struct ibv_ah *ah;
-
-		errno = 0;
-		ah = ibv_create_ah(pd, &attr);
-		assert_int_equal(errno, rows[i].error);
-		assert_int_equal(ah == NULL, rows[i].error != 0);
-		if (ah) {
-			assert_ptr_equal(ah->pd, pd);
-			assert_int_equal(ibv_destroy_ah(ah), 0);
-		}
-	}
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
-}
-
 static void channel__create_and_destroy(void **state)
 {
 	struct ibv_context *context = fake_open();
@@ -93,7 +56,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fake_test(pd__create_and_destroy),
-		fake_test(ah__checks_attributes),
 		fake_test(channel__create_and_destroy),
 		fake_test(channel__not_destroyed_in_a_child),
 	};

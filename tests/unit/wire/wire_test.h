@@ -82,6 +82,7 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(accepted)                                                            \
 	X(xack_flags)                                                          \
 	X(credit)                                                              \
+	X(hold_us)                                                             \
 	X(ack)                                                                 \
 	X(question)                                                            \
 	X(answer)                                                              \

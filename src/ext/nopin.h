@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* nopin.h: what nopin has beyond verbs, for C and C++.
+ *
+ * The functions take the objects of <infiniband/verbs.h> and are exported, with
+ * versions, by the libibverbs.so.1 of nopin: link with -lnopin. A program that is
+ * then started without nopin does not load; whoever wants to run on other devices
+ * as well looks the functions up with dlvsym(3), version "NOPIN_1.0".
+ *
+ * Unless it says otherwise a function returns 0 or a positive errno value, may be
+ * called from any thread, is no cancellation point, and answers ENODEV in a
+ * fork()ed child of the process that opened the device. On failure nothing has
+ * changed and outputs are untouched. Each has a manual page in section 3.
+ */
+#ifndef NOPIN_H
+#define NOPIN_H
+
+#include <infiniband/verbs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/**
+ * enum nopin_fault - What answers an access to a page that is not present.
+ * NOPIN_FAULT_DEFAULT: for a QP what the NIC does, for a region what the QP does.
+ * The others are described in nopin(7), under NOPIN_FAULT. The numbers are part of
+ * the ABI.
+ */
+enum nopin_fault {
+	NOPIN_FAULT_DEFAULT = 0,
+	NOPIN_FAULT_PARK = 1,
+	NOPIN_FAULT_INLINE = 2,
+	NOPIN_FAULT_OVERWRITE = 3,
+	NOPIN_FAULT_BACKUP = 4,
+	NOPIN_FAULT_REDIRECT = 5,
+	NOPIN_FAULT_REPLAY = 6,
+	NOPIN_FAULT_RESUME = 7,
+	NOPIN_FAULT_RNR = 8,
+	NOPIN_FAULT_DROP = 9,
+	NOPIN_FAULT_BLOCK = 10,
+	NOPIN_FAULT_ADAPTIVE = 11,
+};
+
+/**
+ * nopin_fault_name() - As NOPIN_FAULT takes it; "default" for
+ * NOPIN_FAULT_DEFAULT. Constant memory. Return: NULL: no such strategy.
+ */
+const char *nopin_fault_name(enum nopin_fault fault);
+
+/** nopin_fault_parse() - The strategy of this name. Return: 0; EINVAL: none. */
+int nopin_fault_parse(const char *name, enum nopin_fault *fault);
+
+/** nopin_get_fault() - What the NIC does (NOPIN_FAULT in the environment). */
+int nopin_get_fault(struct ibv_context *context, enum nopin_fault *fault);
+
+/**
+ * nopin_qp_set_fault() - What answers missing pages of this QP's work from now on.
+ * What waits already is not moved. May be called in any state.
+ * @fault:	not BLOCK, which is for a NIC as a whole
+ * Return: 0; EINVAL: no such strategy; EOPNOTSUPP: BLOCK, or the NIC does BLOCK.
+ */
+int nopin_qp_set_fault(struct ibv_qp *qp, enum nopin_fault fault);
+/** nopin_qp_get_fault() - What nopin_qp_set_fault() chose, or DEFAULT. */
+int nopin_qp_get_fault(struct ibv_qp *qp, enum nopin_fault *fault);
+
+/**
+ * nopin_mr_set_fault() - What answers missing pages of this region from now on,
+ * whichever QP asks.
+ * With NOPIN_FAULT_OVERWRITE the program also agrees to see zeros, for a while, in
+ * pages of the region that a peer is overwriting as a whole.
+ * Return: as nopin_qp_set_fault(); ENOENT: the region was invalidated.
+ */
+int nopin_mr_set_fault(struct ibv_mr *mr, enum nopin_fault fault);
+/** nopin_mr_get_fault() - What nopin_mr_set_fault() chose, or DEFAULT. */
+int nopin_mr_get_fault(struct ibv_mr *mr, enum nopin_fault *fault);
+
+/**
+ * struct nopin_met - What page faults of this NIC cost one work request.
+ * @wait_ns:	how long it waited for pages; up to 2^48 - 1 (78 hours). Faults that
+ *		were taken in the move are not in it
+ * @faults:	accesses that met a page not known to be there; up to 65535
+ * @reserved:	0
+ */
+struct nopin_met {
+	uint64_t wait_ns;
+	uint32_t faults;
+	uint32_t reserved;
+};
+
+/**
+ * nopin_cq_met() - What the work request of a completion met that was polled.
+ * Of a request: its source pages, and where the response to a READ or atomic went.
+ * Of a receive: where its message went. What the peer's NIC met is not in it.
+ * @cq:		also ibv_cq_ex_to_cq() of an extended one
+ * @back:	how many completions were polled after it: 0 is the last one; after an
+ *		ibv_poll_cq() that returned n, wc[i] is n - 1 - i. Those that
+ *		several threads poll are counted together
+ * Return: 0; ENOENT: not so many were polled, or it is so long ago that more than
+ * 31 later ones met faults.
+ */
+int nopin_cq_met(struct ibv_cq *cq, uint64_t back, struct nopin_met *met);
+
+/**
+ * nopin_mr_suspend() - Nothing touches the memory of the region from the return
+ * on: the program may move it. Its keys stay good: who uses them, here or at a
+ * peer, waits until nopin_mr_resume(). Waits itself for what is in the region.
+ * Other regions that have the same memory are not suspended.
+ * @expected_ns: how long it will take, which peers are told; 0: nobody knows
+ * Return: 0; EINVAL: it is suspended; EOPNOTSUPP: it is the whole address space;
+ * ENOENT: it was invalidated; ENOMEM.
+ */
+int nopin_mr_suspend(struct ibv_mr *mr, uint64_t expected_ns);
+
+/**
+ * nopin_mr_update() - The memory of a suspended region is at @addr from now on.
+ * Addresses that go with its keys stay what they are, also in SGEs of the program.
+ * @length:	of the region, no more and no less
+ * Return: 0; EINVAL: not suspended, another length, or its addresses modulo 8 would
+ * change; EFAULT: not all of it is mapped; EBUSY: nopin_mr_suspend() has not
+ * returned; ENOMEM: it cannot be locked, where NOPIN_REG wants that; ENOENT.
+ */
+int nopin_mr_update(struct ibv_mr *mr, void *addr, size_t length);
+
+/**
+ * nopin_mr_resume() - Who waits goes on, in the order of coming.
+ * Return: 0; EINVAL: it is not suspended; ENOENT.
+ */
+int nopin_mr_resume(struct ibv_mr *mr);
+
+/**
+ * struct nopin_suspension
+ * @suspended:	is it?
+ * @held:	connections whose peer, a nopin, is asked to hold
+ * @since_ns:	for so long it has been suspended, or 0
+ * @expected_ns: as nopin_mr_suspend() was told, last
+ * @limit_ns:	for so long peers that are no nopins bear it at least, if their
+ *		timeouts and retries are those of our side of the connection;
+ *		UINT64_MAX: the region's protection domain has no such peer
+ * @pause_ns:	for so long the last suspension held up the first who met it
+ */
+struct nopin_suspension {
+	uint32_t suspended, held;
+	uint64_t since_ns, expected_ns, limit_ns, pause_ns;
+};
+
+/**
+ * nopin_mr_query_suspension() - Also before one, for its limit.
+ * @size:	sizeof(*@out)
+ * Return: 0; EINVAL: @size; ENOENT: the region was invalidated.
+ */
+int nopin_mr_query_suspension(struct ibv_mr *mr, struct nopin_suspension *out,
+			      size_t size);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

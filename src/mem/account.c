@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* account.c: who met which fault, and how long it took (invariant I6).
+ *
+ * Theory of operation. A fault begins where an access misses a page (dma.c) and
+ * is the waiter's until the access is resolved, misses another page, or is given
+ * up: waiters outlive tickets. What a pager said of it is noted when its ticket
+ * is answered. A cheap fault is met by a move: it is noted with the hold of that
+ * move and ends with it.
+ *
+ * Everything is counted three times: for the NIC, for the waiter's owner (a QP)
+ * and for the region. What no QP or no region that exists answers for is counted
+ * for nobody, so that each of the three has the same sums. A region's account is
+ * made at its first fault: most have none.
+ */
+#include "mem/impl.h"
+
+/* The region's account; while there is no memory for one, and if the region is
+ * gone, nobody's. */
+static struct account *account_of(struct mem *m, uint32_t key)
+{
+	struct mr *mr = key ? mr_by_key(m, key) : NULL;
+
+	if (!mr)
+		return &m->account.no_mr;
+	if (!mr->account)
+		mr->account = heap_alloc_ready(sizeof(*mr->account));
+	return mr->account ? mr->account : &m->account.no_mr;
+}
+
+/**
+ * struct three - Whom something is counted for.
+ */
+struct three {
+	struct account *of[3];
+};
+
+static struct three three_of(struct mem *m, struct account *owner, uint32_t key)
+{
+	return (struct three){{&m->account.all,
+			       owner ? owner : &m->account.no_owner,
+			       account_of(m, key)}};
+}
+
+static void three_count(const struct three *t, enum account_item i, uint64_t n)
+{
+	for (unsigned k = 0; k < ARRAY_SIZE(t->of); k++)
+		t->of[k]->n[i] += n;
+}
+
+static void three_delay(const struct three *t, uint64_t ns)
+{
+	for (unsigned k = 0; k < ARRAY_SIZE(t->of); k++)
+		hist_note(&t->of[k]->delay, ns);
+}
+
+/**
+ * mem_account() - See mem.h.
+ */
+void mem_account(struct mem *m, struct account *owner, uint32_t key,
+		 enum account_item i, uint64_t n)
+{
+	const struct three t = three_of(m, owner, key);
+
+	three_count(&t, i, n);
+}
+
+/**
+ * mem_account_answer() - See mem.h.
+ */
+void mem_account_answer(struct mem *m, const struct waiter *w, enum strategy s)
+{
+	const struct three t = three_of(m, w->account, w->key);
+
+	for (unsigned k = 0; k < ARRAY_SIZE(t.of); k++)
+		t.of[k]->strategy[s]++;
+}
+
+/**
+ * fault_end() - The access went on, or met the next missing page.
+ * @m:		the NIC's memory
+ * @w:		its waiter; nothing happens unless a fault of it is open
+ * @now_ns:	now
+ */
+void fault_end(struct mem *m, struct waiter *w, uint64_t now_ns)
+{
+	struct three t;
+	uint64_t ns;
+
+	if (likely(w->fault == FAULT_NO))
+		return;
+	ns = now_ns - w->fault_ns;
+	t = three_of(m, w->account, w->key);
+	three_delay(&t, ns);
+	if (w->fault == FAULT_OPEN)
+		three_count(&t, ACCT_unanswered, 1);
+	met_add(&w->met, (struct met){.ns = MIN(ns, MET_NS_MAX), .faults = 1});
+	w->fault = FAULT_NO;
+}
+
+/**
+ * fault_begin() - An access missed a page, and waits for it from now on.
+ * @m:		the NIC's memory
+ * @w:		its waiter
+ * @key:	of the region
+ * @merged:	a ticket was out already
+ * @replaced:	the table knew of the page once
+ * @now_ns:	now
+ */
+void fault_begin(struct mem *m, struct waiter *w, uint32_t key, bool merged,
+		 bool replaced, uint64_t now_ns)
+{
+	struct three t;
+
+	fault_end(m, w, now_ns);
+	w->fault = FAULT_OPEN;
+	w->fault_ns = now_ns;
+	w->key = key;
+	t = three_of(m, w->account, key);
+	three_count(&t, ACCT_faults, 1);
+	three_count(&t, ACCT_merged, merged);
+	three_count(&t, ACCT_table_misses, replaced);
+}
+
+/* Kinds of backing differ by orders of magnitude: a few faults tell. */
+static void mr_learn(struct mem *m, uint32_t key, uint64_t service_ns)
+{
+	struct mr *mr = mr_by_key(m, key);
+
+	if (mr)
+		mr->fault_ns = mr->fault_ns
+				       ? (3 * mr->fault_ns + service_ns) / 4
+				       : service_ns;
+}
+
+/**
+ * waiter_fault_ns() - See mem.h.
+ */
+uint64_t waiter_fault_ns(struct mem *m, const struct waiter *w, uint64_t now_ns)
+{
+	const struct mr *mr = mr_by_key(m, w->key);
+
+	return MAX(mr ? mr->fault_ns : 0,
+		   w->ticket.v ? now_ns - w->since_ns : 0);
+}
+
+/**
+ * fault_answered() - A pager said what became of the page.
+ * @m:		the NIC's memory
+ * @w:		waited for it
+ * @what:	ACCT_minor, ACCT_major or ACCT_access
+ * @service_ns:	what it took
+ */
+void fault_answered(struct mem *m, struct waiter *w, enum account_item what,
+		    uint64_t service_ns)
+{
+	struct three t;
+
+	if (w->fault != FAULT_OPEN)
+		return;
+	w->fault = FAULT_ANSWERED;
+	mr_learn(m, w->key, service_ns);
+	t = three_of(m, w->account, w->key);
+	three_count(&t, what, 1);
+	for (unsigned k = 0; k < ARRAY_SIZE(t.of); k++)
+		hist_note(&t.of[k]->service, service_ns);
+}
+
+/**
+ * fault_give_up() - What waited ended.
+ * @m:		the NIC's memory
+ * @w:		its waiter
+ */
+void fault_give_up(struct mem *m, struct waiter *w)
+{
+	struct three t;
+
+	if (likely(w->fault == FAULT_NO))
+		return;
+	t = three_of(m, w->account, w->key);
+	three_count(&t, ACCT_given_up, 1);
+	if (w->fault == FAULT_OPEN)
+		three_count(&t, ACCT_unanswered, 1);
+	w->fault = FAULT_NO;
+}
+
+/**
+ * fault_cheap() - A move is about to meet missing pages.
+ * @m:		the NIC's memory
+ * @w:		waiter of the access, or NULL
+ * @mr:		region
+ * @inlined, @dropped: how many it takes the fault of, and how many it drops
+ */
+void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
+		 unsigned inlined, unsigned dropped)
+{
+	const struct three t = three_of(m, w ? w->account : NULL, mr->key);
+
+	three_count(&t, ACCT_faults, 1);
+	three_count(&t, ACCT_cheap, 1);
+	for (unsigned k = 0; k < ARRAY_SIZE(t.of); k++) {
+		t.of[k]->strategy[STRATEGY_INLINE] += inlined;
+		t.of[k]->strategy[STRATEGY_OVERWRITE] += dropped;
+	}
+	if (w)
+		met_add(&w->met, (struct met){.faults = 1});
+}
+
+/**
+ * fault_cheap_end() - That move ended.
+ * @m:		the NIC's memory
+ * @owner:	waiter.account then
+ * @mr:		region
+ * @ns:		since it was planned
+ */
+void fault_cheap_end(struct mem *m, struct account *owner, const struct mr *mr,
+		     uint64_t ns)
+{
+	const struct three t = three_of(m, owner, mr->key);
+
+	three_delay(&t, ns);
+}
+
+/**
+ * waiter_met() - See mem.h.
+ */
+struct met waiter_met(struct waiter *w)
+{
+	const struct met met = w->met;
+
+	w->met = (struct met){.ns = 0};
+	return met;
+}
+
+/**
+ * mem_account_gone() - See mem.h.
+ */
+void mem_account_gone(struct mem *m, const struct account *a)
+{
+	account_add(&m->account.no_owner, a);
+}
+
+/**
+ * mr_account_gone() - A region ceases to exist.
+ * @m:		the NIC's memory
+ * @mr:		it
+ */
+void mr_account_gone(struct mem *m, struct mr *mr)
+{
+	if (!mr->account)
+		return;
+	account_add(&m->account.no_mr, mr->account);
+	heap_free(mr->account);
+	mr->account = NULL;
+}
+
+/**
+ * mem_account_copy() - See mem.h.
+ */
+void mem_account_copy(const struct mem *m, struct account *all,
+		      struct account *no_owner, struct account *no_mr)
+{
+	*all = m->account.all;
+	*no_owner = m->account.no_owner;
+	*no_mr = m->account.no_mr;
+}
+
+/**
+ * mr_account_next() - See mem.h.
+ */
+bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
+		     struct mr_attr *attr, struct account *out)
+{
+	const struct regions *r = &m->mrs;
+
+	for (uint32_t looked = 0; *at < r->fresh; ++*at) {
+		const struct mr *mr = &r->chunk[*at / MR_CHUNK][*at % MR_CHUNK];
+
+		if (mr->state == MR_FREE && ++looked < MR_CHUNK)
+			continue;
+		*key = mr->state == MR_FREE ? 0 : mr->key;
+		*attr = mr->attr;
+		if (mr->account)
+			*out = *mr->account;
+		else
+			*out = (struct account){.n = {0}};
+		++*at;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* share.c: what of the NIC's tickets and pagers somebody may have (I4), and who
+ * is next. Somebody is a peer in a protection domain: all QPs of one PD to one
+ * peer have one struct share.
+ *
+ * Theory of operation
+ *
+ * Everywhere it is the same rule, dynamic thresholds (Choudhury and Hahne, 1998):
+ * a share may have as many as are free then, a PD several times as many. So who is
+ * alone gets half, n who want all get 1/(n+1) each, and whoever comes finds some.
+ *
+ *  - Tickets: an access that finds its share used up waits on the share, and is
+ *    told in the order of its coming that there is one; until it came back that
+ *    one is kept for it (waiter.turn), or who comes more often would always be
+ *    first. Tickets that nobody waits for are given up before that.
+ *  - Pagers: no more tickets are with them than they can wait for at once, so that
+ *    none stands behind pages that never come. Shares take turns; a share has few
+ *    tickets of each of its QPs (one a waiter), in the order they came, so its QPs
+ *    take turns, too. A share that has none with the pagers may always ask for
+ *    one: the last pager, which waits for nothing, can tell whether it is there.
+ *
+ * A step costs the same however many QPs there are. Shares that may not ask now are
+ * set aside until the next answer comes.
+ */
+#include "mem/impl.h"
+
+/* times what is free then */
+enum { SHARE = 1, AHEAD_SHARE = 3, PD_SHARE = 4 };
+
+static struct pd *pd_of(struct mem *m, const struct share *s)
+{
+	return s->pd ? &m->pds.v[s->pd - 1] : NULL;
+}
+
+static bool below(uint32_t used, uint32_t times, uint32_t free)
+{
+	return used < times * (uint64_t)free;
+}
+
+static void share_init(struct share *s, uint32_t pd)
+{
+	*s = (struct share){.pd = pd, .refs = 1};
+	list_init(&s->link);
+	list_init(&s->starved);
+	list_init(&s->starved_link);
+	for (unsigned q = 0; q < QUEUE_NUM; q++) {
+		list_init(&s->queue[q]);
+		list_init(&s->turn[q]);
+	}
+}
+
+/**
+ * share_get() - See mem.h.
+ * @m:		the NIC's memory
+ * @of:		the peer's shares
+ * @pd:		of the QP
+ */
+struct share *share_get(struct mem *m, struct list *of, uint32_t pd)
+{
+	struct share *s;
+
+	(void)m;
+	list_for_each(l, of) {
+		s = list_entry(l, struct share, link);
+		if (s->pd == pd) {
+			s->refs++;
+			return s;
+		}
+	}
+	s = heap_alloc(sizeof(*s));
+	if (!s)
+		return NULL;
+	share_init(s, pd);
+	list_add_tail(of, &s->link);
+	return s;
+}
+
+static void share_free(struct share *s)
+{
+	if (s->refs > 0 || s->tickets > 0)
+		return;
+	CHECK(list_empty(&s->starved) && s->promised == 0);
+	heap_free(s);
+}
+
+/**
+ * share_put() - See mem.h.
+ * @m:		the NIC's memory
+ * @s:		share, or NULL
+ */
+void share_put(struct mem *m, struct share *s)
+{
+	(void)m;
+	if (!s)
+		return;
+	if (s->refs == 1)
+		list_del(&s->link);
+	share_unref(s);
+}
+
+/**
+ * share_unref() - One reason less for it to stay.
+ * @s:		share
+ */
+void share_unref(struct share *s)
+{
+	s->refs--;
+	share_free(s);
+}
+
+/* --- tickets -------------------------------------------------------------- */
+
+static struct share *share_of(struct mem *m, const struct waiter *w)
+{
+	return w->share ? w->share : &m->own;
+}
+
+/* May @s have one more ticket? */
+static bool share_room(struct mem *m, const struct share *s)
+{
+	const struct tickets *ts = &m->tickets;
+	const uint32_t free = ts->num - ts->out - ts->promised;
+	const struct pd *pd = pd_of(m, s);
+
+	if (s == &m->own)
+		return free > 0;
+	return below(s->tickets + s->promised, SHARE, free) &&
+	       below(pd->tickets, PD_SHARE, free);
+}
+
+/**
+ * share_ahead() - May one more ticket be opened that nobody waits for?
+ * @m:		the NIC's memory
+ * @s:		for whom
+ *
+ * Half of what the share may have is for those that somebody waits for.
+ */
+bool share_ahead(struct mem *m, struct share *s)
+{
+	const struct tickets *ts = &m->tickets;
+
+	if (s == &m->own)
+		return true;
+	return list_empty(&s->starved) && share_room(m, s) &&
+	       below(2 * s->tickets, SHARE, ts->num - ts->out - ts->promised);
+}
+
+static void starve(struct mem *m, struct share *s, struct waiter *w,
+		   uint64_t now_ns)
+{
+	if (w->ticket.v == TICKET_STARVED)
+		return;
+	ticket_leave(m, w);
+	w->ticket.v = TICKET_STARVED;
+	w->since_ns = now_ns;
+	if (list_empty(&s->starved))
+		list_add_tail(&m->tickets.starved, &s->starved_link);
+	list_add_tail(&s->starved, &w->link);
+	count(m->cnt, CNT_ticket_waits);
+}
+
+/**
+ * share_claim() - Somebody who waits for a page wants a ticket.
+ * @m:		the NIC's memory
+ * @w:		waits until there is one, if it has a share
+ * @now_ns:	now
+ *
+ * Return: true: ticket_open() finds one.
+ */
+bool share_claim(struct mem *m, struct waiter *w, uint64_t now_ns)
+{
+	struct share *s = share_of(m, w);
+
+	if (s == &m->own)
+		return share_room(m, s);
+	if (w->turn) {
+		w->turn = false;
+		s->promised--;
+		m->tickets.promised--;
+		return true;
+	}
+	/* What becomes free is for those first who wait already. */
+	if (!share_room(m, s) && !list_empty(&s->queue[QUEUE_AHEAD]))
+		ticket_give_up(m, s);
+	if (share_room(m, s))
+		return true;
+	starve(m, s, w, now_ns);
+	return false;
+}
+
+/**
+ * share_starved_leave() - A waiter does not wait for a ticket any more.
+ * @w:		waited
+ */
+void share_starved_leave(struct waiter *w)
+{
+	list_del(&w->link);
+	if (list_empty(&w->share->starved))
+		list_del(&w->share->starved_link);
+}
+
+/* Whoever waits longest on @s has its turn, and the share goes to the end. */
+static bool wake_one(struct mem *m, struct share *s)
+{
+	struct waiter *w;
+
+	if (!share_room(m, s))
+		return false;
+	w = list_entry(s->starved.next, struct waiter, link);
+	share_starved_leave(w);
+	w->turn = true;
+	w->ticket.v = TICKET_MOVING;
+	s->promised++;
+	m->tickets.promised++;
+	list_add_tail(&m->moved, &w->link);
+	if (!list_empty(&s->starved)) {
+		list_del(&s->starved_link);
+		list_add_tail(&m->tickets.starved, &s->starved_link);
+	}
+	return true;
+}
+
+/**
+ * share_wake() - There are more free tickets than before.
+ * @m:		the NIC's memory
+ */
+void share_wake(struct mem *m)
+{
+	bool more;
+
+	do {
+		more = false;
+		list_for_each_safe(l, tmp, &m->tickets.starved)
+			more |= wake_one(
+				m, list_entry(l, struct share, starved_link));
+	} while (more);
+}
+
+/**
+ * share_turn_over() - A waiter needs no ticket after all.
+ * @m:		the NIC's memory
+ * @w:		waiter
+ */
+void share_turn_over(struct mem *m, struct waiter *w)
+{
+	if (likely(!w->turn))
+		return;
+	w->turn = false;
+	w->share->promised--;
+	m->tickets.promised--;
+	share_wake(m);
+}
+
+/**
+ * share_opened() - @s has a ticket more.
+ * @m:		the NIC's memory
+ * @s:		share
+ */
+void share_opened(struct mem *m, struct share *s)
+{
+	struct pd *pd = pd_of(m, s);
+
+	s->tickets++;
+	m->tickets.out++;
+	if (pd)
+		pd->tickets++;
+}
+
+/**
+ * share_closed() - @s has a ticket less.
+ * @m:		the NIC's memory
+ * @s:		share; may be gone afterwards
+ */
+void share_closed(struct mem *m, struct share *s)
+{
+	struct pd *pd = pd_of(m, s);
+
+	s->tickets--;
+	m->tickets.out--;
+	if (pd)
+		pd->tickets--;
+	share_free(s);
+	share_wake(m);
+}
+
+/**
+ * share_takes_over() - Somebody waits for a ticket that another has not asked a
+ * pager for yet: it is not to stand in the line of who has more of them.
+ * @m:		the NIC's memory
+ * @t:		the ticket
+ * @w:		who waits for it now
+ */
+void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
+{
+	struct share *to = share_of(m, w), *from = t->share;
+
+	if (to->tickets + 1 >= from->tickets)
+		return;
+	share_dequeue(m, t);
+	share_opened(m, to);
+	t->share = to;
+	share_enqueue(m, t, QUEUE_FRESH);
+	share_closed(m, from);
+}
+
+/* --- pagers ----------------------------------------------------------------- */
+
+/**
+ * share_enqueue() - @t is the last of its share to be handed out.
+ * @m:		the NIC's memory
+ * @t:		new ticket, on no list
+ * @q:		which line
+ */
+void share_enqueue(struct mem *m, struct ticket *t, enum queue q)
+{
+	struct share *s = t->share;
+
+	t->queue = (uint8_t)q;
+	list_add_tail(&s->queue[q], &t->link);
+	if (list_empty(&s->turn[q]))
+		list_add_tail(&m->tickets.ready[q], &s->turn[q]);
+}
+
+/**
+ * share_enqueue_first() - @t goes before all others.
+ * @m:		the NIC's memory
+ * @t:		new ticket, on no list
+ */
+void share_enqueue_first(struct mem *m, struct ticket *t)
+{
+	struct share *s = t->share;
+
+	t->queue = QUEUE_FRESH;
+	list_insert_after(&s->queue[QUEUE_FRESH], &t->link);
+	list_del(&s->turn[QUEUE_FRESH]);
+	list_insert_after(&m->tickets.ready[QUEUE_FRESH],
+			  &s->turn[QUEUE_FRESH]);
+}
+
+/**
+ * share_dequeue() - @t is in no line any more.
+ * @m:		the NIC's memory
+ * @t:		new ticket
+ */
+void share_dequeue(struct mem *m, struct ticket *t)
+{
+	struct share *s = t->share;
+
+	(void)m;
+	list_del(&t->link);
+	if (list_empty(&s->queue[t->queue]))
+		list_del(&s->turn[t->queue]);
+}
+
+static uint32_t pagers_free(const struct mem *m)
+{
+	return m->cfg.pagers - MIN(m->tickets.asked, m->cfg.pagers);
+}
+
+/**
+ * ahead_max() - Tickets that nobody waits for, with the pagers at once: they leave
+ * half of those to who waits.
+ * @m:		the NIC's memory
+ */
+uint32_t ahead_max(const struct mem *m)
+{
+	return MAX(m->cfg.pagers / 2, 1u);
+}
+
+static bool may_ask(struct mem *m, const struct share *s, enum queue q)
+{
+	const uint32_t free = pagers_free(m);
+	const struct tickets *ts = &m->tickets;
+	const struct pd *pd = pd_of(m, s);
+
+	if (q == QUEUE_AHEAD &&
+	    !below(s->ahead_asked, s == &m->own ? ahead_max(m) : AHEAD_SHARE,
+		   ahead_max(m) - ts->ahead_asked))
+		return false;
+	if (s == &m->own)
+		return true;
+	if (m->pds.live > 1 && pd->asked > 0 &&
+	    !below(pd->asked, PD_SHARE, free))
+		return false;
+	return below(s->asked, SHARE, free) ||
+	       (q == QUEUE_FRESH && s->asked == 0);
+}
+
+/**
+ * share_next() - Whose turn is it?
+ * @m:		the NIC's memory
+ * @q:		in which line
+ *
+ * Return: the ticket, still in its line, or NULL: no share may ask now.
+ */
+struct ticket *share_next(struct mem *m, enum queue q)
+{
+	struct tickets *ts = &m->tickets;
+
+	while (!list_empty(&ts->ready[q])) {
+		struct list *l = ts->ready[q].next;
+		struct share *s = list_entry(l - q, struct share, turn[0]);
+
+		list_del(l);
+		if (may_ask(m, s, q)) {
+			list_add_tail(&ts->ready[q], l);
+			return list_entry(s->queue[q].next, struct ticket,
+					  link);
+		}
+		list_add_tail(&ts->over[q], l);
+	}
+	return NULL;
+}
+
+/**
+ * share_asked() - A ticket of @s went to the pagers.
+ * @m:		the NIC's memory
+ * @s:		share
+ * @ahead:	nobody waits for it
+ */
+void share_asked(struct mem *m, struct share *s, bool ahead)
+{
+	struct pd *pd = pd_of(m, s);
+
+	s->asked++;
+	s->ahead_asked += ahead;
+	m->tickets.asked++;
+	m->tickets.ahead_asked += ahead;
+	if (pd)
+		pd->asked++;
+}
+
+/**
+ * share_answered() - It came back: who could not ask before may be able to now.
+ * @m:		the NIC's memory
+ * @s:		share
+ * @ahead:	as it was asked
+ */
+void share_answered(struct mem *m, struct share *s, bool ahead)
+{
+	struct tickets *ts = &m->tickets;
+	struct pd *pd = pd_of(m, s);
+
+	s->asked--;
+	s->ahead_asked -= ahead;
+	ts->asked--;
+	ts->ahead_asked -= ahead;
+	if (pd)
+		pd->asked--;
+	for (unsigned q = 0; q < QUEUE_NUM; q++) {
+		list_for_each_safe(l, tmp, &ts->over[q]) {
+			list_del(l);
+			list_add_tail(&ts->ready[q], l);
+		}
+	}
+}
+
+/**
+ * shares_init() - Only the NIC's own, without bound.
+ * @m:		the NIC's memory
+ */
+void shares_init(struct mem *m)
+{
+	struct tickets *ts = &m->tickets;
+
+	share_init(&m->own, 0);
+	list_init(&ts->starved);
+	for (unsigned q = 0; q < QUEUE_NUM; q++) {
+		list_init(&ts->ready[q]);
+		list_init(&ts->over[q]);
+	}
+}
+
+/**
+ * share_forget() - The NIC ends while a pager still has a ticket.
+ * @s:		its share; may be gone afterwards
+ */
+void share_forget(struct share *s)
+{
+	s->tickets--;
+	share_free(s);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* suspend.c: regions whose memory is being moved (Bestler's suspension). Keys,
+ * rights and bounds are checked as ever, but no move is planned: who would
+ * access the region waits here, in the order of coming, as others wait for a
+ * page. Moves that were out before hold the region until they end; whoever
+ * suspends it waits for that (mr_idle()).
+ *
+ * Only the region is suspended. Others that have the same pages are not, and
+ * what is known of the pages goes on to be true for them.
+ */
+#include "mem/impl.h"
+
+#include <errno.h>
+
+/**
+ * mr_suspend() - See mem.h.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @expected_ns: how long it is going to take, as peers are told
+ * @now_ns:	now
+ */
+int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
+	       uint64_t now_ns)
+{
+	struct mr *mr = mr_live(m, key);
+
+	if (!mr)
+		return -ENOENT;
+	if (mr->attr.length == UINT64_MAX)
+		return -EOPNOTSUPP;
+	if (mr->state == MR_SUSPENDED)
+		return -EINVAL;
+	if (!mr->suspension)
+		mr->suspension = heap_array(1, sizeof(*mr->suspension));
+	if (!mr->suspension)
+		return -ENOMEM;
+	mr->suspension->since_ns = now_ns;
+	mr->suspension->expected_ns = expected_ns;
+	mr->suspension->met_ns = 0;
+	mr->state = MR_SUSPENDED;
+	count(m->cnt, CNT_suspensions);
+	return 0;
+}
+
+/* What is known of its pages was learned before: another mapping may be there
+ * now, or other memory. */
+static void forget(struct mem *m, struct mr *mr)
+{
+	mr->since = spt_renew(m, page_of(mr->attr.addr),
+			      pages_spanned(mr->attr.addr, mr->attr.length));
+	mr->look_ns = 0;
+}
+
+/**
+ * mr_update() - See mem.h.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @addr, @length: where its memory is from now on
+ */
+int mr_update(struct mem *m, uint32_t key, uint64_t addr, uint64_t length)
+{
+	enum { ATOMIC_ALIGN = 8 };
+	struct mr *mr = mr_live(m, key);
+
+	if (!mr)
+		return -ENOENT;
+	/* An atomic that was aligned stays so (I7). */
+	if (mr->state != MR_SUSPENDED || length != mr->attr.length ||
+	    range_wraps(addr, length) ||
+	    addr % ATOMIC_ALIGN != mr->attr.addr % ATOMIC_ALIGN)
+		return -EINVAL;
+	if (mr->holds > 0)
+		return -EBUSY;
+	mr->attr.addr = addr;
+	forget(m, mr);
+	return 0;
+}
+
+/* Everybody who waits for this region goes on, in the order of coming. */
+static void wake(struct mem *m, uint32_t key)
+{
+	list_for_each_safe(pos, tmp, &m->suspend_wait) {
+		const struct waiter *w = list_entry(pos, struct waiter, link);
+
+		if (w->vpn != key)
+			continue;
+		list_del(pos);
+		list_add_tail(&m->moved, pos);
+	}
+}
+
+/**
+ * mr_resume() - See mem.h.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @now_ns:	now
+ */
+int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
+{
+	struct mr *mr = mr_live(m, key);
+	struct suspension *s;
+
+	if (!mr)
+		return -ENOENT;
+	if (mr->state != MR_SUSPENDED)
+		return -EINVAL;
+	s = mr->suspension;
+	s->pause_ns = s->met_ns ? now_ns - s->met_ns : 0;
+	mr->state = MR_LIVE;
+	forget(m, mr);
+	wake(m, key);
+	return 0;
+}
+
+/**
+ * suspend_gone() - A region is revoked: who waited for it gets that verdict.
+ * @m:		the NIC's memory
+ * @mr:		still in the state that it was in
+ */
+void suspend_gone(struct mem *m, const struct mr *mr)
+{
+	if (unlikely(mr->state == MR_SUSPENDED))
+		wake(m, mr->key);
+}
+
+/**
+ * mr_suspension() - See mem.h.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @out:	set on success
+ */
+int mr_suspension(struct mem *m, uint32_t key, struct mr_suspension *out)
+{
+	const struct mr *mr = mr_live(m, key);
+
+	if (!mr)
+		return -ENOENT;
+	*out = (struct mr_suspension){.suspended = mr->state == MR_SUSPENDED,
+				      .moving = mr->holds > 0};
+	if (!mr->suspension)
+		return 0;
+	out->expected_ns = mr->suspension->expected_ns;
+	out->pause_ns = mr->suspension->pause_ns;
+	out->since_ns = mr->suspension->since_ns;
+	return 0;
+}
+
+/**
+ * suspend_wait() - An access to a suspended region. Whoever waits for the region
+ * already keeps its place.
+ * @m:		the NIC's memory
+ * @mr:		region
+ * @w:		waiter, or NULL
+ * @now_ns:	now
+ */
+void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
+		  uint64_t now_ns)
+{
+	/* Whatever the region or the QP chose: nothing is dropped for it. */
+	static const strategies_t set = STRATEGY_BIT(STRATEGY_PARK) |
+					STRATEGY_BIT(STRATEGY_BACKUP) |
+					STRATEGY_BIT(STRATEGY_REDIRECT) |
+					STRATEGY_BIT(STRATEGY_REPLAY) |
+					STRATEGY_BIT(STRATEGY_RESUME) |
+					STRATEGY_BIT(STRATEGY_RNR);
+
+	if (!w)
+		return;
+	w->set = set;
+	if (w->ticket.v == TICKET_SUSPENDED && w->vpn == mr->key)
+		return;
+	waiter_idle(m, w);
+	if (!mr->suspension->met_ns)
+		mr->suspension->met_ns = now_ns;
+	w->ticket.v = TICKET_SUSPENDED;
+	w->vpn = mr->key;
+	w->pages = 0;
+	w->since_ns = now_ns;
+	list_add_tail(&m->suspend_wait, &w->link);
+	count(m->cnt, CNT_suspend_waits);
+}
+
+/**
+ * waiter_suspended() - See mem.h.
+ * @m:		the NIC's memory
+ * @w:		waiter
+ * @expected_ns: set if it is so
+ */
+uint32_t waiter_suspended(struct mem *m, const struct waiter *w,
+			  uint64_t *expected_ns)
+{
+	const struct mr *mr;
+
+	if (likely(w->ticket.v != TICKET_SUSPENDED))
+		return 0;
+	mr = mr_live(m, (uint32_t)w->vpn);
+	if (!mr || mr->state != MR_SUSPENDED)
+		return 0; /* it is about to be woken */
+	*expected_ns = mr->suspension->expected_ns;
+	return mr->key;
+}

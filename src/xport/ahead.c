@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ahead.c: touch-ahead across messages: while one waits for a page, those of the
+ * messages behind it are asked for, too. Else a QP with many messages to slow
+ * pages would wait for one after the other. (Within a message dma_resolve() does
+ * it, and what no message has named yet is mem/pattern.c's guess.)
+ *
+ * Nobody waits for what is asked here: it is checked as any access, asked of the
+ * pagers when nothing else is, and to be wrong about it costs a fetch.
+ */
+#include "xport/impl.h"
+
+enum {
+	AHEAD_WQES = 8, /* requests of ours behind the one that waits */
+	AHEAD_SCAN = 64, /* accepted packets that are looked through */
+};
+
+static void ask(const struct qp *qp, const struct dma *d, uint64_t now_ns)
+{
+	dma_ahead(qp->x->mem, d, now_ns, qp->x->fresh_ns);
+}
+
+void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
+		bool write, uint64_t now_ns)
+{
+	const struct sge *s = wqe_sge(w);
+
+	for (unsigned i = 0; i < w->num_sge && len; i++) {
+		const uint32_t n = (uint32_t)MIN(len, s[i].len);
+		struct dma d = sge_dma(qp, &s[i], 0, n, write);
+
+		ask(qp, &d, now_ns);
+		len -= n;
+	}
+}
+
+/* Which receive will the SEND that begins with @p use? Those that the packets
+ * waiting before it complete are used up by then. false: not easily told. */
+static bool receive_of(const struct qp *qp, const struct pkt *p,
+		       uint32_t *index)
+{
+	const struct resp *r = &qp->resp;
+	uint32_t i = r->msg.rq_next;
+
+	if (r->win.num > AHEAD_SCAN || p->psn != r->win.next)
+		return false;
+	list_for_each(l, &r->win.waiting) {
+		const struct pkt *q =
+			&list_entry(l, struct accepted, link)->pkt;
+
+		if (psn_diff(q->psn, p->psn) >= 0)
+			break;
+		if (psn_diff(q->psn, r->plan) >= 0 && q->op & OPF_LAST &&
+		    q->op & (OPF_SEND | OPF_IMM))
+			i++;
+	}
+	*index = i;
+	return (int32_t)(wq_end(qp->cfg.rq) - i) > 0;
+}
+
+static void ask_receive(const struct qp *qp, const struct pkt *p,
+			uint64_t now_ns)
+{
+	uint32_t index;
+
+	if (receive_of(qp, p, &index))
+		ahead_sges(qp, wq_at(qp->cfg.rq, index),
+			   p->ext ? p->dma_len : p->payload_len, true, now_ns);
+}
+
+void ahead_request(const struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	const uint32_t need = p->op & OPF_WRITE	   ? ACCESS_REMOTE_WRITE
+			      : p->op & OPF_ATOMIC ? ACCESS_REMOTE_ATOMIC
+						   : ACCESS_REMOTE_READ;
+	struct dma d;
+
+	if (!request_allowed(qp, p))
+		return;
+	if (p->op & OPF_SEND) {
+		if (p->op & OPF_FIRST)
+			ask_receive(qp, p, now_ns);
+		return;
+	}
+	if (p->op & OPF_WRITE && !(p->op & OPF_FIRST))
+		return;
+	d = remote_dma(qp, p->rkey, p->va, p->op & OPF_ATOMIC ? 8 : p->dma_len,
+		       need);
+	ask(qp, &d, now_ns);
+}
+
+void ahead_sources(struct qp *qp, uint64_t now_ns)
+{
+	const uint32_t from = qp->req.cur + 1, end = wq_end(qp->cfg.sq);
+	uint32_t i = qp->req.asked_to;
+
+	if ((int32_t)(i - from) < 0)
+		i = from;
+	for (; (int32_t)(end - i) > 0 && i - from < AHEAD_WQES; i++) {
+		const struct wqe *w = wq_at(qp->cfg.sq, i);
+
+		if (!(w->flags & WQE_INLINE) && w->op != WR_LOCAL_INV &&
+		    !wqe_is_read(w))
+			ahead_sges(qp, w, w->length, false, now_ns);
+	}
+	qp->req.asked_to = i;
+}
+
+void ahead_reads(const struct qp *qp, uint32_t from, uint64_t now_ns)
+{
+	const uint32_t end = wq_end(qp->cfg.sq);
+
+	for (uint32_t i = from; (int32_t)(end - i) > 0 && i - from < AHEAD_WQES;
+	     i++) {
+		const struct wqe *w = wq_at(qp->cfg.sq, i);
+
+		if (wqe_is_read(w))
+			ahead_sges(qp, w, w->length, true, now_ns);
+	}
+}
+
+void ahead_responses(const struct qp *qp, uint64_t now_ns)
+{
+	const struct resp *r = &qp->resp;
+
+	for (uint32_t i = r->res_at + 1; (int32_t)(r->res_next - i) > 0; i++) {
+		const struct resource *s = &r->res[i % RESOURCES_MAX];
+		struct dma d = remote_dma(qp, s->rkey, s->va, s->len,
+					  ACCESS_REMOTE_READ);
+
+		if (!s->atomic)
+			ask(qp, &d, now_ns);
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_backup.c: backup (NPF's backup ring, for Ethernet): a datagram whose receive
+ * buffer is not there yet is kept in a slot of the redirect pool, with the receive
+ * that it is for, and placed when the page comes; those behind it wait behind it.
+ * Nobody can be asked to send it again, so past the bounds it is dropped.
+ *
+ * A QP may have as much of the pool as a peer of connections may. Anybody can send
+ * to it, so of that one source may hold SOURCE_SHARE times what is left to others.
+ */
+#include "xport/strategy.h"
+
+enum { SOURCE_SHARE = 4 };
+
+static uint32_t *source_of(struct xport *x, const struct ipaddr *ip)
+{
+	uint64_t hi, lo;
+
+	memcpy(&hi, ip->b, 8);
+	memcpy(&lo, ip->b + 8, 8);
+	lo = siphash_u64(x->rnd.k0, x->rnd.k1, hi ^ lo);
+	return &x->sources[lo % ARRAY_SIZE(x->sources)];
+}
+
+bool backup_keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		 psn_t number, uint64_t now_ns)
+{
+	uint32_t *source = source_of(qp->x, &p->fwd_src.ip);
+	struct window *w = &qp->resp.win;
+	struct pkt kept = *p;
+
+	kept.psn = number;
+	if (*source >= SOURCE_SHARE * win_slots(qp->x, qp->ud.held) ||
+	    win_keep(qp->x, w, &kept, payload, now_ns))
+		return false;
+	++*source;
+	win_at(w, number)->source = source;
+	return true;
+}
+
+static enum fault_answer answer(const struct fault *f)
+{
+	if (f->site != SITE_DATAGRAM ||
+	    !backup_keep(f->qp, f->pkt, f->payload, f->psn, f->now_ns))
+		return FAULT_NEXT;
+	count(f->qp->x->cnt, CNT_fault_backup);
+	fault_note(f, STRATEGY_BACKUP);
+	return FAULT_KEPT;
+}
+
+const struct strategy_ops fault_backup = {answer};

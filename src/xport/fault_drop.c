@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_drop.c: drop (naive Ethernet): the packet is lost, nobody is told, and its
+ * sender finds out in its own time. Kept to be measured against: this is what a
+ * cold receive ring suffers from.
+ */
+#include "xport/strategy.h"
+
+static enum fault_answer answer(const struct fault *f)
+{
+	count(f->qp->x->cnt, CNT_fault_drop);
+	fault_note(f, STRATEGY_DROP);
+	return FAULT_FORGOTTEN;
+}
+
+const struct strategy_ops fault_drop = {answer};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_park.c: park: what is to be sent waits for its page; nothing of it is on
+ * the wire. A request of ours waits as long as it takes. Whose READ we answer may
+ * run out of patience: nopins ask where we are, standard peers are told.
+ */
+#include "xport/strategy.h"
+
+static enum fault_answer answer(const struct fault *f)
+{
+	if (f->site != SITE_SOURCE && f->site != SITE_READ_SOURCE)
+		return FAULT_NEXT;
+	count(f->qp->x->cnt, CNT_fault_park);
+	fault_note(f, STRATEGY_PARK);
+	if (f->site == SITE_READ_SOURCE)
+		rnr_silence(f->qp, f->now_ns);
+	return FAULT_FORGOTTEN;
+}
+
+const struct strategy_ops fault_park = {answer};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_redirect.c: redirect (NetVM): the payload goes into a slot of the bounded
+ * redirect pool and is accepted; when the page is there it is placed with exactly
+ * one copy, in order (window.c). The sender goes on as long as its credit lasts,
+ * and what it is credited fits into the pool (flow.c). A standard peer has no
+ * credit: where its share ends the next strategy takes over.
+ */
+#include "xport/strategy.h"
+
+static enum fault_answer answer(const struct fault *f)
+{
+	struct qp *qp = f->qp;
+	struct window *w = f->site == SITE_REQUEST ? &qp->resp.win
+						   : &qp->req.win;
+
+	if (!f->pkt || !f->payload ||
+	    win_keep(qp->x, w, f->pkt, f->payload, f->now_ns))
+		return FAULT_NEXT;
+	count(qp->x->cnt, CNT_fault_redirect);
+	fault_note(f, STRATEGY_REDIRECT);
+	return FAULT_KEPT;
+}
+
+const struct strategy_ops fault_redirect = {answer};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_resume.c: resume (ExaNeSt's retransmission after a page fault), between
+ * nopins: the packet is forgotten and its sender asked to hold. When the page is
+ * there an extension packet asks for that block again at once
+ * (fault_forgiven()); no timer decides.
+ *
+ * If that packet is lost nobody sends anything any more, for the requester holds as
+ * long as a page may take. So it is said again, a few times, until the block comes.
+ */
+#include "xport/strategy.h"
+
+enum {
+	AGAIN_NS = 1000 * 1000, /* as a requester begins to ask, and doubled */
+	AGAIN_MAX_NS = 4 * AGAIN_NS, /* the third is the last */
+};
+
+static enum fault_answer answer(const struct fault *f)
+{
+	struct qp *qp = f->qp;
+
+	if (f->site != SITE_REQUEST || !f->pkt->ext)
+		return FAULT_NEXT;
+	qp->resp.forgot = true;
+	qp->resp.held = true;
+	count(qp->x->cnt, CNT_fault_resume);
+	fault_note(f, STRATEGY_RESUME);
+	ack_say(qp, XACK_HOLD, f->now_ns);
+	return FAULT_FORGOTTEN;
+}
+
+void resume_say(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	ack_say(qp, XACK_RESUME, now_ns);
+	r->resume_ns = AGAIN_NS;
+	r->resume_at = now_ns + r->resume_ns;
+	qp_rearm(qp);
+}
+
+void resume_heard(struct qp *qp)
+{
+	qp->resp.resume_at = 0;
+}
+
+void resume_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	if (!r->resume_at || now_ns < r->resume_at)
+		return;
+	r->resume_at = 0;
+	if (r->held || r->asked_hold) /* again: it is to wait */
+		return;
+	count(qp->x->cnt, CNT_resumes_again);
+	ack_say(qp, XACK_RESUME, now_ns);
+	r->resume_ns *= 2;
+	if (r->resume_ns <= AGAIN_MAX_NS)
+		r->resume_at = now_ns + r->resume_ns;
+}
+
+const struct strategy_ops fault_resume = {answer};

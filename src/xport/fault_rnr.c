@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_rnr.c: rnr (InfiniBand's on-demand paging): the packet is forgotten, and
+ * the requester told to come again after a time. A nopin knows from the packet
+ * that this is about a page, which costs none of its program's retries. To a
+ * standard peer it is the last resort (I2): silence first, up to half its ACK
+ * timeout.
+ */
+#include "xport/strategy.h"
+
+/* A suspension ends without a word here. */
+enum { LOOK_AGAIN_NS = 100 * 1000 * 1000 };
+
+static uint64_t half_timeout_ns(const struct qp *qp)
+{
+	/* The requester's timer is not known; ours usually equals it. Before
+	 * RTS ours is not known either: then what programs commonly use. */
+	uint8_t code = qp->state == QPS_RTR ? 14 : qp->attr.timeout;
+	uint64_t t = ack_timeout_to_ns(code);
+
+	return t == UINT64_MAX ? t : t / 2;
+}
+
+void rnr_silence(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	if (qp->peer->kind == PEER_NOPIN || r->silence_until ||
+	    !(qp_strategies(qp) & STRATEGY_BIT(STRATEGY_RNR)))
+		return;
+	r->silence_until = sat_add(now_ns, half_timeout_ns(qp));
+	qp_rearm(qp);
+}
+
+/* As long again as it has taken: so a budget of 6 lasts for a page that takes
+ * 2.5 s (655 ms is the longest that can be said), where 6 times the program's
+ * own timer often is less than one ACK timeout. */
+static uint8_t rnr_code(const struct qp *qp, uint64_t now_ns)
+{
+	const struct resp *r = &qp->resp;
+	uint64_t wait = rnr_code_to_ns(qp->attr.min_rnr_timer);
+
+	if (r->wait.ticket.v)
+		wait = MAX(wait, now_ns - r->wait.since_ns);
+	if (r->src_wait.ticket.v)
+		wait = MAX(wait, now_ns - r->src_wait.since_ns);
+	return rnr_ns_to_code(wait);
+}
+
+static void rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
+{
+	count(qp->x->cnt, CNT_rnr_tx);
+	count(qp->x->cnt, CNT_fault_rnr);
+	ack_page_rnr(qp, code, psn, now_ns);
+}
+
+static enum fault_answer answer(const struct fault *f)
+{
+	struct qp *qp = f->qp;
+	struct resp *r = &qp->resp;
+
+	if (f->site != SITE_REQUEST)
+		return FAULT_NEXT;
+	r->forgot = true;
+	fault_note(f, STRATEGY_RNR);
+	/* Before we know who it is we could not say that it is a page. */
+	if (f->pkt->ext && qp->peer->kind == PEER_NOPIN) {
+		rnr(qp, rnr_code(qp, f->now_ns), f->psn, f->now_ns);
+		r->rnr_told = true;
+	} else {
+		count(qp->x->cnt, CNT_fault_silence);
+		rnr_silence(qp, f->now_ns);
+	}
+	return FAULT_FORGOTTEN;
+}
+
+const struct strategy_ops fault_rnr = {answer};
+
+/* The last resort. What is in slots stays there: the requester's repetition
+ * finds it accepted. */
+void fault_silence_over(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	uint8_t code = rnr_code(qp, now_ns);
+	uint64_t until = hold_silent_until(qp);
+	psn_t psn = r->win.head;
+
+	if (until > now_ns) {
+		r->silence_until = MIN(until, now_ns + LOOK_AGAIN_NS);
+		return;
+	}
+	r->silence_until = 0;
+	if (qp->peer->kind == PEER_NOPIN ||
+	    !(r->forgot || r->wait.ticket.v || r->src_wait.ticket.v))
+		return;
+	if (r->src_wait.ticket.v && replay_busy(qp)) {
+		const struct resource *s = &r->res[r->res_at % RESOURCES_MAX];
+
+		psn = psn_add(s->psn, s->at);
+	}
+	rnr(qp, code, psn, now_ns);
+	if (r->forgot)
+		r->rnr_told = true;
+	r->silence_until = sat_add(
+		now_ns, sat_add(rnr_code_to_ns(code), half_timeout_ns(qp)));
+}

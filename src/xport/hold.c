@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* hold.c: a region is suspended (mem/suspend.c), and how its peers get over it.
+ *
+ * Theory of operation. What is to be sent from the region waits; what comes for it
+ * is redirected as far as slots go and then refused, as with a missing page. But a
+ * page comes soon, and a suspension may take a minute.
+ *
+ * So a nopin peer is asked to hold: as long as our responder waits for a region,
+ * every ACK that it sends says XACK_SUSPEND and how long it is expected to take.
+ * The requester that hears it stops its timers, and asks (XACK_PROBE) only every
+ * ASK_NS, for the case that packets are lost: each answer says again how things
+ * are. It ends with an ACK without XACK_SUSPEND, which is said at once when the
+ * region is resumed, or with silence for three times the announced time: then its
+ * timers run as ever. So whatever is lost, late, doubled or forged delays it by
+ * one question, if there is a peer, and by a bounded time if there is none.
+ *
+ * A standard peer cannot be asked. It hears nothing, as if packets were lost, as
+ * long as it probably has one retry left for what was forgotten; then RNR, as with
+ * a page. Nobody tells us its timeout and its retries: ours stand for them.
+ */
+#include "xport/impl.h"
+
+enum {
+	MS = 1000 * 1000,
+	ASK_NS = 1000 * MS,
+	ASK_MIN_NS = 1 * MS,
+	SILENCES = 3, /* so many times the announced time */
+};
+
+/* What nobody has said anything of lasts so long. */
+#define EXPECTED_NS ((uint64_t)1000 * MS)
+/* More is not believed. */
+#define EXPECTED_MAX_NS ((uint64_t)600 * 1000 * MS)
+
+/* --- responder ------------------------------------------------------------- */
+
+bool hold_expected(const struct qp *qp, uint64_t *ns)
+{
+	const struct resp *r = &qp->resp;
+	struct mem *m = qp->x->mem;
+	uint64_t a = 0, b = 0;
+
+	const uint32_t wait = waiter_suspended(m, &r->wait, &a);
+	const uint32_t src_wait = waiter_suspended(m, &r->src_wait, &b);
+
+	if (!wait && !src_wait)
+		return false;
+	*ns = MIN(MAX(a, b), EXPECTED_MAX_NS);
+	if (!*ns)
+		*ns = EXPECTED_NS;
+	return true;
+}
+
+void hold_ask(struct qp *qp, uint64_t now_ns)
+{
+	uint64_t ns;
+
+	/* who sends datagrams waits for no answer */
+	if (!qp->cfg.ud && !qp->resp.asked_hold && hold_expected(qp, &ns))
+		ack_say(qp, 0, now_ns);
+}
+
+void hold_extend(struct qp *qp, struct pkt *p)
+{
+	struct resp *r = &qp->resp;
+	uint64_t ns;
+
+	if (!(qp->peer->features & HELLO_SUSPEND) || !hold_expected(qp, &ns))
+		return;
+	p->xack_flags |= XACK_SUSPEND;
+	if (r->forgot && r->held)
+		p->xack_flags |= XACK_HOLD;
+	p->hold_us = (uint32_t)DIV_ROUND_UP(ns, 1000);
+}
+
+void hold_said(struct qp *qp)
+{
+	qp->resp.asked_hold = true;
+	count(qp->x->cnt, CNT_suspend_asked);
+}
+
+void hold_over(struct qp *qp, uint64_t now_ns)
+{
+	uint64_t ns;
+
+	if (!qp->resp.asked_hold || hold_expected(qp, &ns))
+		return;
+	qp->resp.asked_hold = false;
+	resume_say(qp, now_ns);
+}
+
+/* --- standard requesters ---------------------------------------------------- */
+
+uint64_t qp_patience_ns(const struct qp *qp)
+{
+	const bool known = qp->state >= QPS_RTS;
+	const uint64_t t = ack_timeout_to_ns(known ? qp->attr.timeout : 14);
+	const uint64_t tries = known ? qp->attr.retry_cnt : 0;
+
+	if (qp->peer->kind == PEER_NOPIN || t == UINT64_MAX)
+		return UINT64_MAX;
+	return tries ? t * tries - t / 2 : 0;
+}
+
+uint64_t hold_silent_until(const struct qp *qp)
+{
+	const struct resp *r = &qp->resp;
+	uint64_t since = UINT64_MAX, ns;
+
+	if (waiter_suspended(qp->x->mem, &r->wait, &ns))
+		since = r->wait.since_ns;
+	if (waiter_suspended(qp->x->mem, &r->src_wait, &ns))
+		since = MIN(since, r->src_wait.since_ns);
+	return since == UINT64_MAX ? 0 : sat_add(since, qp_patience_ns(qp));
+}
+
+/* --- requester -------------------------------------------------------------- */
+
+uint64_t hold_ask_ns(const struct req *r)
+{
+	return MAX(MIN(r->suspend_ns / 2, (uint64_t)ASK_NS),
+		   (uint64_t)ASK_MIN_NS);
+}
+
+static void begin(struct qp *qp, uint64_t ns, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	const bool first = !r->suspend_until;
+
+	r->suspend_ns = MIN(ns, EXPECTED_MAX_NS);
+	r->suspend_until = now_ns + SILENCES * r->suspend_ns;
+	if (r->held)
+		r->hold_until = r->suspend_until;
+	if (!first)
+		return;
+	count(qp->x->cnt, CNT_suspend_heard);
+	flight_note(&qp->log, now_ns, FLIGHT_SUSPEND, r->una, 1, r->suspend_ns);
+	retry_disarm(r);
+}
+
+static void end(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	flight_note(&qp->log, now_ns, FLIGHT_SUSPEND, r->una, 0, 0);
+	r->suspend_until = 0;
+	retry_disarm(r);
+}
+
+void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	if (p->xack_flags & XACK_SUSPEND) {
+		begin(qp, (uint64_t)p->hold_us * 1000, now_ns);
+		return;
+	}
+	if (!qp->req.suspend_until)
+		return;
+	end(qp, now_ns);
+	/* the order to go on may have been lost */
+	if (!(p->xack_flags & XACK_HOLD))
+		retry_resume(qp, now_ns);
+}
+
+void hold_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (!r->suspend_until || now_ns < r->suspend_until)
+		return;
+	count(qp->x->cnt, CNT_suspend_silence);
+	end(qp, now_ns);
+	retry_resume(qp, now_ns);
+	if (r->snd != r->una)
+		retry_arm(qp, now_ns);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ud_rx.c: datagrams come in (IBTA 9.8.3): whom they are for, which receive each
+ * takes, and its completion. From anybody, in any order; nothing is answered and
+ * nothing comes again.
+ *
+ * Theory of operation. A datagram that is taken is numbered by the receive that it
+ * takes, so qp.resp.win, which thinks these are PSNs, is the receive ring: [head,
+ * plan) moves, [plan, next) waits in slots because a page is missing or because what
+ * is before it waits. One that is not taken leaves its receive to the next.
+ */
+#include "xport/impl.h"
+
+enum { RING_AHEAD = 16 }; /* receives whose pages are asked for ahead of them */
+
+static uint32_t receive_of(const struct qp *qp, psn_t number)
+{
+	return qp->cfg.rq->cons + (uint32_t)psn_diff(number, qp->resp.win.head);
+}
+
+/* CNT_NUM: it may have the next receive. */
+static enum counter refuse(const struct qp *qp, const struct pkt *p)
+{
+	const uint32_t i = receive_of(qp, qp->resp.win.next);
+
+	if (qp->resp.dead)
+		return CNT_drop_state;
+	if (p->qkey != qp->attr.qkey)
+		return CNT_drop_qkey;
+	if (i == wq_end(qp->cfg.rq))
+		return CNT_drop_no_recv;
+	if (!range_ok(GRH_BYTES, p->payload_len, wq_at(qp->cfg.rq, i)->length))
+		return CNT_drop_recv_short;
+	return CNT_NUM;
+}
+
+static enum verdict resolve(struct qp *qp, const struct wqe *w,
+			    const struct pkt *p, const uint8_t *payload,
+			    struct rx_run *run, uint64_t now_ns)
+{
+	const uint16_t token = (uint16_t)run->num;
+	uint8_t *grh = run->grh[run->num];
+	enum verdict v;
+
+	grh_build(p, grh);
+	v = sge_walk(qp, w, 0, GRH_BYTES, p->payload_len, true, grh, token,
+		     &qp->resp.wait, &run->moves, &run->holds, now_ns);
+	if (v != V_OK)
+		return v;
+	return sge_walk(qp, w, GRH_BYTES, p->payload_len, 0, true,
+			(uint8_t *)(uintptr_t)payload, token, &qp->resp.wait,
+			&run->moves, &run->holds, now_ns);
+}
+
+static void advance(struct qp *qp, const struct wqe *w, const struct pkt *p,
+		    const uint8_t *payload, struct rx_run *run)
+{
+	struct resp *r = &qp->resp;
+	struct met met = waiter_met(&r->wait);
+
+	met_add(&met, r->msg.met);
+	r->msg.met = (struct met){.ns = 0};
+	run->pkt[run->num++] = (struct run_pkt){
+		.pkt = p,
+		.payload = payload,
+		.move_end = run->moves.num,
+		.completes = true,
+		.cqe = {.wr_id = w->wr_id,
+			.byte_len = GRH_BYTES + p->payload_len,
+			.imm = p->imm,
+			.qpn = qp->cfg.qpn,
+			.src_qpn = p->src_qpn,
+			.op = WR_RECV,
+			.flags = CQE_GRH | (p->op & OPF_IMM ? CQE_IMM : 0),
+			.solicited = p->solicited,
+			.met = met}};
+	run_begin(run, qp, false);
+	r->plan = psn_add(r->plan, 1);
+}
+
+/* The datagram with the number resp.plan. */
+static enum exec_result execute(struct qp *qp, const struct pkt *p,
+				const uint8_t *payload, struct rx_run *run,
+				uint64_t now_ns)
+{
+	const struct wqe *w = wq_at(qp->cfg.rq, receive_of(qp, qp->resp.plan));
+	const unsigned moves = run->moves.num, holds = run->holds.num;
+	enum verdict v;
+
+	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
+	    holds + SGE_MAX + 1 > HOLDS_MAX)
+		return EXEC_FULL;
+	v = resolve(qp, w, p, payload, run, now_ns);
+	if (v == V_OK) {
+		advance(qp, w, p, payload, run);
+		return EXEC_OK;
+	}
+	run->moves.num = moves;
+	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	run->holds.num = holds;
+	qp->x->starved |= v == V_NO_RESOURCE;
+	if (v == V_WAIT || v == V_NO_RESOURCE)
+		return EXEC_WAIT;
+	/* The program's own mistake: of a class that ends the QP. */
+	qp->resp.dead = true;
+	qp->resp.fail_event = QP_NO_EVENT;
+	qp->resp.fail_status = WC_LOC_PROT_ERR;
+	return EXEC_NAK;
+}
+
+/* A page of a ring is missing, so those of the receives behind it are likely to
+ * be. Each of them will be written, and in this order. */
+static void ask_ahead(const struct qp *qp, uint64_t now_ns)
+{
+	const struct wq *rq = qp->cfg.rq;
+	uint32_t i = receive_of(qp, qp->resp.plan);
+
+	for (unsigned n = 0; n < RING_AHEAD && ++i != wq_end(rq); n++)
+		ahead_sges(qp, wq_at(rq, i), GRH_BYTES + qp->mtu, true, now_ns);
+}
+
+/* It takes its receive, but waits behind others. */
+static void behind(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		   uint64_t now_ns)
+{
+	struct window *w = &qp->resp.win;
+
+	if (backup_keep(qp, p, payload, w->next, now_ns))
+		w->next = psn_add(w->next, 1);
+	else
+		count(qp->x->cnt, CNT_drop_no_backup);
+}
+
+static void missing(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		    uint64_t now_ns)
+{
+	if (!fault_datagram(qp, p, payload, now_ns))
+		return;
+	qp->resp.win.next = psn_add(qp->resp.win.next, 1);
+	ask_ahead(qp, now_ns);
+}
+
+enum rx_result ud_rx(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		     struct rx_run *run, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	const enum counter why = refuse(qp, p);
+
+	if (why != CNT_NUM) {
+		count(qp->x->cnt, why);
+		return RX_NEXT;
+	}
+	if (r->win.next != r->plan || (qp->rx_moving && !run->qp)) {
+		behind(qp, p, payload, now_ns);
+		return RX_NEXT;
+	}
+	if (r->wait.ticket.v) {
+		missing(qp, p, payload, now_ns);
+		return RX_NEXT;
+	}
+	switch (execute(qp, p, payload, run, now_ns)) {
+	case EXEC_OK:
+		r->win.next = r->plan;
+		return RX_NEXT;
+	case EXEC_FULL:
+		return RX_FULL;
+	case EXEC_WAIT:
+		missing(qp, p, payload, now_ns);
+		return RX_NEXT;
+	default:
+		resp_settle(qp, now_ns);
+		return RX_NEXT;
+	}
+}
+
+bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	struct accepted *a;
+
+	while (!r->dead && !r->wait.ticket.v &&
+	       (a = win_at(&r->win, r->plan))) {
+		enum exec_result res = execute(qp, &a->pkt,
+					       slot_data(qp->x->mem, a->slot),
+					       run, now_ns);
+
+		if (res == EXEC_WAIT)
+			ask_ahead(qp, now_ns);
+		if (res != EXEC_OK)
+			break;
+		run->pkt[run->num - 1].acc = a;
+	}
+	if (!run->num)
+		resp_settle(qp, now_ns);
+	return run->num != 0;
+}
+
+/* run->pkt[i] and later were not placed: they are first in line now. Where one
+ * cannot be kept, all behind it are lost with it, for they have its number. */
+static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
+		     uint64_t now_ns)
+{
+	struct window *w = &qp->resp.win;
+	psn_t number = w->head, end = w->next;
+
+	qp->resp.plan = number;
+	for (unsigned k = i; k < run->num; k++)
+		met_add(&qp->resp.msg.met, run->pkt[k].cqe.met);
+	for (; i < run->num; i++, number = psn_add(number, 1)) {
+		const struct run_pkt *rp = &run->pkt[i];
+
+		if (rp->acc ||
+		    backup_keep(qp, rp->pkt, rp->payload, number, now_ns))
+			continue;
+		win_truncate(qp->x, w, number);
+		count_add(qp->x->cnt, CNT_drop_no_backup,
+			  (uint32_t)psn_diff(end, number));
+		return;
+	}
+}
+
+static void placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
+{
+	struct window *w = &qp->resp.win;
+
+	w->head = psn_add(w->head, 1);
+	wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
+	if (rp->acc)
+		win_placed(qp->x, w, rp->acc, now_ns);
+	qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
+}
+
+void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+
+	if (!qp_receives(qp))
+		return;
+	for (unsigned i = 0; i < run->num && qp->state != QPS_ERR; i++) {
+		const struct move *m = &run->moves.m[run->moves.done];
+
+		if (run->pkt[i].move_end > run->moves.done) {
+			dma_fault(qp->x->mem, m->addr, m->len);
+			put_back(qp, run, i, now_ns);
+			break;
+		}
+		win_copied(run, i);
+		placed(qp, &run->pkt[i], now_ns);
+	}
+	if (qp->state != QPS_ERR)
+		resp_settle(qp, now_ns);
+}

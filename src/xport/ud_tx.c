@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ud_tx.c: datagrams go out (IBTA 9.8.3). One is complete as soon as it was handed
+ * to the host's network. What goes to one NIC in a row is one burst, of standard
+ * packets to nopins too: there is no connection whose nonce an extension packet
+ * could show to everybody who may be reached.
+ */
+#include "xport/impl.h"
+
+#include <errno.h>
+
+enum { QKEY_OWN_BIT = 31 };
+
+static bool idle(const struct qp *qp)
+{
+	return qp->state != QPS_RTS || qp->tx_moving || qp->req.pause_until ||
+	       qp->req.wait.ticket.v || qp->cfg.sq->cons == wq_end(qp->cfg.sq);
+}
+
+/* Is that the same NIC? A QPN's upper bits name its port. */
+static bool same_nic(const struct wqe_to *a, const struct wqe_to *b)
+{
+	return a->qpn >> 10 == b->qpn >> 10 && a->sgid_index == b->sgid_index &&
+	       ipaddr_eq(&a->dgid, &b->dgid);
+}
+
+const struct wqe_to *ud_next(const struct qp *qp)
+{
+	const struct wqe_to *to;
+
+	if (idle(qp))
+		return NULL;
+	to = &wq_at(qp->cfg.sq, qp->cfg.sq->cons)->to;
+	return qp->peer && same_nic(to, &qp->ud.to) ? NULL : to;
+}
+
+struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer)
+{
+	struct peer *before = qp->peer;
+
+	list_del(&qp->peer_link);
+	qp->ud.to = *to;
+	qp->peer = peer;
+	return before;
+}
+
+/* The oldest request fails, and all behind it; receiving goes on (IBTA 10.3.1). */
+static void fail(struct qp *qp, enum wc_status status, uint64_t now_ns)
+{
+	comp_oldest(qp, status, now_ns);
+	if (qp->state != QPS_RTS)
+		return;
+	qp_set_state(qp, QPS_SQE, now_ns);
+	comp_flush(qp, now_ns);
+}
+
+void ud_nowhere(struct qp *qp, uint64_t now_ns)
+{
+	fail(qp, WC_LOC_QP_OP_ERR, now_ns);
+}
+
+static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, psn_t psn)
+{
+	const bool own = w->to.qkey >> QKEY_OWN_BIT;
+
+	return (struct pkt){.opcode = w->op == WR_SEND_IMM ? OP_UD_SEND_ONLY_IMM
+							   : OP_UD_SEND_ONLY,
+			    .pkey = PKEY_DEFAULT,
+			    .qpn = w->to.qpn,
+			    .psn = psn,
+			    .qkey = own ? qp->attr.qkey : w->to.qkey,
+			    .src_qpn = qp->cfg.qpn,
+			    .solicited = w->flags & WQE_SOLICITED,
+			    .imm = w->imm,
+			    .payload_len = (uint32_t)w->length};
+}
+
+/* V_NO_RESOURCE: it does not fit this burst. */
+static enum verdict add(struct qp *qp, struct burst *b, struct wqe *w,
+			uint64_t now_ns)
+{
+	const uint32_t hold = b->holds.num, move = b->gathers.num;
+	struct pkt p = pkt_for(qp, w, psn_add(qp->req.snd, b->nsegs));
+	const bool inl = w->flags & WQE_INLINE;
+	enum verdict v;
+
+	if (w->length > qp->mtu)
+		return V_LENGTH;
+	if (moves_room(&b->gathers) < w->num_sge ||
+	    hold + w->num_sge > HOLDS_MAX ||
+	    !burst_seg(b, &p, inl ? wqe_inline(w) : NULL))
+		return V_NO_RESOURCE;
+	if (inl || !w->length)
+		return V_OK;
+	v = sge_walk(qp, w, 0, (uint32_t)w->length, 0, false, NULL,
+		     (uint16_t)(b->nsegs - 1), &qp->req.wait, &b->gathers,
+		     &b->holds, now_ns);
+	met_add(&w->met, waiter_met(&qp->req.wait));
+	if (v == V_OK)
+		return v;
+	burst_unseg(b, hold, move);
+	qp->x->starved |= v == V_NO_RESOURCE;
+	if (v == V_WAIT || v == V_NO_RESOURCE)
+		fault_source(qp, p.psn, false, now_ns);
+	return v;
+}
+
+static enum verdict fill(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	struct wq *sq = qp->cfg.sq;
+	enum verdict v = V_OK;
+
+	for (uint32_t i = sq->cons; v == V_OK && i != wq_end(sq); i++) {
+		struct wqe *w = wq_at(sq, i);
+
+		if (!same_nic(&w->to, &qp->ud.to))
+			break;
+		qp->req.started = i + 1;
+		v = add(qp, b, w, now_ns);
+	}
+	return v;
+}
+
+bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	enum verdict v;
+
+	if (idle(qp) || ud_next(qp))
+		return false;
+	if (qp->peer->kind == PEER_PROBING) {
+		if (list_empty(&qp->peer_link))
+			list_add_tail(&qp->peer->stalled, &qp->peer_link);
+		return false;
+	}
+	burst_reset(b, qp, qp->peer, false);
+	v = fill(qp, b, now_ns);
+	if (b->nsegs) {
+		r->max = psn_add(r->snd, b->nsegs);
+		flight_note(&qp->log, now_ns, FLIGHT_TX, r->snd,
+			    b->bytes[b->seg[0].hdr], b->total);
+		return true;
+	}
+	if (v == V_PROT)
+		fail(qp, WC_LOC_PROT_ERR, now_ns);
+	else if (v == V_LENGTH)
+		fail(qp, WC_LOC_LEN_ERR, now_ns);
+	return false;
+}
+
+void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
+		  uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (error == -EFAULT || error == -EAGAIN) {
+		r->max = r->snd;
+		if (error == -EAGAIN)
+			r->pause_until = now_ns + PAUSE_FULL_NS;
+	} else {
+		/* Other errors: as if it had been lost on the way. */
+		for (unsigned i = 0; i < b->nsegs; i++)
+			comp_oldest(qp, WC_SUCCESS, now_ns);
+		r->snd = r->max;
+	}
+	r->una = r->acc = r->placed = r->snd;
+	r->cur = qp->cfg.sq->cons;
+	comp_drained(qp);
+	qp_rearm(qp);
+}
+
+void ud_timeout(struct qp *qp, uint64_t now_ns)
+{
+	if (now_ns < qp->req.pause_until)
+		return;
+	qp->req.pause_until = 0;
+	qp_kick(qp);
+}

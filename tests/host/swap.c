@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* swap.c: swap that a test makes and removes again, and what the kernel counts of
+ * it. In RAM (zram), so it takes no disk and little time.
+ */
+#include "host.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/swap.h>
+#include <sys/wait.h>
+
+#define ZRAM	 "/dev/zram0"
+#define ZRAM_SYS "/sys/block/zram0/"
+
+static void put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		host_skip("zram cannot be configured");
+	close(fd);
+}
+
+static void swap_remove(void)
+{
+	swapoff(ZRAM);
+	put(ZRAM_SYS "reset", "1");
+}
+
+static void swap_make(size_t bytes)
+{
+	char size[32];
+	int fd;
+
+	if (geteuid() != 0)
+		host_skip("making swap needs root");
+	if (access(ZRAM, W_OK))
+		host_skip("no " ZRAM);
+	snprintf(size, sizeof(size), "%zu", bytes);
+	put(ZRAM_SYS "disksize", size);
+	fd = open(ZRAM, O_RDWR | O_CLOEXEC | O_EXCL);
+	REQUIRE(fd >= 0);
+	close(fd);
+	if (system("mkswap " ZRAM " >/dev/null") ||
+	    swapon(ZRAM, SWAP_FLAG_PREFER | 100)) {
+		put(ZRAM_SYS "reset", "1");
+		host_skip("mkswap or swapon failed");
+	}
+}
+
+void swap_run(size_t bytes, void (*test)(void))
+{
+	int status;
+	pid_t pid;
+
+	swap_make(bytes);
+	pid = fork();
+	REQUIRE(pid >= 0);
+	if (!pid) {
+		test();
+		exit(0);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid);
+	swap_remove();
+	REQUIRE(status == 0);
+}
+
+uint64_t swap_reads(void)
+{
+	FILE *f = fopen("/proc/vmstat", "re");
+	unsigned long n = 0;
+	bool found = false;
+	char line[128];
+
+	REQUIRE(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "pswpin %lu", &n) == 1;
+	fclose(f);
+	REQUIRE(found);
+	return n;
+}

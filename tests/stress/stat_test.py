@@ -1,0 +1,265 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""stat_test.py NOPIN BUILD TESTS/NET: `nopin stat` of an unmodified ib_write_bw
+whose buffer is paged out all the time: numbers move and agree with each other,
+in every form. Then strangers and garbage at the control socket."""
+import ctypes
+import errno
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+NOPIN, BUILD, NET = sys.argv[1:4]
+sys.path.append(NET)
+import pair  # noqa: E402 (it is beside another test)
+
+PATIENCE_S = 30
+NOBODY = 65534
+SYS_PROCESS_MADVISE = 440
+MADV_PAGEOUT = 21
+SUMS = ["faults", "minor", "major", "access", "cheap", "unanswered",
+        "given_up", "table_misses", "merged"]
+
+
+def stat(*args, **how):
+    return subprocess.run([NOPIN, "stat", *map(str, args)], text=True,
+                          timeout=60, capture_output=True, check=False, **how)
+
+
+def told(pid):
+    out = stat(pid, "--json")
+    assert out.returncode == 0, out
+    return json.loads(out.stdout)
+
+
+class IoVec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+
+
+def page_out(pid, name):
+    """All that process @pid maps of the file @name. False: we may not."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.pidfd_open(pid)
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            ranges = [m[1].split("-") for m in map(
+                lambda line: re.match(r"(\S+).* (\S+)$", line), maps)
+                if m and m[2] == name]
+        assert ranges, "the buffer is not in the file"
+        for start, end in ranges:
+            start, end = int(start, 16), int(end, 16)
+            vec = IoVec(start, end - start)
+            done = libc.syscall(SYS_PROCESS_MADVISE, fd, ctypes.byref(vec),
+                                ctypes.c_ulong(1), MADV_PAGEOUT, 0)
+            if done < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def check_hist(hist):
+    assert sum(hist["buckets"]) == hist["count"], hist
+    assert hist["max_ns"] <= hist["sum_ns"], hist
+
+
+def check_sums(all_):
+    nic = all_["nic"]
+    for lists, nobody in (("qps", "no_qp"), ("regions", "no_region")):
+        accounts = [o["account"] for o in all_[lists]] + [nic[nobody]]
+        for account in accounts:
+            check_hist(account["service"])
+            check_hist(account["delay"])
+        # copied one after the other, so the later ones may know of more
+        for name in SUMS:
+            assert sum(a[name] for a in accounts) >= nic["account"][name], (
+                lists, name)
+    account = nic["account"]
+    assert account["service"]["count"] == sum(
+        account[n] for n in ("minor", "major", "access"))
+    assert account["faults"] == nic["counters"]["faults"]
+    assert len(all_["bucket_le_ns"]) + 1 == len(account["delay"]["buckets"])
+
+
+def check_metrics(text, pid):
+    """OpenMetrics: families stand together, counters end with _total, buckets
+    grow, and the end is marked."""
+    lines = text.split("\n")
+    assert lines[-2:] == ["# EOF", ""], lines[-3:]
+    kinds, seen, family, below = {}, set(), None, {}
+    for line in lines[:-2]:
+        comment = re.fullmatch(r"# (TYPE|HELP) (\w+) (.+)", line)
+        if comment and comment[1] == "TYPE":
+            family = comment[2]
+            assert family not in kinds, f"{family} twice"
+            assert comment[3] in ("counter", "gauge", "histogram")
+            kinds[family] = comment[3]
+            continue
+        if comment:
+            assert comment[2] == family
+            continue
+        sample = re.fullmatch(
+            r'(\w+)\{((?:\w+="[^"\\]*",?)+)\} ([-+.e0-9]+)', line)
+        assert sample, f"not OpenMetrics: {line}"
+        suffix = {"counter": "_total", "gauge": "",
+                  "histogram": "_(bucket|count|sum)"}[kinds[family]]
+        assert re.fullmatch(family + suffix, sample[1]), line
+        assert (sample[1], sample[2]) not in seen, f"twice: {line}"
+        seen.add((sample[1], sample[2]))
+        if sample[1].endswith("_bucket"):
+            labels = re.sub(r',?le="[^"]*"', "", sample[2])
+            key = (family, labels)
+            assert int(sample[3]) >= below.get(key, 0), line
+            below[key] = int(sample[3])
+    assert ("nopin_faults_total", f'pid="{pid}"') in seen
+    assert any(kind == "histogram" for kind in kinds.values())
+    for label in ("qp", "mr"):
+        assert any(f'{label}="0x' in labels for _, labels in seen), label
+
+
+def check_watch(pid):
+    watch = subprocess.Popen([NOPIN, "stat", str(pid), "--watch=0.1"],
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        head, row = watch.stdout.readline(), watch.stdout.readline()
+    finally:
+        watch.kill()
+        watch.communicate()
+    assert "PER SECOND" in head and row.split()[0] == str(pid), (head, row)
+
+
+def check_forms(pid):
+    text = stat(pid).stdout
+    assert re.search(r"^NIC +\d+", text, re.M), text
+    assert re.search(r"^QP 0x[0-9a-f]{6} RT[RS] +\d+", text, re.M), text
+    assert re.search(r"^region 0x[0-9a-f]{8} +\d+", text, re.M), text
+    assert re.search(rf"^ *{pid} ib_write_bw ", stat().stdout, re.M)
+    assert pid in [one["pid"] for one in json.loads(stat("--json").stdout)]
+    check_metrics(stat(pid, "--openmetrics").stdout, pid)
+    check_metrics(stat("--openmetrics").stdout, pid)
+    check_watch(pid)
+
+
+def ask(pid, request, name=None):
+    """What the NIC says to these bytes, or to none of them (None)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.settimeout(PATIENCE_S)
+        sock.connect(f"\0nopin/ctl/{pid}" if name is None else name)
+        if request is not None:
+            sock.send(request)
+        try:
+            said, fds, _, _ = socket.recv_fds(sock, 4096, 4)
+        except ConnectionResetError:
+            return b""
+        for fd in fds:
+            os.close(fd)
+        return said
+
+
+def check_garbage(pid):
+    assert b"no command 'x'" in ask(pid, b"x")
+    assert b"there are: move resume stat suspend trace" in ask(pid, b"x" * 200)
+    assert ask(pid, b"stat") == b"ok"
+    for bad in (b"\0", b"stat\0", b"\xff" * 64, b" ", b"stat\n", b"s " * 100):
+        assert ask(pid, bad) == b"error that is no request", bad
+    assert ask(pid, b"stat a") == b"error stat takes 0 arguments"
+    assert ask(pid, b"s" * 60000) == b"error the request is too long"
+    assert ask(pid, None) == b"", "who asks nothing is let go"
+    assert ask(pid, b"stat") == b"ok"
+
+
+def check_stranger(pid):
+    if os.geteuid() != 0:
+        return
+    tool = shutil.copy(NOPIN, f"/tmp/nopin-stat-{os.getpid()}")
+    os.chmod(tool, 0o755)
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    try:
+        out = subprocess.run([tool, "stat", str(pid)], text=True, timeout=60,
+                             capture_output=True, check=False, **as_nobody)
+        assert out.returncode == 125 and out.stdout == "", out
+        assert "not yours" in out.stderr, out
+        out = subprocess.run([tool, "stat"], text=True, timeout=60,
+                             capture_output=True, check=False, **as_nobody)
+        assert out.returncode == 0 and str(pid) not in out.stdout, out
+    finally:
+        os.unlink(tool)
+    said = subprocess.run(
+        ["/usr/bin/python3", "-c", "import socket; s = socket.socket("
+         "socket.AF_UNIX, socket.SOCK_SEQPACKET);"
+         f"s.connect('\\0nopin/ctl/{pid}'); print(s.recv(99).decode())"],
+        text=True, timeout=60, capture_output=True, check=False, **as_nobody)
+    assert "error this process is another user's" in said.stdout, said
+
+
+def check_usage():
+    for bad in (["x"], ["--json", "--watch"], ["1", "2"], ["--watch=x"]):
+        assert stat(*bad).returncode == 2, bad
+    out = stat(os.getpid())
+    assert out.returncode == 125 and "no NIC" in out.stderr, out
+
+
+def wait_for(done):
+    end = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < end, "nothing moves"
+        time.sleep(0.05)
+
+
+def run(buffer, programs):
+    port = str(pair.free_port())
+    env = {**os.environ, **pair.sanitizer_environment(BUILD)[0],
+           "NOPIN_ADDR": "lo"}
+    argv = [NOPIN, "run", "--", "ib_write_bw", "-p", port, "-s", "262144",
+            "-D", "600", f"--mmap={buffer}"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    programs.append(subprocess.Popen(argv, env=env, **quiet))
+    server = programs[0].pid
+    wait_for(lambda: stat(server).returncode == 0)
+    wait_for(lambda: subprocess.run(
+        ["grep", "-q", f":{int(port):04X} .* 0A ", "/proc/net/tcp",
+         "/proc/net/tcp6"], check=False).returncode == 0)
+    programs.append(subprocess.Popen([*argv, "127.0.0.1"], env=env, **quiet))
+    wait_for(lambda: told(server)["nic"]["account"]["faults"] > 0)
+    first = told(server)
+    if page_out(server, buffer):
+        wait_for(lambda: page_out(server, buffer) and told(server)["nic"][
+            "account"]["faults"] > first["nic"]["account"]["faults"] + 100)
+    last = told(server)
+    assert last["time_ns"] > first["time_ns"]
+    assert (last["nic"]["counters"]["rx_bytes"] >
+            first["nic"]["counters"]["rx_bytes"])
+    check_sums(last)
+    check_forms(server)
+    check_garbage(server)
+    check_stranger(server)
+    check_usage()
+    for program in programs:
+        assert program.poll() is None, "a program ended"
+
+
+def main():
+    if not shutil.which("ib_write_bw"):
+        print("SKIP: ib_write_bw is not installed")
+        return 77
+    programs = []
+    with tempfile.TemporaryDirectory(dir=BUILD) as there:
+        buffer = os.path.join(there, "buffer")
+        with open(buffer, "wb") as file:
+            file.truncate(1 << 24)
+        try:
+            run(buffer, programs)
+        finally:
+            for program in programs:
+                program.kill()
+                program.wait()
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ctl_test.c: who is let in at the control socket, for how long, and how it is
+ * answered.
+ */
+#include "host_fixture.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static struct os *os;
+static int pid; /* ours; a child finds nothing in @os */
+static char req[64];
+
+static int open_ctl(void **state)
+{
+	const struct os_config cfg = {.addr = "lo"};
+
+	(void)state;
+	assert_int_equal(os_open(&os, &cfg), 0);
+	assert_int_equal(os_ctl_open(os), 0);
+	pid = os->pid;
+	return 0;
+}
+
+static int close_ctl(void **state)
+{
+	(void)state;
+	os_close(os);
+	return 0;
+}
+
+static int dial(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1,
+			 "nopin/ctl/%d", pid);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	assert_int_equal(
+		connect(fd, (struct sockaddr *)&sun,
+			(socklen_t)offsetof(struct sockaddr_un, sun_path) + 1 +
+				(socklen_t)n),
+		0);
+	return fd;
+}
+
+/* As the background thread does. Return: what the last os_ctl_take() said. */
+static int serve(unsigned ms)
+{
+	const uint64_t end = os_now(os) + ms * UINT64_C(1000000);
+	int ret = -EAGAIN;
+
+	while (ret == -EAGAIN && os_now(os) < end) {
+		os_wait(os, OS_WAIT_TIMER, end, -1);
+		ret = os_ctl_take(os, req, sizeof(req));
+	}
+	return ret;
+}
+
+/* Return: the answer's length; @file: the descriptor with it, or -1. */
+static ssize_t receive(int fd, char *buf, size_t size, int *file)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {buf, size - 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.space,
+			   .msg_controllen = sizeof(control.space)};
+	ssize_t n = recvmsg(fd, &m, 0);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	*file = -1;
+	if (n >= 0)
+		buf[n] = '\0';
+	if (c)
+		memcpy(file, CMSG_DATA(c), sizeof(*file));
+	return n;
+}
+
+static void os_ctl_answer__text(void **state)
+{
+	char buf[64];
+	int fd = dial(), file;
+
+	(void)state;
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	assert_int_equal(serve(5000), 4);
+	assert_memory_equal(req, "what", 4);
+	assert_int_equal(os_ctl_answer(os, NULL, "this\n", 5), 0);
+	assert_int_equal(receive(fd, buf, sizeof(buf), &file), 2);
+	assert_string_equal(buf, "ok");
+	assert_true(file >= 0);
+	assert_int_equal(pread(file, buf, sizeof(buf), 0), 5);
+	assert_memory_equal(buf, "this\n", 5);
+	assert_int_equal(receive(fd, buf, sizeof(buf), &file), 0);
+	close(fd);
+}
+
+static void os_ctl_answer__error(void **state)
+{
+	char buf[64];
+	int fd = dial(), file;
+
+	(void)state;
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	assert_int_equal(serve(5000), 4);
+	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
+	assert_true(receive(fd, buf, sizeof(buf), &file) > 0);
+	assert_string_equal(buf, "error never");
+	assert_int_equal(file, -1);
+	close(fd);
+}
+
+static void os_ctl_take__too_long(void **state)
+{
+	char buf[sizeof(req) + 1] = {0}, said[64];
+	int fd = dial(), file;
+
+	(void)state;
+	assert_int_equal(send(fd, buf, sizeof(buf), 0), sizeof(buf));
+	assert_int_equal(serve(5000), -EMSGSIZE);
+	assert_true(receive(fd, said, sizeof(said), &file) > 0);
+	assert_string_equal(said, "error the request is too long");
+	close(fd);
+}
+
+/* Nobody waits for it, and the next one is let in. */
+static void os_ctl_take__who_says_nothing(void **state)
+{
+	int silent = dial(), fd = dial(), file;
+	char buf[64];
+
+	(void)state;
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	assert_int_equal(serve(5000), 4);
+	assert_int_equal(receive(silent, buf, sizeof(buf), &file), 0);
+	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
+	close(silent);
+	close(fd);
+}
+
+/* It asks later than it was let in. */
+static void os_ctl_take__late_but_in_time(void **state)
+{
+	int fd = dial();
+
+	(void)state;
+	assert_int_equal(serve(20), -EAGAIN);
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	assert_int_equal(serve(5000), 4);
+	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
+	close(fd);
+}
+
+static void os_ctl_take__who_is_gone(void **state)
+{
+	int gone = dial(), fd;
+
+	(void)state;
+	assert_int_equal(serve(20), -EAGAIN);
+	close(gone);
+	fd = dial();
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	close(fd);
+	assert_int_equal(serve(5000), 4);
+	assert_true(os_ctl_answer(os, NULL, "x", 1) < 0);
+}
+
+static void stranger(void)
+{
+	static const char want[] = "error this process is another user's";
+	char buf[64];
+	int fd, file;
+
+	if (setgid(65534) || setuid(65534))
+		_exit(2);
+	fd = dial();
+	if (receive(fd, buf, sizeof(buf), &file) <= 0)
+		_exit(3);
+	_exit(file != -1 || strcmp(buf, want) != 0);
+}
+
+static void os_ctl_take__stranger(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		stranger();
+	assert_int_equal(serve(5000), -EPERM);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(os_ctl_answer__text, open_ctl,
+						close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_answer__error, open_ctl,
+						close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_take__too_long, open_ctl,
+						close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_take__who_says_nothing,
+						open_ctl, close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_take__late_but_in_time,
+						open_ctl, close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_take__who_is_gone,
+						open_ctl, close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_take__stranger, open_ctl,
+						close_ctl),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* backup_test.c: who may keep how many datagrams. In the simulator no sender has more
+ * than a ring of receives has room for.
+ */
+#include "xport/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 200 };
+
+static struct {
+	struct mem *mem;
+	struct xport x;
+	struct counters cnt;
+	struct qp qp[2];
+	psn_t next;
+} s;
+
+static int setup(void **state)
+{
+	const uint64_t seed[2] = {1, 2};
+	struct mem_config cfg = {.entries = 1 << 10,
+				 .slots = SLOTS,
+				 .tickets = 8,
+				 .pagers = 4,
+				 .slot_base = calloc(SLOTS, MTU_MAX),
+				 .counters = &s.cnt};
+	const struct qp_config ud = {.ud = true, .mtu = 1024};
+
+	*state = cfg.slot_base;
+	assert_int_equal(mem_open(&s.mem, &cfg), 0);
+	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	for (int i = 0; i < 2; i++)
+		qp_init(&s.qp[i], &s.x, &ud);
+	s.next = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (int i = 0; i < 2; i++)
+		win_reset(&s.x, &s.qp[i].resp.win, 0);
+	assert_int_equal(slots_free(s.mem), SLOTS);
+	for (unsigned i = 0; i < ARRAY_SIZE(s.x.sources); i++)
+		assert_int_equal(s.x.sources[i], 0);
+	xport_close(&s.x);
+	mem_close(s.mem);
+	free(*state);
+	return 0;
+}
+
+/* From the host with this number. Return: whether it is kept. */
+static bool keep(struct qp *qp, uint8_t host)
+{
+	const uint8_t payload[4] = {host};
+	const struct pkt p = {.opcode = OP_UD_SEND_ONLY,
+			      .fwd_src.ip.b = {[0] = 0xfd, [15] = host},
+			      .payload_len = sizeof(payload)};
+
+	return backup_keep(qp, &p, payload, s.next++, 0);
+}
+
+static unsigned fill(struct qp *qp, uint8_t host)
+{
+	unsigned n = 0;
+
+	while (keep(qp, host))
+		n++;
+	return n;
+}
+
+static void backup_keep__one_source_leaves_some_to_others(void **state)
+{
+	const unsigned first = fill(&s.qp[0], 1);
+	const unsigned second = fill(&s.qp[0], 2);
+
+	(void)state;
+	assert_in_range(first, SLOTS / 2, SLOTS * 7 / 10);
+	assert_in_range(second, SLOTS / 20, SLOTS / 4);
+	assert_int_equal(s.qp[0].ud.held, first + second);
+}
+
+/* Whose address is made up has many sources, and one QP. */
+static void backup_keep__one_qp_leaves_some_to_others(void **state)
+{
+	unsigned all = 0;
+
+	(void)state;
+	for (int host = 0; host < 256; host++)
+		all += fill(&s.qp[0], (uint8_t)host);
+	assert_in_range(all, SLOTS * 7 / 10, SLOTS * 4 / 5 + 1);
+	assert_true(fill(&s.qp[1], 255) > 0);
+}
+
+static void backup_keep__in_the_order_of_receives(void **state)
+{
+	struct window *w = &s.qp[0].resp.win;
+
+	(void)state;
+	assert_true(keep(&s.qp[0], 1));
+	assert_true(keep(&s.qp[0], 2));
+	assert_int_equal(win_at(w, 0)->pkt.fwd_src.ip.b[15], 1);
+	assert_int_equal(win_at(w, 1)->pkt.fwd_src.ip.b[15], 2);
+}
+
+#define BACKUP_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BACKUP_TEST(backup_keep__one_source_leaves_some_to_others),
+		BACKUP_TEST(backup_keep__one_qp_leaves_some_to_others),
+		BACKUP_TEST(backup_keep__in_the_order_of_receives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
