@@ -571,6 +571,20 @@ void sim_full(struct sim *sim, uint32_t chance)
 	sim->full = chance;
 }
 
+/* The fields of the first packet's BTH that make a run readable. */
+static void say_sent(struct os *os, const struct sim_unit *u, unsigned to)
+{
+	enum { BTH_BYTES = 12 };
+	uint8_t bth[BTH_BYTES] = {0};
+
+	memcpy(bth, u->bytes, MIN(u->len, sizeof(bth)));
+	sim_say(os->sim,
+		"host %u: %u bytes by %u to machine %u port %u, op 0x%02x, "
+		"qp 0x%02x%02x%02x, psn 0x%02x%02x%02x",
+		os->index, u->len, u->seg, to, u->dst.port, bth[0], bth[5],
+		bth[6], bth[7], bth[9], bth[10], bth[11]);
+}
+
 int os_send(struct os *os, const struct os_tx *tx)
 {
 	struct sim *sim = os->sim;
@@ -598,9 +612,7 @@ int os_send(struct os *os, const struct os_tx *tx)
 	}
 	sim->stats.sent += segments(u->len, u->seg);
 	sim_note(sim, 'S', (uint64_t)os->index << 32 | u->len);
-	sim_say(sim, "host %u: %u bytes by %u to machine %u port %u, op 0x%02x",
-		os->index, u->len, u->seg, to, u->dst.port,
-		u->len ? u->bytes[0] : 0);
+	say_sent(os, u, to);
 	tx_go(os, u, to);
 	return 0;
 }
