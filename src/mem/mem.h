@@ -413,7 +413,7 @@ bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages);
  * struct ticket_req - A ticket on its way to the pagers.
  * @whole:	of no use before all pages are there; else an answer about the
  *		first is wanted when they turn out to be slow
- * @look:	bring nothing in where memory is plain, but say so
+ * @look:	bring nothing in, only say whether memory is plain
  */
 struct ticket_req {
 	struct ticket_id id;

@@ -18,7 +18,9 @@
  * region is gone and its memory in use for something else.
  *
  * Where nothing is known of a mapping, tickets of its region are *looks*, until one
- * is answered: the pager says whether it is plain before it brings anything in.
+ * is answered: the pager only says whether it is plain. If it is not, the access
+ * asks for all its pages at once then; one that had been fetched for the look would
+ * have to come before the others are asked for.
  */
 #include "mem/impl.h"
 

@@ -223,7 +223,7 @@ enum { OS_PAGES_SLOW_NS = 200000 };
  * @probe:	only say what is there, bring in nothing
  * @whole:	answer when all is there; else after one page or more, when they
  *		took OS_PAGES_SLOW_NS
- * @look:	if the first page is plain memory bring in nothing
+ * @look:	only say whether the first page is plain, bring in nothing
  */
 struct os_page_req {
 	uint64_t id;

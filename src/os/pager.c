@@ -254,18 +254,16 @@ static bool pager_too_slow(const struct os_page_done *done,
 		after->ru_nivcsw == before->ru_nivcsw);
 }
 
-/* Is it memory of which nothing has to be brought in? Then that is the answer. */
-static bool pager_look(struct pagers *pg, const struct os_page_req *req)
+/* Is it memory of which nothing has to be brought in? */
+static void pager_look(struct pagers *pg, const struct os_page_req *req)
 {
-	struct os_page_done done = {.id = req->id, .addr = req->addr};
 	struct range plain = backing_plain(pg->backing, req->addr, clock_ns());
+	struct os_page_done done = {.id = req->id,
+				    .addr = req->addr,
+				    .plain_start = plain.start,
+				    .plain_end = plain.end};
 
-	if (plain.start == plain.end)
-		return false;
-	done.plain_start = plain.start;
-	done.plain_end = plain.end;
 	pager_answer(pg, &done);
-	return true;
 }
 
 static void pager_serve(struct pagers *pg, const struct os_page_req *req)
@@ -336,8 +334,10 @@ static bool pager_next(struct pagers *pg, struct os_page_req *req)
 static bool pager_try(struct pagers *pg, const struct os_page_req *req,
 		      bool last)
 {
-	if (req->look && pager_look(pg, req))
+	if (req->look) {
+		pager_look(pg, req);
 		return true;
+	}
 	if (last && !req->probe &&
 	    populate_probe(req->addr, req->bytes).bytes < req->bytes)
 		return false;

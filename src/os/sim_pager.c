@@ -25,7 +25,7 @@ static uint64_t ask_cost(struct os *os, struct sim_ask *ask)
 	uint64_t cost = sim_between(os->sim, SIM_HANDOFF_MIN_NS,
 				    SIM_HANDOFF_MAX_NS);
 
-	for (uint64_t off = 0; off < req->bytes && !req->probe;
+	for (uint64_t off = 0; off < req->bytes && !req->probe && !req->look;
 	     off += PAGE_BYTES) {
 		const struct sim_map *map = sim_map_find(os, req->addr + off);
 		const struct sim_page *page;
@@ -80,17 +80,16 @@ static void ask_backing(struct os *os, struct sim_ask *ask)
 	done->cheap_end = map->start + map->last + 1;
 }
 
-/* Only what it is is asked, and it is memory that may be dropped. */
-static bool ask_plain(struct os *os, struct sim_ask *ask)
+/* What is it: memory that may be dropped? */
+static void ask_plain(struct os *os, struct sim_ask *ask)
 {
 	const struct sim_map *map = sim_map_find(os, ask->req.addr);
 
-	if (!ask->req.look || !map || map->backing == SIM_FILE ||
-	    !(map->prot & SIM_WRITE) || map->start + map->last == UINT64_MAX)
-		return false;
+	if (!map || map->backing == SIM_FILE || !(map->prot & SIM_WRITE) ||
+	    map->start + map->last == UINT64_MAX)
+		return;
 	ask->done.plain_start = map->start;
 	ask->done.plain_end = map->start + map->last + 1;
-	return true;
 }
 
 static void ask_start(struct os *os);
@@ -111,7 +110,9 @@ static void ask_finish(void *arg, uint64_t val)
 	done->id = ask->req.id;
 	done->addr = ask->req.addr;
 	done->writable = true;
-	while (!ask_plain(os, ask) && done->bytes < ask->req.bytes &&
+	if (ask->req.look)
+		ask_plain(os, ask);
+	while (!ask->req.look && done->bytes < ask->req.bytes &&
 	       ask_page(os, &ask->req, done, ask->req.addr + done->bytes))
 		done->bytes += PAGE_BYTES;
 	done->writable &= done->bytes != 0;
@@ -132,7 +133,7 @@ static void ask_finish(void *arg, uint64_t val)
 
 static bool ask_present(struct os *os, const struct os_page_req *req)
 {
-	for (uint64_t off = 0; off < req->bytes && !req->probe;
+	for (uint64_t off = 0; off < req->bytes && !req->probe && !req->look;
 	     off += PAGE_BYTES) {
 		const uint64_t addr = req->addr + off;
 
