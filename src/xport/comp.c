@@ -198,6 +198,13 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 		comp_fail_wqe(qp, index, nak_status[code], now_ns);
 }
 
+/* The response that is due was dropped: its page says when to ask again, and
+ * until then what comes behind it is no news. */
+static bool dropped_for_page(const struct req *r)
+{
+	return r->rsp_missed && r->rsp_wait.ticket.v && !r->win.num;
+}
+
 static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 {
 	qp->req.rsp_gap = true;
@@ -205,6 +212,12 @@ static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_RETX, due, FLIGHT_GAP,
 		    (uint64_t)psn_diff(qp->req.snd, due));
 	retry_ask_again(qp, due);
+}
+
+void comp_page_came(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->req.rsp_missed && !qp->req.win.num)
+		take_gap(qp, qp->req.una, now_ns);
 }
 
 /* An ACK comes behind the responses before it. So if a READ before the ACK is
@@ -456,7 +469,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 	}
 	if (d > 0 || (p->placed && r->win.num)) {
 		count(qp->x->cnt, CNT_gaps_rx);
-		if (!r->rsp_gap)
+		if (!r->rsp_gap && !dropped_for_page(r))
 			take_gap(qp, due, now_ns);
 		return RX_NEXT;
 	}

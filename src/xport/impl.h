@@ -169,6 +169,8 @@ bool comp_more(struct qp *qp, psn_t psn, uint32_t n);
 void comp_commit(struct rx_run *run, uint64_t now_ns);
 bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
+/** comp_page_came() - If a response was dropped for want of it, ask again. */
+void comp_page_came(struct qp *qp, uint64_t now_ns);
 void comp_reap(struct qp *qp, uint64_t now_ns);
 /** comp_oldest() - The oldest request ended as @status says. */
 void comp_oldest(struct qp *qp, enum wc_status status, uint64_t now_ns);

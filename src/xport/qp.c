@@ -499,8 +499,8 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	}
 	if (w == &qp->resp.wait)
 		fault_resolved(qp, now_ns);
-	else if (qp->req.rsp_missed && !qp->req.win.num)
-		retry_ask_again(qp, qp->req.una);
+	else
+		comp_page_came(qp, now_ns);
 	qp_drainable(qp);
 }
 
