@@ -242,12 +242,31 @@ static void check_recv(struct track *t, const struct request *req,
 	report_checked(KIND_RECV, length);
 }
 
-static void check_read(const struct request *req)
+/* Without a box it went to the program's memory, which may be that of a READ that
+ * is still out, too: then nobody knows what is there (a page that will be written
+ * whole may be empty until then).
+ */
+static bool shares_memory(const struct track *t, const struct request *req)
+{
+	const struct line *l = &t->sq;
+
+	for (uint32_t i = l->head; !req->box && i != l->tail; i++) {
+		const struct request *other = &l->ring[i % l->capacity];
+
+		if (!other->box && other->kind == KIND_READ &&
+		    other->memory < req->memory + req->length &&
+		    req->memory < other->memory + other->length)
+			return true;
+	}
+	return false;
+}
+
+static void check_read(const struct track *t, const struct request *req)
 {
 	const uint8_t *want = share_image(req->rkey, req->remote, req->length);
 	const uint8_t *have = req->box ? req->box : req->memory;
 
-	if (!want)
+	if (!want || shares_memory(t, req))
 		return;
 	report_wrong("a READ", have, want, req->length, req->remote);
 	report_checked(KIND_READ, req->length);
@@ -270,7 +289,7 @@ static void finish(struct track *t, struct request *req, bool ok, uint32_t len)
 	if (ok && req->kind == KIND_RECV)
 		check_recv(t, req, len);
 	if (ok && req->kind == KIND_READ)
-		check_read(req);
+		check_read(t, req);
 	if (ok && req->kind == KIND_ATOMIC)
 		check_atomic(req);
 	if (ok && arrives && req->box) {
