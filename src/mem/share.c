@@ -285,7 +285,8 @@ void share_closed(struct mem *m, struct share *s)
 
 /**
  * share_takes_over() - Somebody waits for a ticket that another has not asked a
- * pager for yet: it is not to stand in the line of who has more of them.
+ * pager for yet: it is not to stand in the line of who has more of them, or keeps
+ * more pagers busy.
  * @m:		the NIC's memory
  * @t:		the ticket
  * @w:		who waits for it now
@@ -294,7 +295,7 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 {
 	struct share *to = share_of(m, w), *from = t->share;
 
-	if (to->tickets + 1 >= from->tickets)
+	if (to->asked >= from->asked && to->tickets + 1 >= from->tickets)
 		return;
 	share_dequeue(m, t);
 	share_opened(m, to);

@@ -164,7 +164,10 @@ static void run(struct world *w)
 	want = play(alone, 0);
 	free(alone);
 	took = play(w, w->seed % 3 ? 10 * SIM_MS : 1000 * (uint64_t)SIM_MS);
-	EXPECT(w, took.all_ns <= want.all_ns + want.all_ns / 2 + SLACK_NS,
+	/* Of two shares each gets a third of the pagers and tickets, alone it would
+	 * get half: 1.5 times. The rest is what is drawn anew, the times of the
+	 * pages and the packets, which made up to 1.3 times in 435 seeds. */
+	EXPECT(w, took.all_ns <= 2 * want.all_ns + SLACK_NS,
 	       "I4: %" PRIu64 " us of work took %" PRIu64 " us in the flood",
 	       want.all_ns / SIM_US, took.all_ns / SIM_US);
 	EXPECT(w, took.longest_ns <= 2 * want.longest_ns + SLACK_NS,

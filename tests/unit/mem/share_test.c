@@ -233,6 +233,23 @@ static void share_takes_over__from_who_has_more(void **state)
 	peers_close(&p);
 }
 
+/* Nor in the line of who has as few tickets, and pagers that do not come back. */
+static void share_takes_over__from_who_waits(void **state)
+{
+	struct waiter *w;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	want(&p, 0, 0);
+	fix_next(&p.f);
+	want(&p, 0, 10);
+	want(&p, 1, 20);
+	w = want(&p, 1, 10);
+	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[1]);
+	peers_close(&p);
+}
+
 /* Peers take turns, and nobody takes all pagers. */
 static void share_next__takes_turns(void **state)
 {
@@ -390,6 +407,7 @@ int main(void)
 		cmocka_unit_test(share_claim__pds),
 		cmocka_unit_test(share_turn_over__passes_it_on),
 		cmocka_unit_test(share_takes_over__from_who_has_more),
+		cmocka_unit_test(share_takes_over__from_who_waits),
 		cmocka_unit_test(share_next__takes_turns),
 		cmocka_unit_test(share_next__one_alone_gets_half),
 		cmocka_unit_test(share_next__few_ahead),

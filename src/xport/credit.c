@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* credit.c: how much a nopin peer may have redirected. Each QP may have one request
+ * packet that is not placed yet; what goes beyond that takes of its peer's quota,
+ * from when it is sent until it is placed, however often it is lost, comes twice
+ * or is sent again. So what waits in slots never exceeds the quotas, whatever the
+ * network does; and what was lent is left free for it (win_slots()). READs and
+ * atomics are not counted: they have no payload.
+ *
+ * Each quota has a number, and newer ones count. A larger one is lent when it is
+ * said. A smaller one is believed when the peer echoed its number, which says that
+ * it keeps to it. HELLO and its answer carry both (nic/peers.c).
+ */
+#include "xport/impl.h"
+
+/* --- the receiver lends ----------------------------------------------------- */
+
+/* A power of two of shares: see flow_share(). Half of the pool stays for what is
+ * not lent: of standard peers, datagrams, READ responses. */
+static uint32_t share(const struct xport *x)
+{
+	uint32_t shares = 1;
+
+	while (shares < x->peers)
+		shares *= 2;
+	return x->slots / 2 / shares;
+}
+
+uint32_t credit_left(const struct peer *p)
+{
+	return p->lent > p->filled ? p->lent - p->filled : 0;
+}
+
+static void set(struct xport *x, struct peer *p, uint32_t lent, uint32_t filled)
+{
+	x->lent_left -= credit_left(p);
+	p->lent = lent;
+	p->filled = filled;
+	x->lent_left += credit_left(p);
+	CHECK(x->lent_left <= slots_free(x->mem));
+}
+
+void credit_fill(struct xport *x, struct peer *p, bool more)
+{
+	set(x, p, p->lent, more ? p->filled + 1 : p->filled - 1);
+}
+
+bool credit_lend(struct xport *x, struct peer *p)
+{
+	const uint32_t most = p->kind == PEER_NOPIN ? share(x) : 0;
+	/* a fifth of what is free is for who comes next */
+	const uint32_t room = (slots_free(x->mem) - x->lent_left) / 5 * 4;
+	const uint32_t told = MIN(most, MAX(p->told, p->lent + room));
+
+	p->wants = told < most;
+	if (told == p->told)
+		return false;
+	p->told = told;
+	p->serial = ++x->serial;
+	set(x, p, MAX(p->lent, told), p->filled);
+	return true;
+}
+
+void credit_echoed(struct xport *x, struct peer *p, uint32_t serial)
+{
+	if (serial != p->serial)
+		return;
+	p->echoed = serial;
+	set(x, p, p->told, p->filled);
+}
+
+bool credit_settled(const struct peer *p)
+{
+	return p->echoed == p->serial && !p->wants;
+}
+
+void credit_end(struct xport *x, struct peer *p)
+{
+	CHECK(!p->filled && !p->out);
+	set(x, p, 0, 0);
+}
+
+/* --- the requester borrows --------------------------------------------------- */
+
+void credit_take(struct peer *p, uint32_t slots, uint32_t serial)
+{
+	if ((int32_t)(serial - p->quota_serial) <= 0)
+		return;
+	p->quota = slots;
+	p->quota_serial = serial;
+	qp_kick_all(&p->stalled);
+}
+
+void credit_forget(struct peer *p)
+{
+	p->quota = p->quota_serial = p->kept_serial = 0;
+	p->echoed = p->serial - 1;
+}
+
+uint32_t credit_echo(struct peer *p)
+{
+	if (p->out <= p->quota)
+		p->kept_serial = p->quota_serial;
+	return p->kept_serial;
+}
+
+static uint32_t beyond_first(uint32_t packets)
+{
+	return packets ? packets - 1 : 0;
+}
+
+/* Four times what is left then: a QP whose pages do not come leaves some to the
+ * others (dynamic thresholds, as in win_slots()). */
+bool credit_allows(const struct qp *qp, uint32_t more)
+{
+	enum { QP_SHARE = 4 };
+	const struct peer *p = qp->peer;
+	const uint32_t out = qp->req.out + more;
+	const uint32_t all = p->out + beyond_first(out) -
+			     beyond_first(qp->req.out);
+
+	return out <= 1 || (all <= p->quota &&
+			    out <= QP_SHARE * (uint64_t)(p->quota - all) + 1);
+}
+
+void credit_sent(struct qp *qp, uint32_t packets)
+{
+	qp->peer->out += beyond_first(qp->req.out + packets) -
+			 beyond_first(qp->req.out);
+	qp->req.out += packets;
+}
+
+void credit_placed(struct qp *qp, uint32_t packets)
+{
+	struct req *r = &qp->req;
+
+	CHECK(packets <= r->out);
+	if (!packets)
+		return;
+	qp->peer->out -= beyond_first(r->out) - beyond_first(r->out - packets);
+	r->out -= packets;
+	qp_kick_all(&qp->peer->stalled);
+}
