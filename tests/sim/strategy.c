@@ -34,7 +34,7 @@ static void run(struct world *w)
 	}
 	w->cfg.evict_ns = sim_between(sim, 10, 300) * SIM_US;
 	w->cfg.force = sim_chance(sim, SIM_PPM / 2);
-	w->cfg.mem.major_max_ns = sim_between(sim, 50, 2000) * SIM_US;
+	w->cfg.mem.major_max_ns = sim_between(sim, 60, 2000) * SIM_US;
 	w->cfg.strategies = strategy_set(world_strategy(w, false));
 	w->cfg.choose = sim_chance(sim, SIM_PPM / 4 * 3);
 	w->cfg.link.loss = sim_chance(sim, SIM_PPM / 2) ? SIM_PPM / 100 : 0;
