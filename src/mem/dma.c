@@ -530,7 +530,9 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 		walk_use(w, wait);
 	if (v == V_OK)
 		v = walk_hold(w, wait, holds);
-	if (v == V_OK && wait) {
+	/* a place in line that the next part has use for is kept */
+	if (v == V_OK && wait &&
+	    !(d->more && (wait->turn || wait->ticket.v == TICKET_STARVED))) {
 		fault_end(m, wait, w->now_ns);
 		waiter_idle(m, wait);
 	}

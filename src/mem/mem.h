@@ -269,6 +269,7 @@ struct holds {
  * @remote:	@key is an R_Key (remote rights apply), else an L_Key
  * @set:	what may answer a missing page, unless the region says otherwise
  * @ready:	no page may be missing, not even a cheap one
+ * @more:	another dma of the same access follows, with the same waiter
  * @ahead:	bytes behind the access that the same message will need; on a
  *		miss tickets are opened for them too (touch-ahead)
  * @follow:	for writing: bytes behind the access that the same message is known
@@ -283,7 +284,7 @@ struct dma {
 	uint64_t len;
 	uint32_t need;
 	strategies_t set;
-	bool write, remote, ready;
+	bool write, remote, ready, more;
 	uint64_t ahead, follow;
 	struct share *share;
 	struct account *account;

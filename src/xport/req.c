@@ -87,6 +87,15 @@ struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
 			    .ahead = s->len - off - len};
 }
 
+/* Does any byte lie in the SGEs from @s to @end? */
+static bool sge_more(const struct sge *s, const struct sge *end)
+{
+	for (; s < end; s++)
+		if (s->len)
+			return true;
+	return false;
+}
+
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
 		      uint16_t token, struct waiter *wait, struct moves *mv,
@@ -108,6 +117,7 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		if (qp->cfg.ud) /* a receive may be larger than any datagram */
 			d.ahead = MIN(d.ahead, rest);
 		d.follow = MIN(d.ahead, rest);
+		d.more = len > n && sge_more(s + i + 1, s + w->num_sge);
 		v = dma_resolve(qp->x->mem, &d, nic, token, now_ns,
 				qp->x->fresh_ns, wait, mv, h);
 		if (v != V_OK)
