@@ -6,6 +6,9 @@
  * asked again when it shows by its packets that it is a nopin. The nonce that we
  * hand out is a keyed hash of the asker's address, so that answering costs no
  * state and only who can receive there learns it.
+ *
+ * A nopin peer is told in the same packets how many slots of the redirect pool it
+ * may fill (xport/credit.c), again and again until it says that it keeps to that.
  */
 #include "nic/impl.h"
 
@@ -15,7 +18,9 @@
 enum {
 	HELLO_TRIES = 3,
 	HELLO_NS = 20 * 1000 * 1000,
-	WIRE_VERSION = 2,
+	TELL_MIN_NS = 1000 * 1000,
+	TELL_MAX_NS = 1000 * 1000 * 1000,
+	WIRE_VERSION = 3,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
 	DESTS_MAX = 256, /* that are remembered while nothing is sent there */
 };
@@ -62,9 +67,10 @@ static void tell_shares(struct nic *nic, uint64_t now_ns)
 	}
 }
 
+/* @known: what is said to it besides who we are; NULL: it will not be kept */
 static void send_hello(struct nic *nic, uint8_t opcode,
 		       const struct endpoint *to, const struct ipaddr *from,
-		       int port, uint32_t nonce, uint32_t credit)
+		       int port, uint32_t nonce, struct peer *known)
 {
 	struct pkt p = {.opcode = opcode,
 			.ext = true,
@@ -73,22 +79,64 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.nonce = nonce,
 			.features = HELLO_SUSPEND |
 				    (os_gro(nic->os) ? HELLO_GRO : 0),
-			.my_nonce = peers_nonce(nic, &to->ip),
-			.credit = credit};
+			.my_nonce = peers_nonce(nic, &to->ip)};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
-	unsigned n = pkt_build(&p, bytes);
-	struct iovec iov = {bytes, n + ICRC_BYTES};
+	struct iovec iov = {bytes, 0};
 	struct os_tx tx = {
 		.dst = *to, .src = *from, .port = port, .iov = &iov, .niov = 1};
+	unsigned n;
 
+	if (known) {
+		p.credit = flow_grant(&nic->x, known);
+		p.slots = known->told;
+		p.serial = known->serial;
+		p.echo = credit_echo(known);
+	}
+	n = pkt_build(&p, bytes);
+	iov.iov_len = n + ICRC_BYTES;
 	icrc_store(xcrc(bytes, n), bytes + n);
 	os_send(nic->os, &tx);
 }
 
 static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
-	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port, 0, 0);
+	const bool known = p->kind == PEER_NOPIN && !p->datagrams;
+
+	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port,
+		   known ? p->nonce : 0, known ? p : NULL);
 	p->asked_ns = now_ns;
+}
+
+/* What @p may fill of the redirect pool: said when it is news. */
+static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	if (p->kind != PEER_NOPIN || p->datagrams)
+		return;
+	if (credit_lend(&nic->x, p)) {
+		p->tell_ns = TELL_MIN_NS;
+		ask_once(nic, p, now_ns);
+	}
+	if (credit_settled(p))
+		timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	else if (p->hello.at_ns == TIME_NEVER)
+		timerq_set(&nic->hello_timers, &p->hello, now_ns + p->tell_ns);
+}
+
+/* It did not say yet that it keeps to that, or is to have more. */
+static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	if (p->echoed != p->serial)
+		ask_once(nic, p, now_ns);
+	p->tell_ns = MIN(MAX(2 * p->tell_ns, (uint64_t)TELL_MIN_NS),
+			 (uint64_t)TELL_MAX_NS);
+	lend(nic, p, now_ns);
+}
+
+static void lend_all(struct nic *nic, uint64_t now_ns)
+{
+	list_for_each(l, &nic->peers) {
+		lend(nic, list_entry(l, struct peer, link), now_ns);
+	}
 }
 
 static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
@@ -183,6 +231,7 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		list_add_tail(&nic->peers, &p->link);
 		nic->x.peers++;
 		tell_shares(nic, now_ns);
+		lend_all(nic, now_ns);
 		begin(nic, p, now_ns);
 	}
 	p->refs++;
@@ -207,7 +256,15 @@ void peer_put(struct nic *nic, struct peer *p)
 		return;
 	nic->x.peers--;
 	nic->x.granted -= p->granted;
+	credit_end(&nic->x, p);
 	free_peer(nic, p);
+	if (nic->x.peers & (nic->x.peers - 1))
+		return; /* no share grew */
+	list_for_each(l, &nic->peers) {
+		p = list_entry(l, struct peer, link);
+		if (p->kind == PEER_NOPIN) /* when time is */
+			timerq_set(&nic->hello_timers, &p->hello, 0);
+	}
 }
 
 /* What was used least of late, and is not used now, is forgotten. */
@@ -277,9 +334,25 @@ void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns)
 		peer_put(nic, p);
 }
 
+/* What @p says of its pool and of ours. */
+static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
+			uint64_t now_ns)
+{
+	const uint32_t lent = peer->lent;
+
+	credit_take(peer, p->slots, p->serial);
+	credit_echoed(&nic->x, peer, p->echo);
+	if (peer->lent < lent) /* for others that wait for more */
+		lend_all(nic, now_ns);
+	else
+		lend(nic, peer, now_ns);
+}
+
 /* Return: whether that is news. */
 static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
 {
+	if (peer->nonce != p->my_nonce)
+		credit_forget(peer);
 	peer->nonce = p->my_nonce;
 	peer->budget = p->credit;
 	if (peer->kind == PEER_NOPIN)
@@ -302,17 +375,23 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 	}
 	if (dest)
 		take_answer(nic, dest, p);
-	if (peer && take_answer(nic, peer, p))
+	if (!peer)
+		return;
+	if (take_answer(nic, peer, p))
 		tell_shares(nic, now_ns); /* it could not be told before */
+	take_credit(nic, peer, p, now_ns);
 }
 
 /* Who asks before we know him has nothing yet: answering costs no state. */
-static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
+static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
+		  uint64_t now_ns)
 {
 	struct peer *asker = find(&nic->peers, &rx->src, &rx->dst);
 
+	if (asker && p->nonce == peers_nonce(nic, &rx->src.ip))
+		take_credit(nic, asker, p, now_ns);
 	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst, rx->port,
-		   p->my_nonce, asker ? flow_grant(&nic->x, asker) : 0);
+		   p->my_nonce, asker);
 }
 
 void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns)
@@ -331,7 +410,7 @@ void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 	if (p->opcode == OP_X_HELLO_REPLY)
 		take_reply(nic, p, rx, now_ns);
 	else
-		reply(nic, p, rx);
+		reply(nic, p, rx, now_ns);
 }
 
 void peers_timers(struct nic *nic, uint64_t now_ns)
@@ -343,7 +422,9 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
 		struct peer *p = container_of(t, struct peer, hello);
 
-		if (p->hello_tries < HELLO_TRIES)
+		if (p->kind == PEER_NOPIN)
+			remind(nic, p, now_ns);
+		else if (p->hello_tries < HELLO_TRIES)
 			ask(nic, p, now_ns);
 		else
 			answered(nic, p, PEER_STANDARD);

@@ -146,12 +146,16 @@ struct hello {
 	be32_t nonce;
 	be32_t my_nonce;
 	be32_t credit;
+	be32_t slots, serial, echo;
 };
-ASSERT_HDR(hello, 20);
+ASSERT_HDR(hello, 32);
 ASSERT_AT(hello, features, 4);
 ASSERT_AT(hello, nonce, 8);
 ASSERT_AT(hello, my_nonce, 12);
 ASSERT_AT(hello, credit, 16);
+ASSERT_AT(hello, slots, 20);
+ASSERT_AT(hello, serial, 24);
+ASSERT_AT(hello, echo, 28);
 
 /** struct forward - OP_X_FORWARD behind the BTH. */
 struct forward {

@@ -117,6 +117,9 @@ static void parse_hello(const struct hello *h, struct pkt *pkt)
 	pkt->nonce = be32_get(h->nonce);
 	pkt->my_nonce = be32_get(h->my_nonce);
 	pkt->credit = be32_get(h->credit);
+	pkt->slots = be32_get(h->slots);
+	pkt->serial = be32_get(h->serial);
+	pkt->echo = be32_get(h->echo);
 }
 
 static void parse_forward(const struct forward *h, struct pkt *pkt)

@@ -159,6 +159,8 @@ enum xack_flag {
  *		BTH.psn and AETH speak of what is placed
  * @hold_us:	XACK_SUSPEND: how long it is expected to take
  * @credit:	OP_X_ACK and hello: bytes of receive budget granted
+ * @slots, @serial: hello: slots of the redirect pool lent, and the number of that
+ * @echo:	hello: the number of the receiver's quota that the sender keeps to
  * @placed:	set by nic/: the payload was received in place (scatter.c)
  * @hdr_len:	bytes before the payload
  * @payload_len: bytes of payload, pad excluded
@@ -187,7 +189,7 @@ struct pkt {
 	bool ack; /* a request that carries an ACK: of @accepted, which is placed */
 	psn_t accepted;
 	uint32_t xack_flags;
-	uint32_t credit;
+	uint32_t credit, slots, serial, echo;
 	uint16_t question, answer; /* XACK_PROBE, XACK_PROBED: which one */
 	uint64_t sack;
 	uint32_t hold_us;

@@ -23,7 +23,7 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->request = b->roce = b->narrow = b->says = false;
 	b->nsegs = b->nacks = 0;
 	b->seg_len = b->total = b->ahead = 0;
-	b->epoch = 0;
+	b->epoch = b->out = 0;
 	b->bytes_used = 0;
 	moves_reset(&b->gathers);
 	b->holds.num = 0;

@@ -55,6 +55,14 @@ static bool wqe_passed(const struct wqe *w, psn_t at)
 	return wqe_offset(w, at) >= (int32_t)w->num_psn;
 }
 
+/* @data: of a SEND or WRITE. In ERR nothing counts any more. */
+static void una_to(struct qp *qp, psn_t to, bool data)
+{
+	if (data && qp->state != QPS_ERR)
+		credit_placed(qp, (uint32_t)psn_diff(to, qp->req.una));
+	qp->req.una = to;
+}
+
 void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 {
 	struct wq *sq = qp->cfg.sq;
@@ -79,13 +87,13 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 		}
 		if (!wqe_passed(w, target))
 			break;
-		r->una = end;
+		una_to(qp, end, !wqe_is_read(w));
 		if (r->cur == sq->cons)
 			r->cur++;
 		complete(qp, w, WC_SUCCESS, now_ns);
 	}
 	if (psn_diff(target, r->una) > 0)
-		r->una = target;
+		una_to(qp, target, !r->failed);
 	if (r->una != una)
 		retry_reload(qp);
 	/* WRITEs alone must not leave it half the PSNs behind */
@@ -342,7 +350,7 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 		*psn = psn_diff(r->win.next, w->first_psn) > 0 ? r->win.next
 							       : w->first_psn;
 		*index = r->rsp;
-		return true;
+		return psn_diff(*psn, r->max) < 0; /* it was asked for */
 	}
 	return false;
 }

@@ -92,7 +92,7 @@ enum strategy fault_adaptive(const struct fault *f)
 		k.shared = qp->x->peers > 1 || qp->peer->refs > 1;
 		k.fault_ns = waiter_fault_ns(qp->x->mem, f->wait, f->now_ns);
 		k.coming = w->num + packets_coming(f);
-		k.room = w->num + win_slots(qp->x, *w->held);
+		k.room = w->num + win_room(qp->x, w);
 	}
 	return adaptive_rule(&k);
 }

@@ -13,14 +13,11 @@
 
 /* What the kernel charges a socket: a burst that stays whole costs little more
  * than its bytes, a lone packet its bytes twice (power-of-two allocation) and
- * its bookkeeping. Measured with default socket buffers, see doc/perf.md. Each
- * packet may also need a slot of the redirect pool, so a crowd of small ones
- * costs at least FLOW_SLOT_CHARGE each. */
+ * its bookkeeping. Measured with default socket buffers, see doc/perf.md. */
 uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
 {
 	if (gso && packets > 1)
-		return MAX(bytes + bytes / 8 + 2048,
-			   FLOW_SLOT_CHARGE * packets);
+		return bytes + bytes / 8 + 2048;
 	return 2 * bytes + 832 * packets;
 }
 
@@ -42,11 +39,9 @@ uint32_t flow_share(const struct xport *x)
 
 uint32_t flow_grant(struct xport *x, struct peer *p)
 {
-	uint64_t slots = (uint64_t)win_slots(x, p->slots) * FLOW_SLOT_CHARGE;
 	uint32_t others = x->granted - p->granted;
 
 	p->granted = MIN(flow_share(x), x->push_budget - others);
-	p->granted = (uint32_t)MIN(p->granted, slots / MAX(x->peers, 1));
 	x->granted = others + p->granted;
 	return p->granted;
 }
@@ -60,8 +55,15 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 		       (int32_t)qp->req.cwnd;
 	if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)
 		return true;
+	if (qp->req.doubt && qp->req.doubt == qp->req.charged)
+		return true; /* or it would wait for itself */
+	return flow_wait(qp);
+}
+
+bool flow_wait(struct qp *qp)
+{
 	if (list_empty(&qp->peer_link))
-		list_add_tail(&p->stalled, &qp->peer_link);
+		list_add_tail(&qp->peer->stalled, &qp->peer_link);
 	count(qp->x->cnt, CNT_credit_stalls);
 	return false;
 }
@@ -112,6 +114,10 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 {
 	struct req *r = &qp->req;
 
+	if (r->doubt && psn_diff(accepted, r->doubt_at) > 0) {
+		uncharge(qp, r->doubt);
+		r->doubt = 0;
+	}
 	while (r->flight_head != r->flight_tail) {
 		struct flight_run *run =
 			&r->flight[r->flight_head % FLIGHT_RUNS];
@@ -133,7 +139,24 @@ void flow_forget(struct qp *qp)
 		qp_kick_all(&qp->peer->stalled);
 	}
 	r->flight_head = r->flight_tail;
+	r->doubt = 0;
 	flow_read_done(qp, r->read_charged);
+}
+
+void flow_held(struct qp *qp)
+{
+	qp->req.forgotten = MAX(qp->req.forgotten, qp->req.charged);
+}
+
+void flow_resumed(struct qp *qp)
+{
+	struct req *r = &qp->req;
+
+	r->doubt = r->forgotten;
+	r->doubt_at = r->acc;
+	r->forgotten = 0;
+	r->charged += r->doubt;
+	qp->peer->in_flight += r->doubt;
 }
 
 bool flow_may_read(struct qp *qp, uint32_t charge)

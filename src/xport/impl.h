@@ -36,8 +36,11 @@ enum {
 /* window.c */
 void win_reset(struct xport *x, struct window *w, psn_t psn);
 bool win_has(const struct window *w, psn_t psn);
-/** win_slots() - How many slots more a peer may take that holds @held (I4). */
+/** win_slots() - How many slots more a peer may take, of those that are lent to
+ * nobody, that holds @held of them (I4). */
 uint32_t win_slots(const struct xport *x, uint32_t held);
+/** win_room() - How many packets more could be kept in @w. */
+uint32_t win_room(const struct xport *x, const struct window *w);
 /** win_keep() - Copy a packet into a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns);
@@ -152,14 +155,31 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 
 /* flow.c */
 bool flow_may_send(struct qp *qp, uint32_t charge);
+/** flow_wait() - @qp waits for budget or slots of its peer. Return: false. */
+bool flow_wait(struct qp *qp);
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
 /** flow_unsent() - What was charged last, from @from on, did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
 void flow_accepted(struct qp *qp, psn_t accepted);
 void flow_forget(struct qp *qp);
+/** flow_held() - The peer forgets what is on the way, when it comes to it. */
+void flow_held(struct qp *qp);
+/** flow_resumed() - It may not have come to it yet. */
+void flow_resumed(struct qp *qp);
 bool flow_may_read(struct qp *qp, uint32_t charge);
 void flow_read(struct qp *qp, uint32_t charge);
 void flow_read_done(struct qp *qp, uint32_t charge);
+
+/* credit.c */
+/** credit_left() - Slots that @p was lent and has not filled. */
+uint32_t credit_left(const struct peer *p);
+/** credit_fill() - @p fills one slot @more, or one less. */
+void credit_fill(struct xport *x, struct peer *p, bool more);
+/** credit_allows() - May @more new packets leave that are not counted yet? */
+bool credit_allows(const struct qp *qp, uint32_t more);
+void credit_sent(struct qp *qp, uint32_t packets);
+/** credit_placed() - So many are, or never will be. */
+void credit_placed(struct qp *qp, uint32_t packets);
 
 /* comp.c */
 enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
@@ -353,6 +373,6 @@ strategies_t qp_strategies(const struct qp *qp);
 /* REQ_PSNS_AHEAD: no request is started so far behind the oldest */
 /* PAUSE_FULL_NS: after the socket's send buffer was full */
 enum { PAUSE_FULL_NS = 100 * 1000 };
-enum { SGE_MAX = 32, FLOW_SLOT_CHARGE = 512, REQ_PSNS_AHEAD = 1 << 21 };
+enum { SGE_MAX = 32, REQ_PSNS_AHEAD = 1 << 21 };
 
 #endif

@@ -29,6 +29,15 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @in_flight:	bytes charged for what we sent and it has not accepted
  *		== sum of req.flight charges of the QPs towards it
  * @slots:	of the redirect pool that hold packets from it
+ * @lent:	slots of our pool that it may fill with packets beyond the first
+ *		of each QP, as far as it may believe (credit.c)
+ * @filled:	that it has filled of these
+ * @told, @serial: what it was told last, and the number of that
+ * @echoed:	the last number that it echoed
+ * @wants:	it is to have more when there is
+ * @quota, @quota_serial: what it lent us last, and the number of that
+ * @kept_serial: and of what we keep to
+ * @out:	requests sent and not placed, beyond the first of each QP
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.peer_link) that wait for budget
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
@@ -49,13 +58,17 @@ struct peer {
 	unsigned refs;
 	uint32_t budget, in_flight;
 	uint32_t slots;
+	uint32_t lent, filled, told, serial, echoed;
+	uint32_t quota, quota_serial, kept_serial, out;
+	bool wants;
 	struct list shares;
 	struct list stalled;
 	struct list owed, ack_link;
 	unsigned acks_out;
 	uint64_t ack_due_ns, ack_after_ns;
 	/* nic/peers.c */
-	struct timer hello;
+	struct timer hello; /* once it is known: tell it its quota again */
+	uint64_t tell_ns;
 	unsigned hello_tries;
 	int port;
 	uint64_t asked_ns; /* when the last hello went out */

@@ -241,6 +241,7 @@ static void qp_disconnect(struct qp *qp)
 
 	CHECK(qp_idle(qp));
 	flow_forget(qp);
+	credit_placed(qp, qp->req.out);
 	ack_cancel(qp);
 	win_reset(qp->x, &qp->req.win, 0);
 	win_reset(qp->x, &qp->resp.win, 0);
@@ -337,6 +338,7 @@ static void enter_error(struct qp *qp, uint64_t now_ns)
 {
 	qp_set_state(qp, QPS_ERR, now_ns);
 	flow_forget(qp);
+	credit_placed(qp, qp->req.out);
 	list_del(&qp->peer_link);
 	qp_flush(qp, now_ns);
 	qp_rearm(qp);
@@ -389,6 +391,7 @@ static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
 		} else {
 			qp->peer = peer;
 			qp->req.win.held = qp->resp.win.held = &peer->slots;
+			qp->req.win.peer = qp->resp.win.peer = peer;
 		}
 		qp->mtu = qp->attr.path_mtu;
 		resp_reset(qp);

@@ -39,13 +39,16 @@ struct accepted {
  *		@next what came ahead of a gap
  * @num:	how many are waiting
  * @held:	slots of all windows towards the same peer; set with the peer
+ * @data:	how many are requests with payload: all but one are @peer's to fill
+ * @peer:	NULL: datagrams
  * @account:	the QP's
  */
 struct window {
 	psn_t head, next;
 	struct list waiting;
-	uint32_t num;
+	uint32_t num, data;
 	uint32_t *held;
+	struct peer *peer;
 	struct account *account;
 };
 
@@ -135,6 +138,10 @@ struct flight_run {
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
  * @flight:	ring of bursts that are charged to peer.in_flight
+ * @out:	packets of SENDs and WRITEs in [una, max)
+ * @forgotten:	held: what was charged when we were asked to
+ * @doubt:	of @charged: the peer forgot it, and has it in its socket, perhaps,
+ *		until it accepts what is sent again from @doubt_at on
  * @pause_until: nothing is sent before this (RNR, socket full)
  * @held:	the peer asked us to hold from @una; until XACK_RESUME or
  *		@hold_until
@@ -162,7 +169,9 @@ struct req {
 	uint32_t cwnd;
 	struct flight_run flight[FLIGHT_RUNS];
 	uint32_t flight_head, flight_tail;
-	uint32_t charged, read_charged;
+	uint32_t charged, read_charged, out;
+	uint32_t forgotten, doubt;
+	psn_t doubt_at;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
 	uint64_t suspend_until, suspend_ns;

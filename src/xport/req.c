@@ -38,9 +38,10 @@ void req_reset(struct qp *qp)
 	uint32_t at = qp->cfg.sq->cons;
 	psn_t psn = qp->attr.sq_psn;
 
-	CHECK(!r->charged && !r->read_charged);
+	CHECK(!r->charged && !r->read_charged && !r->out);
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
+	r->forgotten = r->doubt = 0;
 	r->recover = r->lost_base = r->sack_high = r->probe_max = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
@@ -269,13 +270,19 @@ static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
 }
 
 /* May one more packet go into @b? What is sent again is charged already, and the
- * room that it takes is what its loss left free. */
-static bool flow_allows(struct qp *qp, const struct burst *b, bool again)
+ * room that it takes is what its loss left free. @more: new packets with it that
+ * are not counted yet. */
+static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
+			uint32_t more)
 {
 	const struct peer *p = qp->peer;
 
 	if (again)
 		return true;
+	if (b->ext && qp->req.snd == qp->req.max &&
+	    !wqe_is_read(wq_at(qp->cfg.sq, qp->req.cur)) &&
+	    !credit_allows(qp, more))
+		return flow_wait(qp);
 	if (!b->nsegs)
 		return flow_may_send(qp, flow_charge(false, 1, qp->mtu));
 	if (!b->ext)
@@ -297,7 +304,7 @@ static uint32_t add_middle(struct qp *qp, struct burst *b, const struct wqe *w,
 	if (qp->req.snd != qp->req.max)
 		return 0;
 	while (k + n + 1 < w->num_psn && b->ahead >= qp->mtu &&
-	       flow_allows(qp, b, false) &&
+	       flow_allows(qp, b, false, n + 2) &&
 	       burst_next(b, opcode, psn_add(psn, n), qp->mtu)) {
 		b->ahead -= qp->mtu;
 		n++;
@@ -412,13 +419,26 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	return true;
 }
 
+/* [max, snd) was appended to @b. */
+static void new_packets(struct qp *qp, struct burst *b)
+{
+	struct req *r = &qp->req;
+	uint32_t n = (uint32_t)psn_diff(r->snd, r->max);
+
+	r->max = r->snd;
+	if (wqe_is_read(wq_at(qp->cfg.sq, r->cur)))
+		return;
+	credit_sent(qp, n);
+	b->out += n;
+}
+
 static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t psns;
 
 	while (!burst_full(b) && find_work(qp, now_ns) &&
-	       flow_allows(qp, b, again)) {
+	       flow_allows(qp, b, again, 1)) {
 		psn_t was = r->snd;
 
 		if (add_packet(qp, b, again, &psns, now_ns) != NEXT_OK)
@@ -427,7 +447,7 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 		if (again)
 			retry_resent(qp, was);
 		if (psn_diff(r->snd, r->max) > 0)
-			r->max = r->snd;
+			new_packets(qp, b);
 		else
 			count(qp->x->cnt, CNT_retransmits);
 		if (again && !retry_is_lost(qp, r->snd))

@@ -186,6 +186,7 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	r->max = b->max;
 	r->cur = index;
 	flow_unsent(qp, b->from, b->charge);
+	credit_placed(qp, b->out);
 	flow_read_done(qp, r->read_charged);
 	recount_reads(qp, b->from);
 	qp_kick(qp);
@@ -244,6 +245,7 @@ void retry_hold(struct qp *qp, uint64_t now_ns)
 
 	if (!r->held || r->snd != r->acc) {
 		r->held = true;
+		flow_held(qp);
 		back_to(qp, r->acc, FLIGHT_FAULT, now_ns);
 	}
 	r->hold_until = now_ns + HOLD_MAX_NS;
@@ -259,6 +261,7 @@ void retry_resume(struct qp *qp, uint64_t now_ns)
 	r->held = false;
 	r->hold_until = 0;
 	back_to(qp, r->acc, FLIGHT_RESOLVED, now_ns);
+	flow_resumed(qp);
 }
 
 /* --- what is lost, towards a nopin peer ----------------------------------- */

@@ -7,6 +7,12 @@
 
 #include <errno.h>
 
+/* Does its peer pay for @pkt? */
+static bool is_data(const struct window *w, const struct pkt *pkt)
+{
+	return w->peer && pkt->op & (OPF_SEND | OPF_WRITE);
+}
+
 void win_drop(struct xport *x, struct window *w, struct accepted *a)
 {
 	mem_account(x->mem, w->account, 0, ACCT_forgotten_bytes, a->bytes);
@@ -16,6 +22,8 @@ void win_drop(struct xport *x, struct window *w, struct accepted *a)
 	if (a->source)
 		--*a->source;
 	slot_put(x->mem, a->slot);
+	if (is_data(w, &a->pkt) && --w->data)
+		credit_fill(x, w->peer, false);
 }
 
 /* The histogram of how long slots were in use (I6). */
@@ -101,12 +109,36 @@ bool win_has(const struct window *w, psn_t psn)
 uint32_t win_slots(const struct xport *x, uint32_t held)
 {
 	enum { SLOT_SHARE = 4 };
-	const uint64_t most = SLOT_SHARE * (uint64_t)slots_free(x->mem);
+	const uint64_t most = SLOT_SHARE *
+			      (uint64_t)(slots_free(x->mem) - x->lent_left);
 
 	if (held >= most)
 		return 0;
 	/* with each one that it takes, one less is free */
 	return (uint32_t)DIV_ROUND_UP(most - held, SLOT_SHARE + 1);
+}
+
+static uint32_t lent(const struct window *w)
+{
+	return w->peer ? credit_left(w->peer) : 0;
+}
+
+uint32_t win_room(const struct xport *x, const struct window *w)
+{
+	return win_slots(x, *w->held + lent(w)) + lent(w);
+}
+
+/* Is there a slot for @pkt? All but the first of a QP's requests with payload are
+ * what its peer was lent. */
+static bool slot_for(struct xport *x, const struct window *w,
+		     const struct pkt *pkt)
+{
+	const bool credited = is_data(w, pkt) && w->data && pkt->ext;
+
+	if (credited && lent(w))
+		return true;
+	count_add(x->cnt, CNT_beyond_credit, credited);
+	return win_slots(x, *w->held + lent(w));
 }
 
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
@@ -116,7 +148,7 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	struct accepted *a;
 	int slot;
 
-	if (!win_slots(x, *w->held))
+	if (!slot_for(x, w, pkt))
 		return -EAGAIN;
 	slot = slot_get(x->mem);
 	a = &x->accepted[slot];
@@ -136,6 +168,8 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	list_insert_after(before, &a->link);
 	w->num++;
 	++*w->held;
+	if (is_data(w, pkt) && w->data++)
+		credit_fill(x, w->peer, true);
 	return 0;
 }
 

@@ -25,6 +25,8 @@
  * @granted:	of these told to peers == sum of peer.granted
  * @read_budget: bytes of our own receive buffer that READ responses may fill
  * @read_out:	of these asked for and not yet received
+ * @lent_left:	slots that peers were lent and have not filled: free
+ * @serial:	of the last quota told to any peer
  * @ack_delay_ns: how long an ACK may be owed
  * @sources:	slots that hold datagrams, by a hash of the address they are from
  */
@@ -33,7 +35,7 @@ struct xport {
 	struct counters *cnt;
 	struct rnd rnd;
 	struct accepted *accepted; /* one for each slot of the redirect pool */
-	uint32_t slots;
+	uint32_t slots, lent_left, serial;
 	strategies_t strategies;
 	uint32_t push_budget, granted;
 	uint32_t read_budget, read_out;
@@ -261,6 +263,7 @@ struct burst_ack {
  * @ack:	what it says, and for whom (ack_commit())
  * @says:	a request of it carries @qp's ACK
  * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
+ * @out:	requests: what credit_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
  * In a burst of standard packets no gather is for two of them.
  */
@@ -273,7 +276,7 @@ struct burst {
 	unsigned nsegs, nacks;
 	uint32_t seg_len, total, ahead;
 	psn_t second, from, max;
-	uint32_t charge;
+	uint32_t charge, out;
 	uint32_t epoch;
 	uint32_t res, res_at; /* responses: resource and packet it began with */
 	struct seg seg[BURST_SEGS];
@@ -310,6 +313,24 @@ uint32_t flow_share(const struct xport *x);
 
 /** flow_grant() - What @p may have on the way from now on: it is told. */
 uint32_t flow_grant(struct xport *x, struct peer *p);
+
+/**
+ * credit_lend() - Decide how many slots @p may fill.
+ * Return: whether that is news for it: peer.told, with a new peer.serial.
+ */
+bool credit_lend(struct xport *x, struct peer *p);
+/** credit_echoed() - @p keeps to the quota @serial. */
+void credit_echoed(struct xport *x, struct peer *p, uint32_t serial);
+/** credit_settled() - It keeps to what it was told, and has its share. */
+bool credit_settled(const struct peer *p);
+/** credit_end() - @p goes. */
+void credit_end(struct xport *x, struct peer *p);
+/** credit_take() - @p lends us @slots. */
+void credit_take(struct peer *p, uint32_t slots, uint32_t serial);
+/** credit_forget() - Where @p was is another NIC now. */
+void credit_forget(struct peer *p);
+/** credit_echo() - Return: the number of the newest quota that we keep to. */
+uint32_t credit_echo(struct peer *p);
 
 /**
  * ack_commit() - The burst that said @a for @qp (or one that had its QPN before)

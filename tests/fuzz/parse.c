@@ -97,6 +97,9 @@ static void check_same(const struct pkt *a, const struct pkt *b)
 	SAME(a, b, accepted);
 	SAME(a, b, xack_flags);
 	SAME(a, b, credit);
+	SAME(a, b, slots);
+	SAME(a, b, serial);
+	SAME(a, b, echo);
 	SAME(a, b, question);
 	SAME(a, b, answer);
 	SAME(a, b, sack);

@@ -492,7 +492,7 @@ static void check_answers(const struct world *w)
 
 static void run(struct world *w)
 {
-	bool lossless;
+	bool lossless, cut;
 
 	draw(w);
 	u = (struct uds){.w = w};
@@ -501,7 +501,8 @@ static void run(struct world *w)
 	u.keeps_order = !w->cfg.link.reorder && !w->cfg.link.dup;
 	world_build(w);
 	open_ends(w);
-	if (sim_chance(w->sim, SIM_PPM / 8))
+	cut = sim_chance(w->sim, SIM_PPM / 8);
+	if (cut)
 		world_run(w, 3 * SIM_MS); /* and in the middle of it the end */
 	else
 		run_until_done(lossless);
@@ -513,6 +514,10 @@ static void run(struct world *w)
 	check_slots();
 	world_close(w);
 	check_answers(w);
+	if (!cut)
+		EXPECT(w, 2 * w->forgotten <= w->total.v[CNT_redirected_bytes],
+		       "I6: %" PRIu64 " bytes kept, %" PRIu64 " not received",
+		       w->total.v[CNT_redirected_bytes], w->forgotten);
 }
 
 static const char *never(const struct sim_stats *st)

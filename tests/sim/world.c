@@ -333,6 +333,9 @@ void world_close(struct world *w)
 	       "I6: %" PRIu64 " moves met absent pages, %" PRIu64
 	       " are counted",
 	       w->stats.minor, w->total.v[CNT_engine_minflt]);
+	EXPECT(w, w->total.v[CNT_beyond_credit] == 0,
+	       "I4: %" PRIu64 " packets were beyond what was lent",
+	       w->total.v[CNT_beyond_credit]);
 	EXPECT(w,
 	       w->stats.lock_waits == 0 ||
 		       w->cfg.strategies & STRATEGY_BIT(STRATEGY_BLOCK),

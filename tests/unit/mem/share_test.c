@@ -250,6 +250,36 @@ static void share_takes_over__from_who_waits(void **state)
 	peers_close(&p);
 }
 
+/* The parts of one access wait with one waiter, and the first is there: the second
+ * keeps its place in line, and its turn. */
+static void dma_resolve__more_keeps_the_turn(void **state)
+{
+	struct waiter *w;
+	struct peers p;
+	struct dma d;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.num = 4;
+	want(&p, 0, 10);
+	want(&p, 0, 20);
+	w = want(&p, 0, 30);
+	assert_true(starves(w));
+	spt_map(p.f.m, 40, 1, true, p.f.now);
+	d = fix_dma(&p.f, 40 * PAGE_BYTES, PAGE_BYTES, true);
+	d.more = true;
+	assert_int_equal(fix_run(&p.f, &d, w), V_OK);
+	assert_true(starves(w));
+	waiter_cancel(p.f.m, &p.w[0]);
+	assert_ptr_equal(told(&p), w);
+	assert_int_equal(fix_run(&p.f, &d, w), V_OK);
+	assert_true(w->turn);
+	d.more = false;
+	assert_int_equal(fix_run(&p.f, &d, w), V_OK);
+	assert_false(w->turn);
+	peers_close(&p);
+}
+
 /* Peers take turns, and nobody takes all pagers. */
 static void share_next__takes_turns(void **state)
 {
@@ -408,6 +438,7 @@ int main(void)
 		cmocka_unit_test(share_turn_over__passes_it_on),
 		cmocka_unit_test(share_takes_over__from_who_has_more),
 		cmocka_unit_test(share_takes_over__from_who_waits),
+		cmocka_unit_test(dma_resolve__more_keeps_the_turn),
 		cmocka_unit_test(share_next__takes_turns),
 		cmocka_unit_test(share_next__one_alone_gets_half),
 		cmocka_unit_test(share_next__few_ahead),

@@ -374,21 +374,6 @@ static void write_faults(struct step *rx)
 
 enum { SLOTS = 4096 };
 
-static int take_slots(int slots[SLOTS])
-{
-	int n = 0;
-
-	while (n < SLOTS && slots_free(side[1].nic->mem))
-		slots[n++] = slot_get(side[1].nic->mem);
-	return n;
-}
-
-static void give_slots(const int slots[SLOTS], int n)
-{
-	while (n)
-		slot_put(side[1].nic->mem, slots[--n]);
-}
-
 /* Half of the ACK timeout has passed without the page. */
 static void silence_is_over(void)
 {
@@ -463,19 +448,20 @@ static void owed__an_rnr_for_a_page_and_then_a_gap(void **state)
 static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
 {
 	struct nic *nic = side[1].nic;
-	int slots[SLOTS], n;
+	int slots[SLOTS];
+	unsigned n;
 
 	(void)state;
 	write_waits();
 	engine_plan(nic, &nic->steps[3], false, os_now(nic->os));
-	n = take_slots(slots);
+	n = take_slots(side[1].nic, slots, SLOTS);
 	post_at(&side[0], WR_WRITE, 0, 64);
 	send_all(&side[0]);
 	RECEIVE_UNTIL(resp()->forgot);
 	silence_is_over();
 	assert_true(resp()->rnr_told);
 	page_is_fetched();
-	give_slots(slots, n);
+	give_slots(side[1].nic, slots, n);
 	succeed(2);
 	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
 }
@@ -501,14 +487,15 @@ static void owed__a_sequence_nak_and_then_its_packet(void **state)
 	struct nic *nic = side[1].nic;
 	struct step *rx = &nic->steps[3], *tx;
 	struct qp *peer = &side[0].qp->qp;
-	int slots[SLOTS], n;
+	int slots[SLOTS];
+	unsigned n;
 
 	(void)state;
-	n = take_slots(slots);
+	n = take_slots(side[1].nic, slots, SLOTS);
 	write_is_planned(rx);
 	write_faults(rx);
 	assert_int_equal(resp()->nak.syndrome, AETH_NAK | NAK_PSN_SEQUENCE);
-	give_slots(slots, n);
+	give_slots(side[1].nic, slots, n);
 	tx = owed_is_planned(2);
 	assert_null(tx->burst.qp);
 	retry_rewind(peer, FLIGHT_TIMEOUT, os_now(nic->os));
@@ -600,16 +587,17 @@ static void owed__hold_and_then_its_packet(void **state)
 {
 	struct nic *nic = side[1].nic;
 	struct step *rx = &nic->steps[1], *twin = &nic->steps[3];
-	int slots[SLOTS], n;
+	int slots[SLOTS];
+	unsigned n;
 
 	(void)state;
 	nic->x.strategies |= 1u << STRATEGY_RESUME;
-	n = take_slots(slots);
+	n = take_slots(side[1].nic, slots, SLOTS);
 	write_to_missing();
 	receive_twice(rx, twin, &resp()->forgot);
 	owed_meets_full(false);
 	assert_true(resp()->xack & XACK_HOLD);
-	give_slots(slots, n);
+	give_slots(side[1].nic, slots, n);
 	twin_comes(twin);
 	assert_false(resp()->forgot);
 	assert_false(resp()->xack & XACK_HOLD);

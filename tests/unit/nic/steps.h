@@ -19,6 +19,27 @@ static inline void know_pages(struct side *s)
 		true, os_now(s->nic->os));
 }
 
+/* The pool is used up, and nobody was lent any of it. Return: how many to give
+ * back. */
+static inline unsigned take_slots(struct nic *nic, int *slot, unsigned max)
+{
+	unsigned n = 0;
+
+	list_for_each(l, &nic->peers) {
+		list_entry(l, struct peer, link)->lent = 0;
+	}
+	nic->x.lent_left = 0;
+	while (n < max && slots_free(nic->mem))
+		slot[n++] = slot_get(nic->mem);
+	return n;
+}
+
+static inline void give_slots(struct nic *nic, const int *slot, unsigned n)
+{
+	while (n)
+		slot_put(nic->mem, slot[--n]);
+}
+
 static inline void plan_move_commit(struct nic *nic, struct step *s)
 {
 	engine_move(nic, s);

@@ -132,8 +132,8 @@ static void scatter__destroy_waits_and_goes_on(void **state)
 static void responses_failed__all_are_asked_for_again(void **state)
 {
 	struct step *step = &side[0].nic->steps[2];
-	struct mem *m = side[0].nic->mem;
-	int slot[4096], n = 0;
+	int slot[4096];
+	unsigned n;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
@@ -146,14 +146,12 @@ static void responses_failed__all_are_asked_for_again(void **state)
 	assert_true(engine_receive(side[0].nic, step));
 	assert_true(engine_rx_plan(side[0].nic, step, os_now(side[0].nic->os)));
 	assert_int_equal(step->run.num, 2);
-	while (n < 4096 && (slot[n] = slot_get(m)) >= 0)
-		n++;
+	n = take_slots(side[0].nic, slot, ARRAY_SIZE(slot));
 	assert_int_equal(mprotect(side[0].buf, PAGE_BYTES, PROT_NONE), 0);
 	plan_move_commit(side[0].nic, step);
 	assert_int_equal(
 		mprotect(side[0].buf, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
-	while (n--)
-		slot_put(m, slot[n]);
+	give_slots(side[0].nic, slot, n);
 	finish_receive(side[0].nic, step);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -377,15 +375,6 @@ static void replay__headers_are_of_their_own_read(void **state)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
-static unsigned slots_take(struct mem *m, int *slot, unsigned max)
-{
-	unsigned n = 0;
-
-	while (n < max && (slot[n] = slot_get(m)) >= 0)
-		n++;
-	return n;
-}
-
 /* A page is missing and there is no slot to keep the packet in: the requester
  * is told to wait, and told when it may go on. It would wait for ever here. */
 static void fault__resume_ends_the_hold(void **state)
@@ -404,7 +393,7 @@ static void fault__resume_ends_the_hold(void **state)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	spt_unmap(nic->mem, vpn, 1);
-	n = slots_take(nic->mem, slot, ARRAY_SIZE(slot));
+	n = take_slots(nic, slot, ARRAY_SIZE(slot));
 	assert_true(engine_receive(nic, step));
 	finish_receive(nic, step);
 	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
@@ -412,10 +401,36 @@ static void fault__resume_ends_the_hold(void **state)
 	pump(&side[0]);
 	assert_true(r->held);
 	r->hold_until = TIME_NEVER - 1;
-	while (n--)
-		slot_put(nic->mem, slot[n]);
+	give_slots(nic, slot, n);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_memory_equal(side[1].buf + BUF / 2, side[0].buf, LEN);
+}
+
+/* What the peer may fill of our pool, or that it keeps to that, was lost. */
+static void peers__a_quota_is_told_again(void **state)
+{
+	struct nic *nic = side[0].nic;
+	struct peer *p = side[0].qp->qp.peer;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 8);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	for (int i = 0; i < TRIES && !credit_settled(p); i++) {
+		pump(&side[0]);
+		pump(&side[1]);
+	}
+	assert_true(credit_settled(p));
+	assert_int_equal(p->lent, nic->x.slots / 2);
+	assert_int_equal(side[1].qp->qp.peer->quota, p->lent);
+	p->echoed = p->serial - 1;
+	timerq_set(&nic->hello_timers, &p->hello, os_now(nic->os));
+	for (int i = 0; i < TRIES && !credit_settled(p); i++) {
+		peers_timers(nic, os_now(nic->os));
+		pump(&side[1]);
+		idle(nic);
+		pump(&side[0]);
+	}
+	assert_true(credit_settled(p));
 }
 
 /* A peer turns out to be of another kind while a burst to it is being sent. */
@@ -568,6 +583,8 @@ int main(void)
 			engine_settled__not_while_an_ack_is_due, setup,
 			sides_close),
 		cmocka_unit_test_setup_teardown(fault__resume_ends_the_hold,
+						setup, sides_close),
+		cmocka_unit_test_setup_teardown(peers__a_quota_is_told_again,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			engine_move__where_it_was_planned_to, setup,

@@ -35,8 +35,8 @@ static const struct {
 	{0x17, "SEND_ONLY_INV", 16, 36},
 	{0x64, "UD_SEND_ONLY", 20, 0},
 	{0x65, "UD_SEND_ONLY_IMM", 24, 0},
-	{0xc0, "X_HELLO", 32, 0},
-	{0xc1, "X_HELLO_REPLY", 32, 0},
+	{0xc0, "X_HELLO", 44, 0},
+	{0xc1, "X_HELLO_REPLY", 44, 0},
 	{0xc2, "X_FORWARD", 46, 0},
 	{0xc3, "X_ACK", 32, 0},
 };

@@ -82,6 +82,9 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(accepted)                                                            \
 	X(xack_flags)                                                          \
 	X(credit)                                                              \
+	X(slots)                                                               \
+	X(serial)                                                              \
+	X(echo)                                                                \
 	X(hold_us)                                                             \
 	X(ack)                                                                 \
 	X(question)                                                            \

@@ -172,24 +172,6 @@ static void win_keep__no_slot(void **state)
 	assert_true(win_slots(&s.x, s.held[1]) > SLOTS / 2);
 }
 
-/* What a nopin peer is granted fits into the slots that it may still take, so that
- * it never finds the pool full. */
-static void flow_grant__fits_the_slots(void **state)
-{
-	struct peer p = {.kind = PEER_NOPIN};
-
-	(void)state;
-	s.x.push_budget = 1 << 30;
-	s.x.peers = 1;
-	for (uint32_t i = 0; i <= SLOTS / 2; i++) {
-		p.slots = s.held[0];
-		assert_int_equal(flow_grant(&s.x, &p),
-				 win_slots(&s.x, p.slots) * FLOW_SLOT_CHARGE);
-		assert_int_equal(keep_in(&s.w, i, OP_WRITE_MIDDLE, 0), 0);
-	}
-	assert_true(p.granted < SLOTS * FLOW_SLOT_CHARGE / 2);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,8 +185,6 @@ int main(void)
 			win_truncate__forgets_what_follows, setup, teardown),
 		cmocka_unit_test_setup_teardown(win_keep__no_slot, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(flow_grant__fits_the_slots,
-						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

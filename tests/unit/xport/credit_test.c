@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* credit_test.c: a receiver lends its slots to peers that come and go, over a network
+ * that loses, doubles and reorders what they tell each other and what they send.
+ * Whoever keeps to what he heard finds a slot, always; credit.c CHECKs that what is
+ * lent is free.
+ */
+#include "xport/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 64, PEERS = 5, QPS = 3, WIRE = 48, PSNS = 40, SEEDS = 400 };
+
+enum kind { NOTHING, REQUEST, PLACED, TELL, ECHO };
+
+struct msg {
+	enum kind kind;
+	unsigned peer, qp;
+	psn_t psn;
+	uint32_t slots, serial;
+};
+
+/** struct conn - @qp: the requester; @win: of the responder. */
+struct conn {
+	struct qp qp;
+	struct window win;
+};
+
+/** struct pair - A peer as the receiver sees it, and the other way round. */
+struct pair {
+	bool here;
+	struct peer lender, borrower;
+	struct conn conn[QPS];
+};
+
+static struct {
+	struct mem *mem;
+	struct xport x;
+	struct counters cnt;
+	struct account account;
+	struct rnd rnd;
+	struct pair pair[PEERS];
+	struct msg wire[WIRE];
+	uint8_t *memory;
+} s;
+
+static uint32_t dice(uint32_t n)
+{
+	return (uint32_t)(rnd_next(&s.rnd) % n);
+}
+
+static void open_with(uint64_t seed)
+{
+	const uint64_t seeds[2] = {seed, 2};
+	struct mem_config cfg = {.entries = 1 << 10,
+				 .slots = SLOTS,
+				 .tickets = 8,
+				 .pagers = 4,
+				 .slot_base = s.memory,
+				 .counters = &s.cnt};
+
+	memset(&s.cnt, 0, sizeof(s.cnt));
+	memset(s.wire, 0, sizeof(s.wire));
+	memset(s.pair, 0, sizeof(s.pair));
+	s.rnd = (struct rnd){seed, 7, 0};
+	assert_int_equal(mem_open(&s.mem, &cfg), 0);
+	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seeds), 0);
+}
+
+static void join(unsigned i)
+{
+	const struct endpoint ep = {.port = 1};
+	struct pair *p = &s.pair[i];
+
+	p->here = true;
+	peer_init(&p->lender, &ep, &ep.ip);
+	peer_init(&p->borrower, &ep, &ep.ip);
+	p->lender.kind = p->borrower.kind = PEER_NOPIN;
+	for (unsigned q = 0; q < QPS; q++) {
+		struct conn *c = &p->conn[q];
+
+		*c = (struct conn){.qp.x = &s.x, .qp.peer = &p->borrower};
+		list_init(&c->win.waiting);
+		c->win.peer = &p->lender;
+		c->win.held = &p->lender.slots;
+		c->win.account = &s.account;
+	}
+	s.x.peers++;
+}
+
+static void leave(unsigned i)
+{
+	struct pair *p = &s.pair[i];
+
+	for (unsigned q = 0; q < QPS; q++) {
+		win_reset(&s.x, &p->conn[q].win, 0);
+		credit_placed(&p->conn[q].qp, p->conn[q].qp.req.out);
+	}
+	for (unsigned k = 0; k < WIRE; k++)
+		if (s.wire[k].peer == i)
+			s.wire[k].kind = NOTHING;
+	credit_end(&s.x, &p->lender);
+	s.x.peers--;
+	p->here = false;
+}
+
+static void close_all(void)
+{
+	for (unsigned i = 0; i < PEERS; i++)
+		if (s.pair[i].here)
+			leave(i);
+	assert_int_equal(s.x.lent_left, 0);
+	xport_close(&s.x);
+	mem_close(s.mem);
+}
+
+/* What was there is lost. */
+static void put(struct msg m)
+{
+	s.wire[dice(WIRE)] = m;
+}
+
+static void tell(unsigned i, bool again)
+{
+	struct peer *p = &s.pair[i].lender;
+
+	if (credit_lend(&s.x, p) || (again && !credit_settled(p)))
+		put((struct msg){TELL, i, 0, 0, p->told, p->serial});
+}
+
+/* @c sends what it may, or something again. */
+static void send(unsigned i, unsigned q)
+{
+	struct req *r = &s.pair[i].conn[q].qp.req;
+
+	if (r->max - r->una < PSNS && dice(3) &&
+	    credit_allows(&s.pair[i].conn[q].qp, 1)) {
+		credit_sent(&s.pair[i].conn[q].qp, 1);
+		put((struct msg){REQUEST, i, q, r->max++, 0, 0});
+	} else if (r->max != r->una) {
+		put((struct msg){REQUEST, i, q, r->una + dice(r->max - r->una),
+				 0, 0});
+	}
+}
+
+static void place(unsigned i, unsigned q)
+{
+	struct window *w = &s.pair[i].conn[q].win;
+	struct accepted *a = win_at(w, w->head);
+
+	if (a) {
+		win_drop(&s.x, w, a);
+		w->head++;
+	}
+	put((struct msg){PLACED, i, q, w->head, 0, 0});
+}
+
+static void request_came(const struct msg *m)
+{
+	const struct pkt pkt = {.opcode = OP_WRITE_MIDDLE,
+				.op = OPF_WRITE,
+				.ext = true,
+				.psn = m->psn};
+	struct window *w = &s.pair[m->peer].conn[m->qp].win;
+	bool must = w->data && credit_left(&s.pair[m->peer].lender);
+
+	if (psn_diff(m->psn, w->head) < 0 || win_has(w, m->psn))
+		return;
+	if (win_keep(&s.x, w, &pkt, NULL, 0))
+		assert_false(must);
+}
+
+static void came(const struct msg *m)
+{
+	struct pair *p = &s.pair[m->peer];
+	struct qp *qp = &p->conn[m->qp].qp;
+
+	switch (m->kind) {
+	case NOTHING:
+		return;
+	case REQUEST:
+		request_came(m);
+		return;
+	case PLACED:
+		if (psn_diff(m->psn, qp->req.una) > 0) {
+			credit_placed(qp, m->psn - qp->req.una);
+			qp->req.una = m->psn;
+		}
+		return;
+	case TELL:
+		credit_take(&p->borrower, m->slots, m->serial);
+		put((struct msg){ECHO, m->peer, 0, 0, 0,
+				 credit_echo(&p->borrower)});
+		return;
+	case ECHO:
+		credit_echoed(&s.x, &p->lender, m->serial);
+	}
+}
+
+static void step(void)
+{
+	const unsigned i = dice(PEERS), q = dice(QPS), k = dice(WIRE);
+
+	if (dice(400) == 0) {
+		if (s.pair[i].here)
+			leave(i);
+		else
+			join(i);
+		for (unsigned n = 0; n < PEERS; n++)
+			if (s.pair[n].here)
+				tell(n, false);
+	}
+	came(&s.wire[k]);
+	if (dice(2))
+		s.wire[k].kind = NOTHING; /* or it comes again */
+	if (!s.pair[i].here)
+		return;
+	send(i, q);
+	if (dice(4) == 0)
+		place(i, q);
+	if (dice(8) == 0)
+		tell(i, true);
+}
+
+static void credit__finds_a_slot(void **state)
+{
+	uint64_t lowered = 0, kept = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		open_with(seed);
+		for (unsigned n = 0; n < 5000; n++) {
+			step();
+			lowered += s.pair[0].lender.lent >
+				   s.pair[0].lender.told;
+		}
+		kept += s.cnt.v[CNT_slots_used_max];
+		assert_int_equal(s.cnt.v[CNT_beyond_credit], 0);
+		close_all();
+	}
+	/* it was put to the test */
+	assert_true(lowered > SEEDS);
+	assert_true(kept > SEEDS * SLOTS / 2);
+}
+
+/* A loan shrinks when the borrower keeps to it, and not before. */
+static void credit__lowered_in_two_steps(void **state)
+{
+	struct peer *l = &s.pair[0].lender, *b = &s.pair[0].borrower;
+	struct qp *qp = &s.pair[0].conn[0].qp;
+	uint32_t serial;
+
+	(void)state;
+	open_with(1);
+	join(0);
+	assert_true(credit_lend(&s.x, l));
+	assert_int_equal(l->told, SLOTS / 2);
+	credit_take(b, l->told, l->serial);
+	credit_echoed(&s.x, l, credit_echo(b));
+	assert_true(credit_settled(l));
+	while (credit_allows(qp, 1))
+		credit_sent(qp, 1);
+	/* four fifths, and its first */
+	assert_in_range(qp->req.out, SLOTS * 2 / 5, SLOTS * 2 / 5 + 2);
+	serial = l->serial;
+	join(1);
+	assert_true(credit_lend(&s.x, l));
+	assert_int_equal(l->told, SLOTS / 4);
+	assert_int_equal(l->lent, SLOTS / 2);
+	credit_take(b, l->told, l->serial);
+	assert_false(credit_allows(qp, 1));
+	credit_echoed(&s.x, l, credit_echo(b));
+	assert_int_equal(l->lent, SLOTS / 2);
+	credit_placed(qp, qp->req.out - SLOTS / 4);
+	credit_echoed(&s.x, l, credit_echo(b));
+	assert_int_equal(l->lent, SLOTS / 4);
+	credit_take(b, SLOTS / 2, serial); /* comes late */
+	assert_int_equal(b->quota, SLOTS / 4);
+	close_all();
+}
+
+/* What one QP's pages that do not come leave to the others. */
+static void credit__left_to_other_qps(void **state)
+{
+	(void)state;
+	open_with(1);
+	join(0);
+	credit_lend(&s.x, &s.pair[0].lender);
+	credit_take(&s.pair[0].borrower, SLOTS / 2, 1);
+	for (unsigned q = 0; q < QPS; q++) {
+		struct qp *qp = &s.pair[0].conn[q].qp;
+
+		while (credit_allows(qp, 1))
+			credit_sent(qp, 1);
+		assert_true(qp->req.out > (q < 2 ? 1 : 0));
+	}
+	close_all();
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	s.memory = calloc(SLOTS, MTU_MAX);
+	return s.memory ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(s.memory);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(credit__lowered_in_two_steps),
+		cmocka_unit_test(credit__left_to_other_qps),
+		cmocka_unit_test(credit__finds_a_slot),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
