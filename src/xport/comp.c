@@ -222,9 +222,16 @@ static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 	retry_ask_again(qp, due);
 }
 
+/* The responses behind the one that was dropped may still be in our socket, and
+ * asked for now they would come into it twice. The answer to a question comes
+ * behind them (response_lost()). */
 void comp_page_came(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->req.rsp_missed && !qp->req.win.num)
+	if (!qp->req.rsp_missed || qp->req.win.num)
+		return;
+	if (qp->peer->kind == PEER_NOPIN)
+		ack_say(qp, XACK_PROBE, now_ns);
+	else
 		take_gap(qp, qp->req.una, now_ns);
 }
 
