@@ -413,23 +413,12 @@ static void peers__a_quota_is_told_again(void **state)
 	struct peer *p = side[0].qp->qp.peer;
 
 	(void)state;
-	post(&side[0], WR_WRITE, 8);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-	for (int i = 0; i < TRIES && !credit_settled(p); i++) {
-		pump(&side[0]);
-		pump(&side[1]);
-	}
 	assert_true(credit_settled(p));
 	assert_int_equal(p->lent, nic->x.slots / 2);
 	assert_int_equal(side[1].qp->qp.peer->quota, p->lent);
 	p->echoed = p->serial - 1;
 	timerq_set(&nic->hello_timers, &p->hello, os_now(nic->os));
-	for (int i = 0; i < TRIES && !credit_settled(p); i++) {
-		peers_timers(nic, os_now(nic->os));
-		pump(&side[1]);
-		idle(nic);
-		pump(&side[0]);
-	}
+	settle_quotas();
 	assert_true(credit_settled(p));
 }
 
