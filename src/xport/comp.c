@@ -222,8 +222,8 @@ static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 	retry_ask_again(qp, due);
 }
 
-/* The responses behind the one that was dropped may still be in our socket, and
- * asked for now they would come into it twice. The answer to a question comes
+/* The responses behind the one that was dropped may still be in our socket: if they
+ * were asked for here they would come into it twice. The answer to a question comes
  * behind them (response_lost()). */
 void comp_page_came(struct qp *qp, uint64_t now_ns)
 {

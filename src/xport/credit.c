@@ -14,15 +14,11 @@
 
 /* --- the receiver lends ----------------------------------------------------- */
 
-/* A power of two of shares: see flow_share(). Half of the pool stays for what is
- * not lent: of standard peers, datagrams, READ responses. */
+/* Half of the pool stays for what is not lent: of standard peers, datagrams, READ
+ * responses. */
 static uint32_t share(const struct xport *x)
 {
-	uint32_t shares = 1;
-
-	while (shares < x->peers)
-		shares *= 2;
-	return x->slots / 2 / shares;
+	return x->slots / 2 / flow_shares(x);
 }
 
 uint32_t credit_left(const struct peer *p)

@@ -28,13 +28,18 @@ bool flow_whole(const struct peer *p)
 
 /* A power of two of shares: one more peer finds its own unclaimed, and the others
  * are told that theirs shrank only when the number doubles. */
-uint32_t flow_share(const struct xport *x)
+uint32_t flow_shares(const struct xport *x)
 {
 	uint32_t shares = 1;
 
 	while (shares < x->peers)
 		shares *= 2;
-	return x->push_budget / shares;
+	return shares;
+}
+
+uint32_t flow_share(const struct xport *x)
+{
+	return x->push_budget / flow_shares(x);
 }
 
 uint32_t flow_grant(struct xport *x, struct peer *p)
