@@ -219,6 +219,9 @@ void slow_asked(struct slow *s, uint64_t n);
  */
 void swap_run(size_t bytes, void (*test)(void));
 
+/** swap_pageout() - Swap all pages of @base out. The thread may be on any CPU again. */
+void swap_pageout(void *base, size_t bytes);
+
 /** swap_reads() - Pages that the kernel has swapped in since it started. */
 uint64_t swap_reads(void);
 

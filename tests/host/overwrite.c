@@ -12,7 +12,6 @@
 
 #include <nopin.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { PIECE = 4 * PAGE, SENDS = 16, RECVS = 48 };
 
@@ -74,28 +73,6 @@ static void peer(int fd)
 
 /* --- whose memory is swapped out ---------------------------------------------------- */
 
-static size_t resident(void *base)
-{
-	static unsigned char in[1 << 18];
-	size_t n = 0;
-
-	REQUIRE(bytes() / PAGE <= sizeof(in));
-	REQUIRE(mincore(base, bytes(), in) == 0);
-	for (size_t i = 0; i < bytes() / PAGE; i++)
-		n += in[i] & 1;
-	return n;
-}
-
-static void swap_out(uint8_t *base)
-{
-	for (int tries = 0; resident(base) > 0; tries++) {
-		REQUIRE_LE(tries, 20);
-		REQUIRE(madvise(base, bytes(), MADV_PAGEOUT) == 0);
-	}
-	/* What the NIC saw last is not news any more. */
-	host_sleep(20 * MS);
-}
-
 static void receive_all(struct link *l, const struct ibv_mr *mr, int fd)
 {
 	uint8_t *at = mr->addr;
@@ -139,7 +116,9 @@ static void target(int fd)
 		REQUIRE(nopin_mr_set_fault(mr, NOPIN_FAULT_OVERWRITE) == 0);
 	link_open(&l, &h, fd, mr);
 	host_fill(base, bytes(), 1);
-	swap_out(base);
+	swap_pageout(base, bytes());
+	/* What the NIC saw last is not news any more. */
+	host_sleep(20 * MS);
 	before = swap_reads();
 	began = host_now();
 	move_all(&l, mr, fd);

@@ -5,7 +5,9 @@
 #include "host.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/swap.h>
 #include <sys/wait.h>
 
@@ -63,6 +65,37 @@ void swap_run(size_t bytes, void (*test)(void))
 	REQUIRE(waitpid(pid, &status, 0) == pid);
 	swap_remove();
 	REQUIRE(status == 0);
+}
+
+static size_t resident(void *base, size_t bytes)
+{
+	static unsigned char in[1 << 18];
+	size_t n = 0;
+
+	REQUIRE(bytes / PAGE <= sizeof(in));
+	REQUIRE(mincore(base, bytes, in) == 0);
+	for (size_t i = 0; i < bytes / PAGE; i++)
+		n += in[i] & 1;
+	return n;
+}
+
+/* The last pages that a CPU has faulted wait in a list of its own, and a call from
+ * another CPU leaves them where they are. */
+void swap_pageout(void *base, size_t bytes)
+{
+	cpu_set_t all, one;
+
+	REQUIRE(sched_getaffinity(0, sizeof(all), &all) == 0);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
+		REQUIRE(madvise(base, bytes, MADV_PAGEOUT) == 0);
+	}
+	REQUIRE(sched_setaffinity(0, sizeof(all), &all) == 0);
+	REQUIRE_EQ(resident(base, bytes), 0);
 }
 
 uint64_t swap_reads(void)
