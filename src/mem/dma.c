@@ -372,6 +372,8 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	wait->vpn = w->vpn;
 	wait->pages = w->pages;
 	wait->since_ns = w->now_ns;
+	if (!wait->begun_ns)
+		wait->begun_ns = w->now_ns;
 	ticket_wait(m, t, wait);
 	spt_drop_ahead(m, vpn);
 	if (!wait->advice)
@@ -482,15 +484,14 @@ static uint64_t fresh_for(const struct walk *w)
 }
 
 /* Who was dropped comes again when its sender has lost patience. By then what it
- * waited for may be too old to be believed, and it would be dropped again, for
- * ever: so that much is believed. */
+ * waited for may be too old to be believed, or its first part while its last is
+ * waited for, and it would be dropped again, for ever: so that much is believed. */
 static uint64_t fresh_again(const struct walk *w, const struct waiter *wait)
 {
-	if (!wait || !(w->set & STRATEGY_BIT(STRATEGY_DROP)) ||
-	    wait->vpn != w->vpn || wait->pages != w->pages)
+	if (!wait || !(w->set & STRATEGY_BIT(STRATEGY_DROP)) || !wait->begun_ns)
 		return w->fresh_ns;
 	/* stamps are ticks rounded down */
-	return MIN(w->fresh_ns, wait->since_ns >> TICK_SHIFT << TICK_SHIFT);
+	return MIN(w->fresh_ns, wait->begun_ns >> TICK_SHIFT << TICK_SHIFT);
 }
 
 static enum verdict walk_begin(struct walk *w, struct mem *m,
@@ -530,6 +531,8 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 		walk_use(w, wait);
 	if (v == V_OK)
 		v = walk_hold(w, wait, holds);
+	if (v == V_OK && wait && !d->more)
+		wait->begun_ns = 0;
 	/* a place in line that the next part has use for is kept */
 	if (v == V_OK && wait &&
 	    !(d->more && (wait->turn || wait->ticket.v == TICKET_STARVED))) {

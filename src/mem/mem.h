@@ -189,6 +189,7 @@ struct ticket_id {
  *		through this waiter gets V_PROT instead of a new ticket
  * @bad_write:	it was a ticket for writing: reading may still be legal
  * @since_ns:	when the wait began
+ * @begun_ns:	mem/'s own: when the access, of all its parts, first missed a page
  * @set:	what may answer the page that it waits for, or waited for last
  * @account:	the owner's, or NULL; set it after waiter_init()
  * @share:	of whose tickets it takes (share_get()), or NULL: the NIC's own,
@@ -210,7 +211,7 @@ struct waiter {
 	bool advice;
 	uint8_t fault; /* enum fault_state */
 	strategies_t set;
-	uint64_t since_ns;
+	uint64_t since_ns, begun_ns;
 	uint64_t vpn, pages;
 	struct account *account;
 	struct share *share;

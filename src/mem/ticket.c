@@ -349,6 +349,7 @@ void waiter_cancel(struct mem *m, struct waiter *w)
 {
 	fault_give_up(m, w);
 	w->met = (struct met){.ns = 0};
+	w->begun_ns = 0;
 	waiter_idle(m, w);
 }
 

@@ -667,6 +667,35 @@ static void dma_resolve__drop_is_not_for_ever(void **state)
 	}
 }
 
+/* Nor does one of its parts grow too old while another is waited for. */
+static void dma_resolve__drop_of_parts_is_not_for_ever(void **state)
+{
+	struct dma first, last;
+	struct fix f;
+
+	(void)state;
+	fix_open_ageing(&f, 64);
+	first = fix_dma(&f, 7 * PAGE_BYTES, PAGE_BYTES, true);
+	first.set = STRATEGY_BIT(STRATEGY_DROP);
+	first.more = true;
+	last = fix_dma(&f, 9 * PAGE_BYTES, PAGE_BYTES, true);
+	last.set = first.set;
+	for (unsigned done = 0; done < 2; done++) {
+		if (done)
+			assert_int_equal(fix_run(&f, &first, &f.w), V_OK);
+		assert_int_equal(fix_run(&f, done ? &last : &first, &f.w),
+				 V_WAIT);
+		fix_done(&f, fix_next(&f), 1, false);
+		fix_sleep(&f, 50 * MS);
+	}
+	assert_int_equal(fix_run(&f, &first, &f.w), V_OK);
+	assert_int_equal(fix_run(&f, &last, &f.w), V_OK);
+	/* what is asked for next is not believed for as long */
+	assert_int_equal(fix_run(&f, &first, &f.w), V_WAIT);
+	waiter_cancel(f.m, &f.w);
+	fix_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -681,6 +710,7 @@ int main(void)
 		cmocka_unit_test(dma_resolve__without_waiter_only_looks),
 		cmocka_unit_test(dma_resolve__the_run_of_a_ticket),
 		cmocka_unit_test(dma_resolve__drop_is_not_for_ever),
+		cmocka_unit_test(dma_resolve__drop_of_parts_is_not_for_ever),
 		cmocka_unit_test(
 			dma_resolve__ahead_ends_with_the_address_space),
 		cmocka_unit_test(dma_resolve__asked_again),
