@@ -20,6 +20,7 @@ enum {
 	HELLO_NS = 20 * 1000 * 1000,
 	TELL_MIN_NS = 1000 * 1000,
 	TELL_MAX_NS = 1000 * 1000 * 1000,
+	REMINDERS = 16, /* in 7 s */
 	WIRE_VERSION = 3,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
 	DESTS_MAX = 256, /* that are remembered while nothing is sent there */
@@ -110,32 +111,43 @@ static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
 /* What @p may fill of the redirect pool: said when it is news. */
 static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
+	bool news;
+
 	if (p->kind != PEER_NOPIN || p->datagrams)
 		return;
-	if (credit_lend(&nic->x, p)) {
+	news = credit_lend(&nic->x, p);
+
+	if (news) {
 		p->tell_ns = TELL_MIN_NS;
+		p->reminded = 0;
 		ask_once(nic, p, now_ns);
 	}
 	if (credit_settled(p))
 		timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
-	else if (p->hello.at_ns == TIME_NEVER)
+	else if (news || p->hello.at_ns == TIME_NEVER)
 		timerq_set(&nic->hello_timers, &p->hello, now_ns + p->tell_ns);
-}
-
-/* It did not say yet that it keeps to that, or is to have more. */
-static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
-{
-	if (p->echoed != p->serial)
-		ask_once(nic, p, now_ns);
-	p->tell_ns = MIN(MAX(2 * p->tell_ns, (uint64_t)TELL_MIN_NS),
-			 (uint64_t)TELL_MAX_NS);
-	lend(nic, p, now_ns);
 }
 
 static void lend_all(struct nic *nic, uint64_t now_ns)
 {
 	list_for_each(l, &nic->peers) {
 		lend(nic, list_entry(l, struct peer, link), now_ns);
+	}
+}
+
+/* It did not say yet that it keeps to that, or is to have more. */
+static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	if (p->echoed != p->serial) {
+		ask_once(nic, p, now_ns);
+		p->reminded++;
+	}
+	p->tell_ns = MIN(MAX(2 * p->tell_ns, (uint64_t)TELL_MIN_NS),
+			 (uint64_t)TELL_MAX_NS);
+	lend(nic, p, now_ns);
+	if (p->reminded == REMINDERS) {
+		credit_silent(&nic->x, p);
+		lend_all(nic, now_ns);
 	}
 }
 
@@ -340,6 +352,7 @@ static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
 {
 	const uint32_t lent = peer->lent;
 
+	credit_of(peer, p->my_nonce);
 	credit_take(peer, p->slots, p->serial);
 	credit_echoed(&nic->x, peer, p->echo);
 	if (peer->lent < lent) /* for others that wait for more */
@@ -351,8 +364,6 @@ static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
 /* Return: whether that is news. */
 static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
 {
-	if (peer->nonce != p->my_nonce)
-		credit_forget(peer);
 	peer->nonce = p->my_nonce;
 	peer->budget = p->credit;
 	if (peer->kind == PEER_NOPIN)

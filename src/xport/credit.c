@@ -4,21 +4,32 @@
  * from when it is sent until it is placed, however often it is lost, comes twice
  * or is sent again. So what waits in slots never exceeds the quotas, whatever the
  * network does; and what was lent is left free for it (win_slots()). READs and
- * atomics are not counted: they have no payload.
+ * atomics are not counted: they have no payload. A QP that ends gives all back at
+ * once, though what it sent may fill slots for a while yet (CNT_quota_left).
  *
  * Each quota has a number, and newer ones count. A larger one is lent when it is
  * said. A smaller one is believed when the peer echoed its number, which says that
- * it keeps to it. HELLO and its answer carry both (nic/peers.c).
+ * it keeps to it, or when the peer has long been silent. HELLO and its answer carry
+ * both (nic/peers.c); 0 is the number of none.
  */
 #include "xport/impl.h"
 
 /* --- the receiver lends ----------------------------------------------------- */
 
-/* Half of the pool stays for what is not lent: of standard peers, datagrams, READ
- * responses. */
+/* All shares are half of the pool, and what is lent three quarters at most, while
+ * shares shrink: the rest is for what is not lent, of standard peers, datagrams,
+ * READ responses. */
 static uint32_t share(const struct xport *x)
 {
 	return x->slots / 2 / flow_shares(x);
+}
+
+static uint32_t lendable(const struct xport *x)
+{
+	const uint32_t most = x->slots / 4 * 3;
+
+	return MIN(most > x->lent ? most - x->lent : 0,
+		   slots_free(x->mem) - x->lent_left);
 }
 
 uint32_t credit_left(const struct peer *p)
@@ -29,6 +40,7 @@ uint32_t credit_left(const struct peer *p)
 static void set(struct xport *x, struct peer *p, uint32_t lent, uint32_t filled)
 {
 	x->lent_left -= credit_left(p);
+	x->lent += lent - p->lent;
 	p->lent = lent;
 	p->filled = filled;
 	x->lent_left += credit_left(p);
@@ -43,15 +55,16 @@ void credit_fill(struct xport *x, struct peer *p, bool more)
 bool credit_lend(struct xport *x, struct peer *p)
 {
 	const uint32_t most = p->kind == PEER_NOPIN ? share(x) : 0;
-	/* a fifth of what is free is for who comes next */
-	const uint32_t room = (slots_free(x->mem) - x->lent_left) / 5 * 4;
+	/* a fifth of it is for who comes next */
+	const uint32_t room = lendable(x) * 4 / 5;
 	const uint32_t told = MIN(most, MAX(p->told, p->lent + room));
 
 	p->wants = told < most;
 	if (told == p->told)
 		return false;
 	p->told = told;
-	p->serial = ++x->serial;
+	x->serial += x->serial == UINT32_MAX ? 2 : 1;
+	p->serial = x->serial;
 	set(x, p, MAX(p->lent, told), p->filled);
 	return true;
 }
@@ -61,6 +74,11 @@ void credit_echoed(struct xport *x, struct peer *p, uint32_t serial)
 	if (serial != p->serial)
 		return;
 	p->echoed = serial;
+	set(x, p, p->told, p->filled);
+}
+
+void credit_silent(struct xport *x, struct peer *p)
+{
 	set(x, p, p->told, p->filled);
 }
 
@@ -79,15 +97,19 @@ void credit_end(struct xport *x, struct peer *p)
 
 void credit_take(struct peer *p, uint32_t slots, uint32_t serial)
 {
-	if ((int32_t)(serial - p->quota_serial) <= 0)
+	if (!serial ||
+	    (p->quota_serial && (int32_t)(serial - p->quota_serial) <= 0))
 		return;
 	p->quota = slots;
 	p->quota_serial = serial;
 	qp_kick_all(&p->stalled);
 }
 
-void credit_forget(struct peer *p)
+void credit_of(struct peer *p, uint32_t nonce)
 {
+	if (p->quota_of == nonce)
+		return;
+	p->quota_of = nonce;
 	p->quota = p->quota_serial = p->kept_serial = 0;
 	p->echoed = p->serial - 1;
 }
@@ -135,4 +157,10 @@ void credit_placed(struct qp *qp, uint32_t packets)
 	qp->peer->out -= beyond_first(r->out) - beyond_first(r->out - packets);
 	r->out -= packets;
 	qp_kick_all(&qp->peer->stalled);
+}
+
+void credit_leave(struct qp *qp)
+{
+	count_add(qp->x->cnt, CNT_quota_left, beyond_first(qp->req.out));
+	credit_placed(qp, qp->req.out);
 }

@@ -132,6 +132,8 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 		uncharge(qp, run->charge);
 		r->flight_head++;
 	}
+	if (accepted == r->max)
+		r->forgotten = 0;
 	qp_kick_all(&qp->peer->stalled);
 }
 

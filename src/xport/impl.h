@@ -182,6 +182,8 @@ bool credit_allows(const struct qp *qp, uint32_t more);
 void credit_sent(struct qp *qp, uint32_t packets);
 /** credit_placed() - So many are, or never will be. */
 void credit_placed(struct qp *qp, uint32_t packets);
+/** credit_leave() - The QP ends, whatever of its requests is not placed. */
+void credit_leave(struct qp *qp);
 
 /* comp.c */
 enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,

@@ -35,7 +35,9 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @told, @serial: what it was told last, and the number of that
  * @echoed:	the last number that it echoed
  * @wants:	it is to have more when there is
+ * @reminded:	how often it was told that, and did not echo it
  * @quota, @quota_serial: what it lent us last, and the number of that
+ * @quota_of:	the nonce of the NIC that did
  * @kept_serial: and of what we keep to
  * @out:	requests sent and not placed, beyond the first of each QP
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
@@ -59,7 +61,7 @@ struct peer {
 	uint32_t budget, in_flight;
 	uint32_t slots;
 	uint32_t lent, filled, told, serial, echoed;
-	uint32_t quota, quota_serial, kept_serial, out;
+	uint32_t quota, quota_serial, quota_of, kept_serial, out;
 	bool wants;
 	struct list shares;
 	struct list stalled;
@@ -69,7 +71,7 @@ struct peer {
 	/* nic/peers.c */
 	struct timer hello; /* once it is known: tell it its quota again */
 	uint64_t tell_ns;
-	unsigned hello_tries;
+	unsigned hello_tries, reminded;
 	int port;
 	uint64_t asked_ns; /* when the last hello went out */
 	uint32_t granted; /* what it was told last that it may fill */

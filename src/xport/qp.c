@@ -241,7 +241,7 @@ static void qp_disconnect(struct qp *qp)
 
 	CHECK(qp_idle(qp));
 	flow_forget(qp);
-	credit_placed(qp, qp->req.out);
+	credit_leave(qp);
 	ack_cancel(qp);
 	win_reset(qp->x, &qp->req.win, 0);
 	win_reset(qp->x, &qp->resp.win, 0);
@@ -338,7 +338,7 @@ static void enter_error(struct qp *qp, uint64_t now_ns)
 {
 	qp_set_state(qp, QPS_ERR, now_ns);
 	flow_forget(qp);
-	credit_placed(qp, qp->req.out);
+	credit_leave(qp);
 	list_del(&qp->peer_link);
 	qp_flush(qp, now_ns);
 	qp_rearm(qp);

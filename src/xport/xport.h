@@ -25,7 +25,8 @@
  * @granted:	of these told to peers == sum of peer.granted
  * @read_budget: bytes of our own receive buffer that READ responses may fill
  * @read_out:	of these asked for and not yet received
- * @lent_left:	slots that peers were lent and have not filled: free
+ * @lent:	slots that peers were lent == sum of peer.lent
+ * @lent_left:	of these not filled: free
  * @serial:	of the last quota told to any peer
  * @ack_delay_ns: how long an ACK may be owed
  * @sources:	slots that hold datagrams, by a hash of the address they are from
@@ -35,7 +36,7 @@ struct xport {
 	struct counters *cnt;
 	struct rnd rnd;
 	struct accepted *accepted; /* one for each slot of the redirect pool */
-	uint32_t slots, lent_left, serial;
+	uint32_t slots, lent, lent_left, serial;
 	strategies_t strategies;
 	uint32_t push_budget, granted;
 	uint32_t read_budget, read_out;
@@ -321,14 +322,19 @@ uint32_t flow_grant(struct xport *x, struct peer *p);
 bool credit_lend(struct xport *x, struct peer *p);
 /** credit_echoed() - @p keeps to the quota @serial. */
 void credit_echoed(struct xport *x, struct peer *p, uint32_t serial);
+/** credit_silent() - It does not answer: what it was lent beyond that is taken. */
+void credit_silent(struct xport *x, struct peer *p);
 /** credit_settled() - It keeps to what it was told, and has its share. */
 bool credit_settled(const struct peer *p);
 /** credit_end() - @p goes. */
 void credit_end(struct xport *x, struct peer *p);
 /** credit_take() - @p lends us @slots. */
 void credit_take(struct peer *p, uint32_t slots, uint32_t serial);
-/** credit_forget() - Where @p was is another NIC now. */
-void credit_forget(struct peer *p);
+/**
+ * credit_of() - Before what it says of quotas is taken: who says it.
+ * @nonce:	that it gave out: with another one it is another NIC than before
+ */
+void credit_of(struct peer *p, uint32_t nonce);
 /** credit_echo() - Return: the number of the newest quota that we keep to. */
 uint32_t credit_echo(struct peer *p);
 

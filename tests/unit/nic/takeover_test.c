@@ -543,6 +543,97 @@ static void flight__is_not_pushed_out(void **state)
 	assert_int_equal(qp->log.next, next);
 }
 
+/* As much as the peer's socket may hold. Return: how many WRITEs. */
+static unsigned fill_socket(const struct peer *p)
+{
+	unsigned n = 0;
+
+	for (; p->in_flight + flow_charge(false, 1, 4096) <= p->budget; n++) {
+		post_at(&side[0], WR_WRITE, 0,
+			p->budget - p->in_flight > 100000 ? 14 * 4096 : 4096);
+		send_all(&side[0]);
+	}
+	return n;
+}
+
+static void hear_hold(struct qp *qp, psn_t psn)
+{
+	const struct pkt hold = {.opcode = OP_X_ACK,
+				 .op = OPF_EXT | OPF_RESPONSE | OPF_AETH,
+				 .ext = true,
+				 .syndrome = AETH_ACK | AETH_CREDIT_INVALID,
+				 .psn = psn,
+				 .accepted = psn,
+				 .credit = qp->peer->budget,
+				 .xack_flags = XACK_HOLD};
+	struct rx_run run;
+
+	rx_run_init(&run);
+	qp_rx(qp, &hold, NULL, &run, os_now(side[0].nic->os));
+	assert_true(qp->req.held);
+}
+
+/* A HOLD of before comes again while all that there is to send is on its way; then
+ * all is answered. Other QPs go on. */
+static void flow__late_hold_charges_nobody(void **state)
+{
+	struct side b[SIDES] = {side[0], side[1]};
+	struct qp *qp = &side[0].qp->qp;
+	unsigned n;
+
+	(void)state;
+	for (int i = 0; i < SIDES; i++)
+		side_qp(&b[i], 256, NULL, NULL);
+	for (int i = 0; i < SIDES; i++)
+		side_connect(&b[i], &b[!i]);
+	know_pages(&side[0]);
+	side[1].nic->x.push_budget = 212992 / 100 * 45; /* a default buffer */
+	post(&side[0], WR_WRITE, 8);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	know_pages(&side[0]);
+	n = fill_socket(qp->peer);
+	hear_hold(qp, psn_add(qp->req.una, PSN_MASK));
+	while (n--)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	if (qp->req.held)
+		qp_timeout(qp, qp->req.hold_until);
+	assert_int_equal(qp->peer->in_flight, 0);
+	for (int i = 0; i < SIDES; i++)
+		side_qp_close(&b[i]);
+}
+
+/* The answer to our question is late: by then we were told less, and keep to it. */
+static void peers__late_answer_lends_no_more(void **state)
+{
+	struct nic *nic = side[0].nic;
+	struct peer *p = side[0].qp->qp.peer;
+	const struct os_rx rx = {
+		.src = p->asked, .dst = p->local, .port = p->port};
+	struct pkt m = {.opcode = OP_X_HELLO_REPLY,
+			.ext = true,
+			.version = 3,
+			.nonce = peers_nonce(nic, &p->asked.ip),
+			.my_nonce = p->nonce,
+			.credit = p->budget,
+			.slots = p->quota,
+			.serial = p->quota_serial};
+	struct pkt less = m;
+
+	(void)state;
+	less.opcode = OP_X_HELLO;
+	less.slots = 8;
+	less.serial++;
+	/* as it was before any answer came */
+	p->kind = PEER_PROBING;
+	p->nonce = p->quota = p->quota_serial = p->kept_serial = 0;
+	peers_hello(nic, &less, &rx, os_now(nic->os));
+	assert_int_equal(p->quota, 8);
+	assert_int_equal(credit_echo(p), less.serial); /* it is believed */
+	peers_hello(nic, &m, &rx, os_now(nic->os));
+	assert_int_equal(p->kind, PEER_NOPIN);
+	assert_int_equal(p->quota, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -593,6 +684,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			replay__headers_are_of_their_own_read, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(flow__late_hold_charges_nobody,
+						setup, sides_close),
+		cmocka_unit_test_setup_teardown(
+			peers__late_answer_lends_no_more, setup, sides_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

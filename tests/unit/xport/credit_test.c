@@ -314,9 +314,54 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Whoever comes when a NIC has told very many. */
+static void credit__any_number_is_news_at_first(void **state)
+{
+	static const uint32_t before[] = {0, INT32_MAX, UINT32_MAX - 1,
+					  UINT32_MAX};
+	struct peer *l = &s.pair[0].lender, *b = &s.pair[0].borrower;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(before); i++) {
+		open_with(1);
+		s.x.serial = before[i];
+		join(0);
+		assert_true(credit_lend(&s.x, l));
+		assert_int_not_equal(l->serial, credit_echo(b));
+		credit_take(b, l->told, l->serial);
+		credit_echoed(&s.x, l, credit_echo(b));
+		assert_int_equal(b->quota, l->told);
+		assert_true(credit_settled(l));
+		close_all();
+	}
+}
+
+/* Peers that do not answer do not have all of the pool, nor what they have for
+ * ever. */
+static void credit__of_who_is_silent(void **state)
+{
+	(void)state;
+	open_with(1);
+	for (unsigned i = 0; i < PEERS; i++) {
+		join(i);
+		for (unsigned k = 0; k <= i; k++)
+			credit_lend(&s.x, &s.pair[k].lender);
+	}
+	assert_true(slots_free(s.mem) - s.x.lent_left >= SLOTS / 4);
+	for (unsigned i = 0; i < PEERS; i++)
+		credit_silent(&s.x, &s.pair[i].lender);
+	for (unsigned i = 0; i < PEERS; i++) {
+		credit_lend(&s.x, &s.pair[i].lender);
+		assert_int_equal(s.pair[i].lender.told, SLOTS / 2 / 8);
+	}
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(credit__any_number_is_news_at_first),
+		cmocka_unit_test(credit__of_who_is_silent),
 		cmocka_unit_test(credit__lowered_in_two_steps),
 		cmocka_unit_test(credit__left_to_other_qps),
 		cmocka_unit_test(credit__finds_a_slot),
