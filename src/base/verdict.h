@@ -12,7 +12,6 @@ enum verdict {
 	V_LENGTH, /* longer or shorter than the operation allows */
 	V_INVALID, /* malformed or out of place, e.g. misaligned atomic */
 	V_NO_RESOURCE, /* a bound was reached (too many READs outstanding) */
-	V_OPERATION, /* we failed to execute what was legal */
 	V_NUM
 };
 

@@ -415,7 +415,7 @@ void share_forget(struct share *s);
 void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w);
 void share_enqueue(struct mem *m, struct ticket *t, enum queue q);
 void share_enqueue_first(struct mem *m, struct ticket *t);
-void share_dequeue(struct mem *m, struct ticket *t);
+void share_dequeue(struct ticket *t);
 struct ticket *share_next(struct mem *m, enum queue q);
 void share_asked(struct mem *m, struct share *s, bool ahead);
 uint32_t ahead_max(const struct mem *m);

@@ -225,10 +225,10 @@ struct waiter {
  * share_get() - The share of a peer in @pd, for one QP more. @of: the list of the
  * peer's shares. Return: NULL: no memory.
  */
-struct share *share_get(struct mem *m, struct list *of, uint32_t pd);
+struct share *share_get(struct list *of, uint32_t pd);
 
 /** share_put() - For one QP less; no waiter of it names @s. */
-void share_put(struct mem *m, struct share *s);
+void share_put(struct share *s);
 
 void waiter_init(struct waiter *w, void *owner);
 

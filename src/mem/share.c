@@ -51,15 +51,13 @@ static void share_init(struct share *s, uint32_t pd)
 
 /**
  * share_get() - See mem.h.
- * @m:		the NIC's memory
  * @of:		the peer's shares
  * @pd:		of the QP
  */
-struct share *share_get(struct mem *m, struct list *of, uint32_t pd)
+struct share *share_get(struct list *of, uint32_t pd)
 {
 	struct share *s;
 
-	(void)m;
 	list_for_each(l, of) {
 		s = list_entry(l, struct share, link);
 		if (s->pd == pd) {
@@ -85,12 +83,10 @@ static void share_free(struct share *s)
 
 /**
  * share_put() - See mem.h.
- * @m:		the NIC's memory
  * @s:		share, or NULL
  */
-void share_put(struct mem *m, struct share *s)
+void share_put(struct share *s)
 {
-	(void)m;
 	if (!s)
 		return;
 	if (s->refs == 1)
@@ -297,7 +293,7 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 
 	if (to->asked >= from->asked && to->tickets + 1 >= from->tickets)
 		return;
-	share_dequeue(m, t);
+	share_dequeue(t);
 	share_opened(m, to);
 	t->share = to;
 	share_enqueue(m, t, QUEUE_FRESH);
@@ -340,14 +336,12 @@ void share_enqueue_first(struct mem *m, struct ticket *t)
 
 /**
  * share_dequeue() - @t is in no line any more.
- * @m:		the NIC's memory
  * @t:		new ticket
  */
-void share_dequeue(struct mem *m, struct ticket *t)
+void share_dequeue(struct ticket *t)
 {
 	struct share *s = t->share;
 
-	(void)m;
 	list_del(&t->link);
 	if (list_empty(&s->queue[t->queue]))
 		list_del(&s->turn[t->queue]);

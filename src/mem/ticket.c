@@ -204,7 +204,7 @@ static void ticket_close(struct mem *m, struct ticket *t)
 	if (t->state == TICKET_SENT)
 		share_answered(m, t->share, t->ahead);
 	else
-		share_dequeue(m, t);
+		share_dequeue(t);
 	t->ahead = false;
 	t->state = TICKET_FREE;
 	list_del(&t->link);
@@ -364,7 +364,7 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
 	CHECK(w->ticket.v == 0);
 	w->ticket = ticket_id(&m->tickets, t);
 	if (t->state == TICKET_NEW && list_empty(&t->waiters)) {
-		share_dequeue(m, t);
+		share_dequeue(t);
 		share_enqueue(m, t, QUEUE_FRESH);
 		t->guess = 0;
 	}
@@ -434,7 +434,7 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 	if (!t)
 		return false;
 	t->ahead = t->queue == QUEUE_AHEAD;
-	share_dequeue(m, t);
+	share_dequeue(t);
 	share_asked(m, t->share, t->ahead);
 	list_add_tail(&ts->sent, &t->link);
 	t->state = TICKET_SENT;

@@ -103,6 +103,8 @@ static int read_size(const char *name, uint64_t min, uint64_t max,
 		shift = 20;
 	else if (*end == 'G' || *end == 'g')
 		shift = 30;
+	else if (*end == 'T' || *end == 't')
+		shift = 40;
 	if (overflow || end == v || v[0] == '-' || end[shift ? 1 : 0] ||
 	    n > max >> shift || n << shift < min)
 		return refuse(name, v, valid);

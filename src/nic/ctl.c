@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CTL_REQUEST_MAX = 256, CTL_WORDS_MAX = 16 };
+enum { CTL_REQUEST_MAX = 1024, CTL_WORDS_MAX = 4 };
 
 /**
  * struct ctl_command
@@ -55,22 +55,25 @@ static const struct ctl_command *find_command(const char *name)
 	return NULL;
 }
 
-/* Cut @line into words. Return: how many, or -1: that is no request. */
+/* Cut @line into words; the last that there may be, the name of a file, is all of
+ * the rest. Return: how many, or -1: that is no request. */
 static int split(char *line, size_t len, char *argv[CTL_WORDS_MAX])
 {
 	bool in_word = false;
 	int n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		if (line[i] == ' ') {
+		const uint8_t c = (uint8_t)line[i];
+
+		if (c < ' ' || c == 0x7f || (c > 0x7f && n < CTL_WORDS_MAX))
+			return -1;
+		if (in_word && n == CTL_WORDS_MAX)
+			continue;
+		if (c == ' ') {
 			line[i] = '\0';
 			in_word = false;
 			continue;
 		}
-		if (line[i] < '!' || line[i] > '~')
-			return -1;
-		if (!in_word && n == CTL_WORDS_MAX)
-			return -1;
 		if (!in_word)
 			argv[n++] = &line[i];
 		in_word = true;

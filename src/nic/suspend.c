@@ -203,13 +203,14 @@ static int do_all(struct nic *nic, region_fn fn, uint64_t arg,
 	}
 }
 
-static const char *why(int err)
+/* @einval: what -EINVAL means. */
+static const char *why(int err, const char *einval)
 {
 	switch (-err) {
 	case ENOENT:
 		return "no region has this key";
 	case EINVAL:
-		return "it is suspended already, or not suspended";
+		return einval;
 	case EBUSY:
 		return "its suspension has not begun yet";
 	case EFAULT:
@@ -278,6 +279,8 @@ static bool regions_do(struct nic *nic, const char *word, region_fn fn,
 		       uint64_t arg, struct regions_done *d,
 		       struct ctl_answer *a)
 {
+	const char *einval = fn == resume_one ? "it is not suspended"
+					      : "it is suspended already";
 	uint32_t key;
 	int err;
 
@@ -286,7 +289,7 @@ static bool regions_do(struct nic *nic, const char *word, region_fn fn,
 		return false;
 	err = key ? do_one(nic, key, fn, arg, d) : do_all(nic, fn, arg, d);
 	if (err)
-		snprintf(a->error, sizeof(a->error), "%s", why(err));
+		snprintf(a->error, sizeof(a->error), "%s", why(err, einval));
 	return !err;
 }
 
@@ -425,5 +428,6 @@ void ctl_move(struct nic *nic, int argc, char **argv, struct ctl_answer *a)
 		return;
 	err = key ? move_suspended(nic, key, &req, a) : -ENOENT;
 	if (err)
-		snprintf(a->error, sizeof(a->error), "%s", why(err));
+		snprintf(a->error, sizeof(a->error), "%s",
+			 why(err, "others suspend or resume it"));
 }

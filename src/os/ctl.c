@@ -138,6 +138,17 @@ static int ctl_accept(struct os *os, uint64_t now)
 	return 0;
 }
 
+/* Whoever has asked and gone (it has waited long enough, or was ended) does not
+ * know what becomes of it, so nothing does. */
+static bool ctl_gone(const struct os *os)
+{
+	char byte;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	return sys_recvmsg(os->ctl_client, &m, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
 int os_ctl_take(struct os *os, char *buf, size_t size)
 {
 	bool asked = __atomic_exchange_n(&os->ctl_asked, false,
@@ -161,9 +172,10 @@ int os_ctl_take(struct os *os, char *buf, size_t size)
 		(void)os_ctl_answer(os, "the request is too long", NULL, 0);
 		return -EMSGSIZE;
 	}
-	if (n <= 0)
-		ctl_hang_up(os);
-	return n > 0 ? (int)n : -EAGAIN;
+	if (n > 0 && !ctl_gone(os))
+		return (int)n;
+	ctl_hang_up(os);
+	return -EAGAIN;
 }
 
 static int ctl_write(int file, const char *text, size_t len)

@@ -93,9 +93,7 @@ struct wqe {
 		struct {
 			uint64_t raddr;
 			uint32_t rkey;
-			/* WR_BIND_MW: region; raddr, length, access: window */
-			uint32_t bind_lkey;
-			/* atomics; WR_BIND_MW: access rights */
+			/* atomics */
 			uint64_t swap_add;
 			uint64_t compare;
 		};
@@ -126,7 +124,6 @@ struct wq {
 	uint32_t slots; /* as many as the program asked for, exactly */
 	uint32_t mask;
 	uint32_t stride; /* bytes a WQE with its SGEs or inline data */
-	uint32_t max_sge, max_inline;
 	size_t bytes;
 	/* poster */
 	uint32_t prod __attribute__((aligned(64)));

@@ -46,8 +46,6 @@ int wq_init(struct wq *q, uint32_t slots, uint32_t max_sge, uint32_t max_inline)
 		.slots = slots,
 		.mask = ring - 1,
 		.stride = (uint32_t)stride,
-		.max_sge = max_sge,
-		.max_inline = max_inline,
 		.bytes = slots ? ring * stride : 0,
 	};
 	return 0;

@@ -351,7 +351,6 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
 		    uint64_t now_ns)
 {
-	(void)x;
 	list_del(&peer->ack_link);
 	for (int ext = 1; ext >= 0; ext--) {
 		burst_reset(b, NULL, peer, ext);

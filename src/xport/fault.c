@@ -2,7 +2,7 @@
 /* fault.c: a page is missing: who answers (design §4)? What each strategy does is
  * in fault_<name>.c. Those that let the move itself meet the page, inline and
  * overwrite, are decided in mem/dma.c before anybody is asked here, and block is
- * a table that calls every page ready (nic/block.c).
+ * a table that calls every page ready (mem_config.always_ready).
  */
 #include "xport/strategy.h"
 

@@ -2,7 +2,7 @@
 /* fault_redirect.c: redirect (NetVM): the payload goes into a slot of the bounded
  * redirect pool and is accepted; when the page is there it is placed with exactly
  * one copy, in order (window.c). The sender goes on as long as its credit lasts,
- * and what it is credited fits into the pool (flow.c). A standard peer has no
+ * and what it is credited fits into the pool (credit.c). A standard peer has no
  * credit: where its share ends the next strategy takes over.
  */
 #include "xport/strategy.h"

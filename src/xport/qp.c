@@ -228,7 +228,7 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 /* What its faults cost is @s's, or (NULL) there are none any more. */
 static void share_set(struct qp *qp, struct share *s)
 {
-	share_put(qp->x->mem, qp->share);
+	share_put(qp->share);
 	qp->share = s;
 	qp->req.wait.share = qp->req.rsp_wait.share = s;
 	qp->resp.wait.share = qp->resp.src_wait.share = s;
@@ -430,8 +430,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	if (!qp_modify_ok(qp, attr, mask))
 		return -EINVAL;
 	if (to == QPS_RTR && from != QPS_RTR) {
-		s = share_get(qp->x->mem,
-			      qp->cfg.ud ? &qp->shares : &peer->shares,
+		s = share_get(qp->cfg.ud ? &qp->shares : &peer->shares,
 			      qp->cfg.pd);
 		if (!s)
 			return -ENOMEM;

@@ -166,7 +166,7 @@ def check_garbage(pid):
     assert b"no command 'x'" in ask(pid, b"x")
     assert b"there are: move resume stat suspend trace" in ask(pid, b"x" * 200)
     assert ask(pid, b"stat") == b"ok"
-    for bad in (b"\0", b"stat\0", b"\xff" * 64, b" ", b"stat\n", b"s " * 100):
+    for bad in (b"\0", b"stat\0", b"\xff" * 64, b" ", b"stat\n"):
         assert ask(pid, bad) == b"error that is no request", bad
     assert ask(pid, b"stat a") == b"error stat takes 0 arguments"
     assert ask(pid, b"s" * 60000) == b"error the request is too long"

@@ -122,7 +122,15 @@ def check_refused(pid):
                 ["move", pid, "--all", "--recreate"],
                 ["move", pid, "--region", "1", "--recreate", "--to-node", "0"],
                 ["resume", pid, "--expect", "1"],
-                ["suspend", pid, "--all", "--region", "1"]):
+                ["suspend", pid, "--all", "--region", "1"],
+                ["suspend", pid, "--region", "zz"],
+                ["suspend", pid, "--region", "0"],
+                ["suspend", pid, "--region", ""],
+                ["suspend", pid, "--region", "1 2"],
+                ["suspend", pid, "--expect", "-1"],
+                ["suspend", pid, "--expect", ""],
+                ["move", pid, "--region", "all", "--recreate"],
+                ["move", pid, "--region", "1", "--to-node", "x"]):
         out = nopin(*bad)
         assert out.returncode == 2 and "usage" in out.stderr, out
     for command in (["suspend"], ["resume"], ["move", "--recreate"]):
@@ -155,7 +163,7 @@ def to_a_file():
     traffic.start()
     pid, keys = traffic.target()
     with tempfile.TemporaryDirectory(dir=BUILD) as there:
-        path = os.path.join(there, "memory")
+        path = os.path.join(there, "the memory, ganz öffentlich")
         for key in keys:
             out = nopin("move", pid, "--region", key, "--to-file", path)
             if out.returncode == 0:

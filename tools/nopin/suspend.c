@@ -5,15 +5,18 @@
  */
 #include "nopin.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Copying a region takes longer than the questions of others. */
-enum { MOVE_PATIENCE_MS = 60 * 1000, REQUEST_MAX = 256 };
+enum { MOVE_PATIENCE_MS = 60 * 1000, REQUEST_MAX = 1024 };
 
 /** struct order - @region: a key, or "all". */
 struct order {
@@ -30,6 +33,19 @@ static bool is_move(const struct order *o)
 static bool is_suspend(const struct order *o)
 {
 	return strcmp(o->name, "suspend") == 0;
+}
+
+/* Return: whether @word is a number in [@min, @max], in base @base. */
+static bool is_number(const char *word, int base, unsigned long min,
+		      unsigned long max)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(word, &end, base);
+	return isxdigit((unsigned char)word[0]) && !*end && !errno &&
+	       n >= min && n <= max;
 }
 
 static bool take_to(struct order *o, const char *to, const char *arg)
@@ -49,16 +65,17 @@ static bool take_option(struct order *o, int c)
 		if (o->region || (c == 'a' && is_move(o)))
 			return false;
 		o->region = c == 'a' ? "all" : optarg;
-		return true;
+		return c == 'a' || is_number(optarg, 0, 1, UINT32_MAX);
 	case 'e':
 		o->expect = optarg;
-		return is_suspend(o);
+		return is_suspend(o) && is_number(optarg, 10, 0, UINT32_MAX);
 	case 'c':
 		return take_to(o, "recreate", "");
 	case 'f':
 		return take_to(o, "file", optarg);
 	case 'n':
-		return take_to(o, "node", optarg);
+		return is_number(optarg, 10, 0, INT_MAX) &&
+		       take_to(o, "node", optarg);
 	default:
 		return false;
 	}

@@ -19,7 +19,7 @@ static void peers_open(struct peers *p)
 	fix_open_exact(&p->f, 4096);
 	for (unsigned i = 0; i < 3; i++) {
 		list_init(&p->list[i]);
-		p->s[i] = share_get(p->f.m, &p->list[i], p->f.pd);
+		p->s[i] = share_get(&p->list[i], p->f.pd);
 		assert_non_null(p->s[i]);
 	}
 }
@@ -34,7 +34,7 @@ static void peers_close(struct peers *p)
 		fix_done(&p->f, req, 0, false);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(p->s[i]->promised, 0);
-		share_put(p->f.m, p->s[i]);
+		share_put(p->s[i]);
 		assert_true(list_empty(&p->list[i]));
 	}
 	fix_close(&p->f);
@@ -81,12 +81,12 @@ static void share_get__one_of_a_peer_in_a_pd(void **state)
 	(void)state;
 	peers_open(&p);
 	other = pd_alloc(p.f.m);
-	assert_ptr_equal(share_get(p.f.m, &p.list[0], p.f.pd), p.s[0]);
-	share_put(p.f.m, p.s[0]);
+	assert_ptr_equal(share_get(&p.list[0], p.f.pd), p.s[0]);
+	share_put(p.s[0]);
 	assert_false(list_empty(&p.list[0]));
 	assert_ptr_not_equal(p.s[0], p.s[1]);
-	share_put(p.f.m, p.s[1]);
-	p.s[1] = share_get(p.f.m, &p.list[1], (uint32_t)other);
+	share_put(p.s[1]);
+	p.s[1] = share_get(&p.list[1], (uint32_t)other);
 	assert_ptr_not_equal(p.s[1], p.s[0]);
 	assert_int_equal(pd_dealloc(p.f.m, (uint32_t)other), 0);
 	peers_close(&p);
@@ -364,14 +364,14 @@ static void share_next__pds(void **state)
 	peers_open(&p);
 	other = pd_alloc(p.f.m);
 	list_init(&list);
-	s = share_get(p.f.m, &list, (uint32_t)other);
+	s = share_get(&list, (uint32_t)other);
 	p.f.m->cfg.pagers = 2;
 	for (unsigned i = 0; i < 3; i++)
 		want(&p, i, 100 * i);
 	assert_int_equal(fix_next(&p.f).vpn, 0);
 	assert_int_equal(fix_next(&p.f).vpn, 100);
 	assert_false(ticket_next(p.f.m, &r));
-	share_put(p.f.m, s);
+	share_put(s);
 	assert_int_equal(pd_dealloc(p.f.m, (uint32_t)other), 0);
 	peers_close(&p);
 }
@@ -399,16 +399,16 @@ static void share_closed__after_its_pd(void **state)
 	(void)state;
 	peers_open(&p);
 	pd = pd_alloc(p.f.m);
-	share_put(p.f.m, p.s[1]);
-	p.s[1] = share_get(p.f.m, &p.list[1], (uint32_t)pd);
+	share_put(p.s[1]);
+	p.s[1] = share_get(&p.list[1], (uint32_t)pd);
 	w = want(&p, 1, 100);
 	r = fix_next(&p.f);
 	waiter_cancel(p.f.m, w);
-	share_put(p.f.m, p.s[1]);
+	share_put(p.s[1]);
 	assert_int_equal(pd_dealloc(p.f.m, (uint32_t)pd), 0);
 	assert_int_equal(pd_alloc(p.f.m), pd);
 	fix_done(&p.f, r, 1, false);
-	p.s[1] = share_get(p.f.m, &p.list[1], (uint32_t)pd);
+	p.s[1] = share_get(&p.list[1], (uint32_t)pd);
 	assert_false(starves(want(&p, 1, 200)));
 	assert_int_equal(pd_dealloc(p.f.m, (uint32_t)pd), 0);
 	peers_close(&p);

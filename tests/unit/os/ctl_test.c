@@ -156,6 +156,7 @@ static void os_ctl_take__late_but_in_time(void **state)
 	close(fd);
 }
 
+/* Who asked, but did not wait for the answer, has asked for nothing. */
 static void os_ctl_take__who_is_gone(void **state)
 {
 	int gone = dial(), fd;
@@ -166,7 +167,17 @@ static void os_ctl_take__who_is_gone(void **state)
 	fd = dial();
 	assert_int_equal(send(fd, "what", 4, 0), 4);
 	close(fd);
+	assert_int_equal(serve(300), -EAGAIN);
+}
+
+static void os_ctl_answer__who_is_gone(void **state)
+{
+	int fd = dial();
+
+	(void)state;
+	assert_int_equal(send(fd, "what", 4, 0), 4);
 	assert_int_equal(serve(5000), 4);
+	close(fd);
 	assert_true(os_ctl_answer(os, NULL, "x", 1) < 0);
 }
 
@@ -215,6 +226,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(os_ctl_take__late_but_in_time,
 						open_ctl, close_ctl),
 		cmocka_unit_test_setup_teardown(os_ctl_take__who_is_gone,
+						open_ctl, close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_answer__who_is_gone,
 						open_ctl, close_ctl),
 		cmocka_unit_test_setup_teardown(os_ctl_take__stranger, open_ctl,
 						close_ctl),
