@@ -26,12 +26,16 @@ class Runs:
         self.lab, self.count = lab, 0
         self.preload = os.path.join(lab.build, "experiments", "libtenant.so")
 
+    def fault(self, *args, env=None):
+        return spawn([self.lab.path("d_fault"), *args, str(os.getpid())],
+                     env or {})
+
     def bystander(self, program, strategy, what, messages):
         """Return: latencies in us, what d_fault printed."""
         self.count += 1
         name = f"nopin-d-{os.getpid()}-{self.count}"
         env = {"NOPIN_FAULT": strategy} if strategy else {}
-        fault = spawn([self.lab.path("d_fault"), name, what], env)
+        fault = self.fault(name, what, env=env)
         try:
             head = fault.stdout.readline()
             if not head.startswith("listens"):
@@ -56,8 +60,7 @@ class Runs:
         burners = []
         try:
             while share > 0.001:
-                burners.append(spawn([self.lab.path("d_fault"), "burn",
-                                      f"{min(share, 1):.3f}"], {}))
+                burners.append(self.fault("burn", f"{min(share, 1):.3f}"))
                 share -= 1
             return self.bystander(program, strategy, "idle", messages)[0]
         finally:
@@ -99,6 +102,7 @@ NOTHING = ({q: (0, 0, 0) for q in PERCENT}, 0, 0)
 
 
 def one_program(lab, found, program):
+    lab.own("d_fault", "have", KIND, os.getpid())
     runs, rows, got = Runs(lab), [], {}
     turns, messages = (1, 2000) if lab.quick else (3, 20000)
     told = runs.bystander(program, None, "idle", messages)[1]
@@ -159,8 +163,9 @@ def run(lab, found):
     checked_messages(lab, found)
     ratios, blocked = [], []
     for program in PROGRAMS[:1 if lab.quick else None]:
-        got = one_program(lab, found, program)
-        for label, (middle, _, _) in got.items():
+        got = found.attempt(f"{program}, slow pages", one_program, lab, found,
+                            program)
+        for label, (middle, _, _) in (got or {}).items():
             entry = (middle[99.9][2], f"{program}, {label}")
             (blocked if label == "block" else ratios).append(entry)
     target = "p99.9 <= 1.1 x the control for every strategy but block"

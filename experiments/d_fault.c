@@ -2,14 +2,20 @@
 /* d_fault.c: makes another NIC meet page faults all the time, or burns as much CPU
  * as that takes.
  *
- *   d_fault NAME fault|idle	WRITE to the tenant (d_tenant.c) that connects to
+ *   d_fault NAME fault|idle PARENT
+ *				WRITE to the tenant (d_tenant.c) that connects to
  *				the abstract socket NAME, page after page, or do
  *				nothing, until the tenant's program ends. Prints
  *				how many pages, for how many seconds, and CPU
  *				time: of this process, and of the tenant's
  *				program but its first thread
- *   d_fault burn SHARE		spin for that share of the time, in slices of 1 ms,
+ *   d_fault burn SHARE PARENT	spin for that share of the time, in slices of 1 ms,
  *				until killed
+ *   d_fault have KIND PARENT	can a tenant have such memory? Skips if not: the
+ *				tenant itself could tell only the program it is in
+ *
+ * Ends with PARENT, the process that started it, however that ends: nobody else
+ * would stop a burner.
  */
 #include "d_tenant.h"
 
@@ -17,6 +23,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum { AT_ONCE = 8, LOOK_MS = 50 };
@@ -167,10 +174,16 @@ static void burn(double share)
 
 int main(int argc, char **argv)
 {
-	REQUIRE(argc == 3);
+	struct cold c;
+
+	REQUIRE(argc == 4);
+	REQUIRE(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+	REQUIRE(getppid() == (pid_t)number(argv[3])); /* not gone before that */
 	host_start();
 	if (!strcmp(argv[1], "burn"))
 		burn(atof(argv[2]));
+	else if (!strcmp(argv[1], "have"))
+		cold_open(&c, argv[2], PAGE, 1);
 	else
 		with_tenant(argv[1], !strcmp(argv[2], "fault"));
 	fflush(stdout);

@@ -13,8 +13,8 @@
 #include "lib.h"
 
 #include "../tools/nopin/nopin.h"
+#include "i_move.h"
 
-#include <errno.h>
 #include <nopin.h>
 #include <poll.h>
 #include <string.h>
@@ -29,10 +29,12 @@ static size_t bytes;
 static unsigned rounds;
 
 /** struct moved - @from, @to: something was suspended in between. @us: the move
- * alone. @pause: as the NIC says, of what is moved from below. */
+ * alone. @pause: as the NIC says, of what is moved from below. @refused: nothing was
+ * moved, and nothing can be on this host. */
 struct moved {
 	uint64_t from, to;
 	double us, pause;
+	bool refused;
 };
 
 static struct {
@@ -78,9 +80,10 @@ static void from_below(struct moved *m)
 			 sizeof(request) - strlen(request), "%s/i_move.tmp",
 			 here);
 	text = ask_nic(getpid(), request, PATIENCE_MS, &len, why);
-	if (!text && strstr(why, "unprivileged_userfaultfd"))
-		host_skip("the kernel does not let us stop those who touch the "
-			  "memory meanwhile");
+	/* We may not end here: a WRITE of the peer is on its way. */
+	m->refused = !text && no_userfaultfd(why);
+	if (m->refused)
+		return;
 	if (!text)
 		fprintf(stderr, "%s\n", why);
 	REQUIRE(text);
@@ -127,12 +130,13 @@ static void restore(void)
 static void target(int fd)
 {
 	uint8_t *buf = host_map(NULL, bytes);
+	bool refused = false;
 
 	memset(buf, 1, bytes);
 	host_open(&me.h);
 	me.mr = host_reg(&me.h, buf, bytes);
 	link_open(&me.link, &me.h, fd, me.mr);
-	for (unsigned i = 0; i < rounds; i++) {
+	for (unsigned i = 0; i < rounds && !refused; i++) {
 		struct moved m;
 
 		host_hear(fd);
@@ -140,6 +144,7 @@ static void target(int fd)
 		m = move();
 		host_sleep(20 * MS);
 		REQUIRE(send(fd, &m, sizeof(m), 0) == sizeof(m));
+		refused = m.refused;
 		restore();
 		host_say(fd, 0);
 	}
@@ -158,7 +163,8 @@ static bool said(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void one_round(int fd)
+/* Return: false if the move was refused. */
+static bool one_round(int fd)
 {
 	static uint64_t began[SAMPLES], ended[SAMPLES];
 	static double took[SAMPLES];
@@ -176,16 +182,20 @@ static void one_round(int fd)
 		took[n] = (double)(ended[n] - began[n]) / US;
 	}
 	REQUIRE(recv(fd, &m, sizeof(m), MSG_WAITALL) == sizeof(m));
+	host_hear(fd); /* it is ready for the next */
+	if (m.refused)
+		return false;
 	for (size_t i = 0; i < n; i++)
 		if (ended[i] > m.from && began[i] < m.to && took[i] > longest)
 			longest = took[i];
 	out_row("round", "%.1f\t%.1f\t%.1f\t%.1f", m.us, longest,
 		median(took, n), m.pause);
-	host_hear(fd); /* it is ready for the next */
+	return true;
 }
 
 int main(int argc, char **argv)
 {
+	bool refused = false;
 	int fd;
 
 	if (argc != 4) {
@@ -199,12 +209,14 @@ int main(int argc, char **argv)
 	fd = host_fork(target);
 	host_open(&me.h);
 	link_open(&me.link, &me.h, fd, NULL);
-	for (unsigned i = 0; i < rounds; i++)
-		one_round(fd);
+	for (unsigned i = 0; i < rounds && !refused; i++)
+		refused = !one_round(fd);
 	host_say(fd, 1);
 	link_close(&me.link);
 	host_close(&me.h);
 	out_counters("writer");
 	host_join();
+	if (refused)
+		host_skip(NO_USERFAULTFD);
 	return 0;
 }

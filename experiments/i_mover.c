@@ -6,11 +6,12 @@
  *   i_mover PID PERIOD_MS KEY...
  *
  * Until standard input ends. Prints of each move "move" and us; then, if one was
- * refused, "refused" and why.
+ * refused, "refused" and why. Skips where the host does not let regions be moved.
  */
 #include "lib.h"
 
 #include "../tools/nopin/nopin.h"
+#include "i_move.h"
 
 #include <poll.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static bool move(long pid, const char *key)
 
 	snprintf(request, sizeof(request), "move %s recreate", key);
 	text = ask_nic(pid, request, PATIENCE_MS, &len, why);
+	if (!text && no_userfaultfd(why))
+		host_skip(NO_USERFAULTFD);
 	if (!text) {
 		out_row("refused", "%s", why);
 		return false;

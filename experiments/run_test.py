@@ -33,6 +33,9 @@ EXPECTED = (
                   r"locking|a slow link).* root.*"),
     (".", ".*slow.*", r"(userfaultfd of the kernel's accesses needs root|"
                       r"no such userfaultfd)"),
+    ("i", "nopin move .*|ib_write_bw under nopin move|"
+          "ib_write_bw, data checked",
+     "the kernel does not let us stop those who touch the memory meanwhile"),
     ("f", ".*", r"a memory limit and swap need root"),
     ("f", ".*", r"no memory limit can be set here \(cgroup\): .*"),
     ("a", "warm, pinned", r"two regions of \d+ MiB do not fit"),
@@ -70,7 +73,11 @@ def check_one(out, letter):
         assert is_expected(letter, what, why), (letter, what, why)
     if any(what == "all of it" for what, _ in found["skipped"]):
         return
-    assert found["tables"] and found["seen"] and found["plots"], letter
+    assert found["tables"], letter
+    # d without userfaultfd compares messages, and has nothing to plot
+    unjudged = found["verdicts"] and all(met is None for _, met, _ in
+                                         found["verdicts"])
+    assert unjudged or found["seen"] and found["plots"], letter
     with open(os.path.join(out, letter + ".tsv"), encoding="utf-8") as tsv:
         text = tsv.read()
     for title, head, rows in found["tables"]:
