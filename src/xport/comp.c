@@ -222,15 +222,16 @@ static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 	retry_ask_again(qp, due);
 }
 
-/* The responses behind the one that was dropped may still be in our socket: if they
- * were asked for here they would come into it twice. The answer to a question comes
- * behind them (response_lost()). */
+/* The responses behind the one that was dropped may still be in our socket, or still
+ * to be sent: if they were asked for here they would come twice. The answer to a
+ * question comes behind them (response_lost()), or says that there are more: then
+ * it is asked again soon. */
 void comp_page_came(struct qp *qp, uint64_t now_ns)
 {
 	if (!qp->req.rsp_missed || qp->req.win.num)
 		return;
 	if (qp->peer->kind == PEER_NOPIN)
-		ack_say(qp, XACK_PROBE, now_ns);
+		retry_ask(qp, now_ns);
 	else
 		take_gap(qp, qp->req.una, now_ns);
 }

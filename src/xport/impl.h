@@ -216,6 +216,8 @@ uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
 /** retry_unsent() - Nothing of @b left: go on where it began. */
 void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
+/** retry_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
+void retry_ask(struct qp *qp, uint64_t now_ns);
 /** retry_ask_again() - Send what was asked for from @due on again, nothing else. */
 void retry_ask_again(struct qp *qp, psn_t due);
 void retry_arm(struct qp *qp, uint64_t now_ns);

@@ -404,6 +404,16 @@ static void probe(struct qp *qp, uint64_t now_ns)
 	ack_say(qp, XACK_PROBE, now_ns);
 }
 
+void retry_ask(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	r->probe_ns = PROBE_FIRST_NS;
+	r->probe_at = now_ns + r->probe_ns;
+	ack_say(qp, XACK_PROBE, now_ns);
+	qp_rearm(qp);
+}
+
 static void ack_timeout(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
