@@ -232,7 +232,8 @@ def swapped_in():
 
 def evicted(lab, n):
     """ib_write_lat of @n bytes, its buffers swapped out every few ms."""
-    count, told = 100 if lab.quick else 2000, []
+    # the larger take 30 s to be swapped in again and again 2000 times
+    count, told = 100 if lab.quick else 500 if n == MIB else 2000, []
     before = swapped_in()
 
     def meanwhile(server, client):

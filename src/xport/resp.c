@@ -10,8 +10,6 @@
  */
 #include "xport/impl.h"
 
-enum { AHEAD_MAX = 1024 }; /* PSNs ahead of a gap that are worth a slot */
-
 void resp_reset(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
@@ -163,7 +161,7 @@ static void take_ahead(struct qp *qp, const struct pkt *p,
 	if (r->rnr_told || r->forgot)
 		return;
 	if (p->ext) {
-		if (ahead <= AHEAD_MAX && !win_has(&r->win, p->psn))
+		if (ahead < REQ_PSNS_AHEAD && !win_has(&r->win, p->psn))
 			keep(qp, p, payload, now_ns);
 		ack_owe(qp, now_ns);
 	} else if (!r->gap_told) {

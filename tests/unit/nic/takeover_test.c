@@ -602,6 +602,33 @@ static void flow__late_hold_charges_nobody(void **state)
 		side_qp_close(&b[i]);
 }
 
+/* What is behind a gap is kept however far it is: it was lent a slot, and if it were
+ * dropped all of it would be sent again. */
+static void resp__keeps_what_is_far_behind_a_gap(void **state)
+{
+	static const int32_t ahead[] = {1, 1024, 1025, 4000,
+					REQ_PSNS_AHEAD - 1};
+	struct resp *r = &side[1].qp->qp.resp;
+	struct pkt p = {.opcode = OP_X_DATA | OP_WRITE_ONLY,
+			.op = OPF_REQUEST | OPF_WRITE | OPF_FIRST | OPF_LAST,
+			.ext = true,
+			.payload_len = 1,
+			.dma_len = 1,
+			.va = (uintptr_t)side[1].buf,
+			.rkey = side[1].key};
+	const uint8_t byte = 1;
+	struct rx_run run;
+
+	(void)state;
+	rx_run_init(&run);
+	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
+		p.psn = psn_add(r->win.next, (uint32_t)ahead[i]);
+		qp_rx(&side[1].qp->qp, &p, &byte, &run,
+		      os_now(side[1].nic->os));
+		assert_true(win_has(&r->win, p.psn));
+	}
+}
+
 /* The answer to our question is late: by then we were told less, and keep to it. */
 static void peers__late_answer_lends_no_more(void **state)
 {
@@ -686,6 +713,9 @@ int main(void)
 			sides_close),
 		cmocka_unit_test_setup_teardown(flow__late_hold_charges_nobody,
 						setup, sides_close),
+		cmocka_unit_test_setup_teardown(
+			resp__keeps_what_is_far_behind_a_gap, setup,
+			sides_close),
 		cmocka_unit_test_setup_teardown(
 			peers__late_answer_lends_no_more, setup, sides_close),
 	};
