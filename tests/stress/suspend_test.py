@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,7 @@ def move_all_the_time():
         else:
             # it ended, or its region did
             assert out.returncode == 125, out
-            assert re.search("no such process|no NIC|no region|not answer|reset",
+            assert re.search("no such process|no NIC|no region|not answer|it ended",
                              out.stderr), out
         time.sleep(PERIOD_S)
     traffic.expect_good()
@@ -141,6 +142,24 @@ def check_refused(pid):
         assert out.returncode == 125 and "no NIC" in out.stderr, out
 
 
+def check_ends():
+    """A program that ends, or closes its NIC, when it has heard the question."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ears:
+        ears.bind(f"\0nopin/ctl/{os.getpid()}")
+        ears.listen()
+
+        def hear():
+            sock, _ = ears.accept()
+            sock.recv(1024)
+            sock.close()
+
+        program = threading.Thread(target=hear)
+        program.start()
+        out = nopin("suspend", os.getpid())
+        program.join()
+        assert out.returncode == 125 and "it ended" in out.stderr, out
+
+
 def check_stranger(pid, key):
     if os.geteuid() != 0:
         return
@@ -184,6 +203,7 @@ def main():
         print("SKIP: ib_write_bw is not installed")
         return 77
     suspend_for_long()
+    check_ends()
     if not move_all_the_time():
         print("SKIP: no userfaultfd for system calls here")
         return 77

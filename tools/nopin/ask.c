@@ -89,8 +89,8 @@ static int receive(int sock, int patience_ms, char why[ASK_WHY_MAX])
 	if (poll(&wait, 1, patience_ms) == 0)
 		return -ETIMEDOUT;
 	n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return -errno;
+	if (n <= 0)
+		return n ? -errno : -ECONNRESET;
 	why[n] = '\0';
 	c = CMSG_FIRSTHDR(&m);
 	if (strcmp(why, "ok") == 0 && c && c->cmsg_level == SOL_SOCKET &&
@@ -140,6 +140,8 @@ static void explain(int err, char why[ASK_WHY_MAX])
 		what = "it has no NIC open";
 	else if (err == EACCES || err == EPERM)
 		what = "it is not yours";
+	else if (err == ECONNRESET)
+		what = "it ended before it answered";
 	else if (err == ETIMEDOUT)
 		what = "it does not answer";
 	snprintf(why, ASK_WHY_MAX, "%s", what);
