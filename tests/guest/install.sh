@@ -12,8 +12,9 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 "$meson" install -C "$build" --no-rebuild --quiet --destdir "$dir"
 nopin=$(find "$dir" -path '*/bin/nopin')
-for page in nopin.1 nopin.7 nopin_set_fault.3; do
-	[ -n "$(find "$dir" -path "*/man/*/$page")" ] || {
+calls=$(grep -o 'nopin_[a-z_]*(' "$(find "$dir" -name nopin.h)" | sort -u)
+for page in nopin.1 nopin.7 nopin-move.1 $(echo "$calls" | sed 's/(/.3/'); do
+	[ -n "$(find -L "$dir" -path "*/man/*/$page" -type f)" ] || {
 		echo "$page is not installed"
 		exit 1
 	}
