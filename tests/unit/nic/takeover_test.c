@@ -629,6 +629,23 @@ static void resp__keeps_what_is_far_behind_a_gap(void **state)
 	}
 }
 
+/* The peer may still be sending what it was asked for: then its answer says nothing,
+ * and it is asked again soon, however rarely it was asked by then. */
+static void comp__page_of_a_response_came(void **state)
+{
+	struct qp *qp = &side[0].qp->qp;
+	const uint64_t now = os_now(side[0].nic->os);
+	enum { MS = 1000 * 1000 };
+
+	(void)state;
+	qp->req.rsp_missed = true;
+	qp->req.probe_ns = 50 * MS;
+	qp->req.probe_at = now + 50 * MS;
+	comp_page_came(qp, now);
+	assert_int_equal(qp->req.probe_at, now + MS);
+	assert_int_equal(qp->req.probe_ns, MS);
+}
+
 /* The answer to our question is late: by then we were told less, and keep to it. */
 static void peers__late_answer_lends_no_more(void **state)
 {
@@ -716,6 +733,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			resp__keeps_what_is_far_behind_a_gap, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(comp__page_of_a_response_came,
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			peers__late_answer_lends_no_more, setup, sides_close),
 	};
