@@ -517,6 +517,17 @@ static enum verdict walk_begin(struct walk *w, struct mem *m,
 	return V_OK;
 }
 
+/* It has all pages. A place in line that its next part has use for is kept. */
+static void walk_done(const struct walk *w, struct waiter *wait)
+{
+	if (!w->d->more)
+		wait->begun_ns = 0;
+	else if (wait->turn || wait->ticket.v == TICKET_STARVED)
+		return;
+	fault_end(w->m, wait, w->now_ns);
+	waiter_idle(w->m, wait);
+}
+
 /* Everything but the move. @d->len > 0. */
 static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 			     struct waiter *wait, struct holds *holds)
@@ -531,14 +542,8 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 		walk_use(w, wait);
 	if (v == V_OK)
 		v = walk_hold(w, wait, holds);
-	if (v == V_OK && wait && !d->more)
-		wait->begun_ns = 0;
-	/* a place in line that the next part has use for is kept */
-	if (v == V_OK && wait &&
-	    !(d->more && (wait->turn || wait->ticket.v == TICKET_STARVED))) {
-		fault_end(m, wait, w->now_ns);
-		waiter_idle(m, wait);
-	}
+	if (v == V_OK && wait)
+		walk_done(w, wait);
 	return v;
 }
 
@@ -560,10 +565,8 @@ enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
 	wait->advice = true;
 	if (v == V_OK)
 		v = walk_pages(&w, wait);
-	if (v == V_OK) {
-		fault_end(m, wait, now_ns);
-		waiter_idle(m, wait);
-	}
+	if (v == V_OK)
+		walk_done(&w, wait);
 	return v;
 }
 

@@ -116,7 +116,6 @@ static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
 	if (p->kind != PEER_NOPIN || p->datagrams)
 		return;
 	news = credit_lend(&nic->x, p);
-
 	if (news) {
 		p->tell_ns = TELL_MIN_NS;
 		p->reminded = 0;

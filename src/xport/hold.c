@@ -8,11 +8,12 @@
  * So a nopin peer is asked to hold: as long as our responder waits for a region,
  * every ACK that it sends says XACK_SUSPEND and how long it is expected to take.
  * The requester that hears it stops its timers, and asks (XACK_PROBE) only after
- * half that time, at most ASK_NS, for the case that packets are lost: each answer says again how things
- * are. It ends with an ACK without XACK_SUSPEND, which is said at once when the
- * region is resumed, or with silence for three times the announced time: then its
- * timers run as ever. So whatever is lost, late, doubled or forged delays it by
- * one question, if there is a peer, and by a bounded time if there is none.
+ * half that time, at most ASK_NS, for the case that packets are lost: each answer
+ * says again how things are. It ends with an ACK without XACK_SUSPEND, which is
+ * said at once when the region is resumed, or with silence for three times the
+ * announced time: then its timers run as ever. So whatever is lost, late, doubled
+ * or forged delays it by one question, if there is a peer, and by a bounded time
+ * if there is none.
  *
  * A standard peer cannot be asked. It hears nothing, as if packets were lost, as
  * long as it probably has one retry left for what was forgotten; then RNR, as with

@@ -394,23 +394,27 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 
 /* --- time ------------------------------------------------------------------ */
 
-static void probe(struct qp *qp, uint64_t now_ns)
+static void ask(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
 	r->probe_at = now_ns +
 		      (r->suspend_until ? hold_ask_ns(r) : r->probe_ns);
 	ack_say(qp, XACK_PROBE, now_ns);
 }
 
-void retry_ask(struct qp *qp, uint64_t now_ns)
+static void probe(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	r->probe_ns = PROBE_FIRST_NS;
-	r->probe_at = now_ns + r->probe_ns;
-	ack_say(qp, XACK_PROBE, now_ns);
+	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
+	ask(qp, now_ns);
+}
+
+void retry_ask(struct qp *qp, uint64_t now_ns)
+{
+	qp->req.probe_ns = PROBE_FIRST_NS;
+	ask(qp, now_ns);
 	qp_rearm(qp);
 }
 
