@@ -275,21 +275,31 @@ static bool which(const char *word, uint32_t *key, struct ctl_answer *a)
 	return true;
 }
 
-static bool regions_do(struct nic *nic, const char *word, region_fn fn,
-		       uint64_t arg, struct regions_done *d,
-		       struct ctl_answer *a)
+/** struct region_order - @einval: what -EINVAL of @fn means. */
+struct region_order {
+	region_fn fn;
+	const char *einval;
+};
+
+static const struct region_order order_suspend = {nic_mr_suspend,
+						  "it is suspended already"};
+static const struct region_order order_resume = {resume_one,
+						 "it is not suspended"};
+
+static bool regions_do(struct nic *nic, const char *word,
+		       const struct region_order *o, uint64_t arg,
+		       struct regions_done *d, struct ctl_answer *a)
 {
-	const char *einval = fn == resume_one ? "it is not suspended"
-					      : "it is suspended already";
 	uint32_t key;
 	int err;
 
 	*d = (struct regions_done){.limit_ns = UINT64_MAX};
 	if (!which(word, &key, a))
 		return false;
-	err = key ? do_one(nic, key, fn, arg, d) : do_all(nic, fn, arg, d);
+	err = key ? do_one(nic, key, o->fn, arg, d)
+		  : do_all(nic, o->fn, arg, d);
 	if (err)
-		snprintf(a->error, sizeof(a->error), "%s", why(err, einval));
+		snprintf(a->error, sizeof(a->error), "%s", why(err, o->einval));
 	return !err;
 }
 
@@ -304,7 +314,7 @@ void ctl_suspend(struct nic *nic, int argc, char **argv, struct ctl_answer *a)
 			 "suspend: of which region, for how many ms?");
 		return;
 	}
-	if (!regions_do(nic, argv[1], nic_mr_suspend, ms * NS_PER_MS, &d, a))
+	if (!regions_do(nic, argv[1], &order_suspend, ms * NS_PER_MS, &d, a))
 		return;
 	if (d.limit_ns == UINT64_MAX)
 		say(a, "suspended: %u\nlimit_ms: none\n", d.num);
@@ -321,7 +331,7 @@ void ctl_resume(struct nic *nic, int argc, char **argv, struct ctl_answer *a)
 		snprintf(a->error, sizeof(a->error), "resume: which region?");
 		return;
 	}
-	if (regions_do(nic, argv[1], resume_one, 0, &d, a))
+	if (regions_do(nic, argv[1], &order_resume, 0, &d, a))
 		say(a, "resumed: %u\npause_us: %" PRIu64 "\n", d.num,
 		    d.pause_ns / 1000);
 }
