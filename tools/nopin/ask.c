@@ -179,11 +179,16 @@ char *ask_nic(long pid, const char *request, int patience_ms, size_t *len,
 	return text;
 }
 
-bool parse_pid(const char *word, long *pid)
+bool parse_number(const char *word, int base, long min, long max, long *n)
 {
 	char *end;
 
 	errno = 0;
-	*pid = strtol(word, &end, 10);
-	return !errno && *pid > 0 && *pid <= INT_MAX && !*end && end != word;
+	*n = strtol(word, &end, base);
+	return !errno && *n >= min && *n <= max && !*end && end != word;
+}
+
+bool parse_pid(const char *word, long *pid)
+{
+	return parse_number(word, 10, 1, INT_MAX, pid);
 }

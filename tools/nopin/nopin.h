@@ -28,6 +28,9 @@ enum { ASK_WHY_MAX = 256, ASK_PATIENCE_MS = 5000 };
 char *ask_nic(long pid, const char *request, int patience_ms, size_t *len,
 	      char why[ASK_WHY_MAX]);
 
+/** parse_number() - false: @word is no number in [@min, @max], in base @base. */
+bool parse_number(const char *word, int base, long min, long max, long *n);
+
 /** parse_pid() - false: @word is no process id. */
 bool parse_pid(const char *word, long *pid);
 

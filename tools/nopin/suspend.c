@@ -6,7 +6,6 @@
 #include "nopin.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdint.h>
@@ -35,17 +34,13 @@ static bool is_suspend(const struct order *o)
 	return strcmp(o->name, "suspend") == 0;
 }
 
-/* Return: whether @word is a number in [@min, @max], in base @base. */
-static bool is_number(const char *word, int base, unsigned long min,
-		      unsigned long max)
+/* As the NIC reads it: no sign, no space. */
+static bool is_number(const char *word, int base, long min, long max)
 {
-	unsigned long n;
-	char *end;
+	long n;
 
-	errno = 0;
-	n = strtoul(word, &end, base);
-	return isxdigit((unsigned char)word[0]) && !*end && !errno &&
-	       n >= min && n <= max;
+	return isdigit((unsigned char)word[0]) &&
+	       parse_number(word, base, min, max, &n);
 }
 
 static bool take_to(struct order *o, const char *to, const char *arg)
