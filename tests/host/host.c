@@ -179,6 +179,18 @@ void host_check(const uint8_t *p, size_t n, uint64_t round)
 		REQUIRE(p[i] == byte_of(round, i));
 }
 
+size_t host_resident(void *base, size_t bytes)
+{
+	static unsigned char in[1 << 20];
+	size_t n = 0;
+
+	REQUIRE(bytes / PAGE <= sizeof(in));
+	REQUIRE(mincore(base, bytes, in) == 0);
+	for (size_t i = 0; i < bytes / PAGE; i++)
+		n += in[i] & 1;
+	return n;
+}
+
 void *host_map(void *at, size_t bytes)
 {
 	void *p = mmap(at, bytes, PROT_READ | PROT_WRITE,

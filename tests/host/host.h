@@ -95,6 +95,9 @@ uint64_t host_random(void);
 void host_fill(uint8_t *p, size_t n, uint64_t round);
 void host_check(const uint8_t *p, size_t n, uint64_t round);
 
+/** host_resident() - How many pages of @base are in RAM. */
+size_t host_resident(void *base, size_t bytes);
+
 /** host_map() - Fresh anonymous pages, 4 KiB each; @at: where, or NULL. */
 void *host_map(void *at, size_t bytes);
 

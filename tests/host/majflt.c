@@ -116,25 +116,14 @@ static void file_peer(int fd)
 
 /* --- swap -------------------------------------------------------------------------- */
 
-static size_t resident(void *base)
-{
-	static unsigned char in[1 << 20];
-	size_t n = 0;
-
-	REQUIRE(pages() <= sizeof(in));
-	REQUIRE(mincore(base, arg.bytes, in) == 0);
-	for (size_t i = 0; i < pages(); i++)
-		n += in[i] & 1;
-	return n;
-}
-
 /* Every other chunk goes out. */
 static void swap_half(char *base)
 {
 	for (size_t at = 0; at < arg.bytes; at += 2 * CHUNK)
 		REQUIRE(madvise(base + at, CHUNK, MADV_PAGEOUT) == 0);
-	printf("%zu of %zu pages resident\n", resident(base), pages());
-	REQUIRE_LE(resident(base), pages() * 3 / 4);
+	printf("%zu of %zu pages resident\n", host_resident(base, arg.bytes),
+	       pages());
+	REQUIRE_LE(host_resident(base, arg.bytes), pages() * 3 / 4);
 	/* What the NIC saw last is not news any more. */
 	host_sleep(20 * MS);
 }
@@ -214,8 +203,9 @@ static void file_target(int fd)
 	REQUIRE(base != MAP_FAILED);
 	REQUIRE(madvise(base, arg.bytes, MADV_RANDOM) == 0);
 	file_drop(file);
-	printf("%zu of %zu pages cached\n", resident(base), pages());
-	REQUIRE_LE(resident(base), pages() * 3 / 4);
+	printf("%zu of %zu pages cached\n", host_resident(base, arg.bytes),
+	       pages());
+	REQUIRE_LE(host_resident(base, arg.bytes), pages() * 3 / 4);
 	host_user();
 	host_open(&h);
 	mr = ibv_reg_mr(h.pd, base, arg.bytes, IBV_ACCESS_REMOTE_READ);

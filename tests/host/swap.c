@@ -67,18 +67,6 @@ void swap_run(size_t bytes, void (*test)(void))
 	REQUIRE(status == 0);
 }
 
-static size_t resident(void *base, size_t bytes)
-{
-	static unsigned char in[1 << 18];
-	size_t n = 0;
-
-	REQUIRE(bytes / PAGE <= sizeof(in));
-	REQUIRE(mincore(base, bytes, in) == 0);
-	for (size_t i = 0; i < bytes / PAGE; i++)
-		n += in[i] & 1;
-	return n;
-}
-
 /* The last pages that a CPU has faulted wait in a list of its own, and a call from
  * another CPU leaves them where they are. */
 void swap_pageout(void *base, size_t bytes)
@@ -95,7 +83,7 @@ void swap_pageout(void *base, size_t bytes)
 		REQUIRE(madvise(base, bytes, MADV_PAGEOUT) == 0);
 	}
 	REQUIRE(sched_setaffinity(0, sizeof(all), &all) == 0);
-	REQUIRE_EQ(resident(base, bytes), 0);
+	REQUIRE_EQ(host_resident(base, bytes), 0);
 }
 
 uint64_t swap_reads(void)
