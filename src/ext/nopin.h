@@ -155,6 +155,112 @@ struct nopin_suspension {
 int nopin_mr_query_suspension(struct ibv_mr *mr, struct nopin_suspension *out,
 			      size_t size);
 
+/**
+ * struct nopin_counter - A number that peers raise by one with each WRITE that
+ * names it, when all data of that WRITE and of what was posted before it is in
+ * memory. It consumes no receive and makes no completion here.
+ */
+struct nopin_counter;
+
+/**
+ * nopin_handler - @value: of the counter now, higher than at the last call;
+ * one call may stand for several notifications.
+ * Return: not 0: it is not to be called again.
+ */
+typedef int (*nopin_handler)(void *arg, uint64_t value);
+
+/**
+ * nopin_counter_create() - A counter that QPs of @pd can raise, 0.
+ * @handler:	NULL; or called with @arg whenever the counter has risen, by a thread
+ *		of its own, which has all signals blocked
+ * Return: 0; ENOMEM; EAGAIN: no thread.
+ */
+int nopin_counter_create(struct ibv_pd *pd, nopin_handler handler, void *arg,
+			 struct nopin_counter **counter);
+
+/**
+ * nopin_counter_destroy() - Its identifier is none from now on. Who waits for it
+ * ends with ECANCELED; waits for them, and until its handler returned.
+ * Return: 0; EDEADLK: called by its handler.
+ */
+int nopin_counter_destroy(struct nopin_counter *counter);
+
+/** nopin_counter_id() - What peers name it by; never 0. Not secret, but hard to guess. */
+uint32_t nopin_counter_id(const struct nopin_counter *counter);
+
+/**
+ * nopin_counter_word() - Where its value is, until it is destroyed: to be read with
+ * acquire semantics. Looking there makes no progress: a thread of nopin does, as
+ * long as nobody polls.
+ */
+const uint64_t *nopin_counter_word(const struct nopin_counter *counter);
+
+/** nopin_counter_poll() - Make progress, as ibv_poll_cq() does, and read it. */
+int nopin_counter_poll(struct nopin_counter *counter, uint64_t *value);
+
+/**
+ * nopin_counter_fd() - A descriptor for poll(2) and the like: readable when the
+ * counter has risen since nopin_counter_poll(). It is the counter's.
+ * Return: 0; EMFILE.
+ */
+int nopin_counter_fd(struct nopin_counter *counter, int *fd);
+
+/**
+ * enum nopin_wait - How a thread waits.
+ * SPIN: it polls. BLOCK: it sleeps, and is woken by the packet itself. FUTEX: it
+ * sleeps, and is woken by a thread that polls, blocks or is nopin's: cheaper for
+ * others where many threads wait.
+ */
+enum nopin_wait {
+	NOPIN_WAIT_SPIN = 0,
+	NOPIN_WAIT_BLOCK = 1,
+	NOPIN_WAIT_FUTEX = 2,
+};
+
+/**
+ * nopin_counter_wait() - Until its value is @target or more.
+ * @timeout_ns:	UINT64_MAX: for ever
+ * Return: 0; ETIMEDOUT; ECANCELED: it was destroyed; EINVAL: @how; EMFILE.
+ */
+int nopin_counter_wait(struct nopin_counter *counter, uint64_t target,
+		       uint64_t timeout_ns, enum nopin_wait how);
+
+/**
+ * nopin_counter_run() - The calling thread calls @handler whenever the counter has
+ * risen, until that does not return 0; in between it sleeps as with BLOCK.
+ * Return: 0; ECANCELED: the counter was destroyed; EMFILE.
+ */
+int nopin_counter_run(struct nopin_counter *counter, nopin_handler handler,
+		      void *arg);
+
+/**
+ * nopin_qp_notifies() - Does the peer of @qp know nopin_post_write_notify()?
+ * Return: 0; EOPNOTSUPP: it is no nopin, or @qp has no connection; EAGAIN: that is
+ * not known yet, up to 60 ms after RTR; EINVAL: before RTR.
+ */
+int nopin_qp_notifies(struct ibv_qp *qp);
+
+/**
+ * nopin_post_write_notify() - As ibv_post_send() of IBV_WR_RDMA_WRITE: each @wr of
+ * the list raises the peer's counter @id. With 0 bytes it does nothing else.
+ * Completions say IBV_WC_RDMA_WRITE; IBV_WC_REM_ACCESS_ERR also if the peer has no
+ * such counter in the protection domain of its QP, and IBV_WC_LOC_QP_OP_ERR if it
+ * is no nopin.
+ * Return: as ibv_post_send(); EINVAL: another opcode; EOPNOTSUPP: @qp has no
+ * connection.
+ */
+int nopin_post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			    uint32_t id, struct ibv_send_wr **bad_wr);
+
+/**
+ * nopin_qp_set_counting() - From now on (@on not 0) the immediate data of RDMA
+ * WRITEs that come is the identifier of a counter to raise, in network byte order,
+ * and consumes no receive: so a peer notifies who is no nopin, or does not know it.
+ * May be called in any state; before RTR no WRITE can come earlier.
+ * Return: 0; EOPNOTSUPP: @qp has no connection.
+ */
+int nopin_qp_set_counting(struct ibv_qp *qp, int on);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

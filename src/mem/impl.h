@@ -35,6 +35,27 @@ void key_init(struct keys *k, const uint64_t seed[2]);
 uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen);
 uint32_t key_index(const struct keys *k, uint32_t key);
 
+/* --- eventcount.c --------------------------------------------------------- */
+
+/** struct count_slot - @next: in the order of becoming free. */
+struct count_slot {
+	struct eventcount *count; /* NULL: free */
+	uint32_t next;
+	uint8_t gen;
+};
+
+/** struct eventcounts - All counters; @num: indices that have been used. */
+struct eventcounts {
+	struct keys keys;
+	struct count_slot *v;
+	uint32_t num, cap;
+	uint32_t free_head, free_tail, num_free;
+};
+
+void counts_init(struct mem *m);
+/** counts_fini() - CHECKs that none is left. */
+void counts_fini(struct mem *m);
+
 /* --- mr.c ---------------------------------------------------------------- */
 
 /*
@@ -504,6 +525,7 @@ struct mem {
 	struct mem_config cfg;
 	struct counters *cnt;
 	struct keys keys;
+	struct eventcounts counts;
 	struct regions mrs;
 	struct pds pds;
 	struct spt spt;

@@ -10,6 +10,7 @@ static void mem_free(struct mem *m)
 	pool_fini(m);
 	ticket_fini(m);
 	spt_fini(m);
+	counts_fini(m);
 	mr_fini(m);
 	heap_free(m);
 }
@@ -38,6 +39,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 	m->cfg = *cfg;
 	m->cnt = cfg->counters;
 	key_init(&m->keys, cfg->seed);
+	counts_init(m);
 	moving_init(m);
 	shares_init(m);
 	ret = spt_init(m);

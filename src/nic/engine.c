@@ -476,7 +476,8 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	const struct xport *x = &nic->x;
 
 	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
-	    !list_empty(&x->fired) || !list_empty(&x->errors) || x->starved ||
+	    !list_empty(&x->fired) || !list_empty(&x->raised) ||
+	    !list_empty(&x->errors) || x->starved ||
 	    os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
 	    moved_waiters(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||

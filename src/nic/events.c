@@ -64,6 +64,10 @@ void events_deliver(struct nic *nic)
 		if (cq->fired)
 			fire(ncq);
 	}
+	list_for_each_safe(l, tmp, &nic->x.raised) {
+		list_del(l);
+		counter_raised(list_entry(l, struct eventcount, link));
+	}
 	list_for_each_safe(l, tmp, &nic->x.errors) {
 		struct qp *qp = list_entry(l, struct qp, err_link);
 
@@ -159,7 +163,7 @@ int nic_channel_get(struct nic_channel *ch, void **cq_cookie)
 			return 0;
 		if (os_event_nonblock(ch->fd) || ch->nic->cfg.manual)
 			return -EAGAIN;
-		progress_block(ch->nic, ch->fd);
+		progress_block(ch->nic, ch->fd, TIME_NEVER);
 	}
 }
 

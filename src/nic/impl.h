@@ -6,7 +6,7 @@
  *   nic_qp.sq_lock  ->  nic_qp.rq_lock  ->  engine lock
  *   nic_cq.poll              ->  engine lock
  *   engine lock  ->  nic.idle_lock
- *   channel and async queues: leaves
+ *   channel and async queues, counters: leaves
  * The engine lock is never held across a call that may block.
  */
 #ifndef NOPIN_NIC_IMPL_H
@@ -390,8 +390,8 @@ void progress_flush(struct nic *nic);
 void progress_poll(struct nic *nic);
 /** progress_deadline() - The next time anything is due; wakes who must know. */
 void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
-/** progress_block() - Run the engine, sleep until @fd or something else. */
-void progress_block(struct nic *nic, int fd);
+/** progress_block() - Run the engine, sleep until @fd, @until_ns or something else. */
+void progress_block(struct nic *nic, int fd, uint64_t until_ns);
 /** progress_closed() - After os_wait(): did the program close our descriptors? */
 void progress_closed(struct nic *nic);
 int progress_start(struct nic *nic);
@@ -508,6 +508,10 @@ void trace_text(struct nic *nic, struct ctl_answer *a);
 /* stat.c */
 /** stat_text() - JSON: what is accounted of the NIC, its QPs and regions. */
 void stat_text(struct nic *nic, struct ctl_answer *a);
+
+/* counter.c */
+/** counter_raised() - Engine lock held: wake who waits for its value. */
+void counter_raised(struct eventcount *e);
 
 /* events.c */
 void events_deliver(struct nic *nic);

@@ -78,7 +78,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.pkey = PKEY_DEFAULT,
 			.version = WIRE_VERSION,
 			.nonce = nonce,
-			.features = HELLO_SUSPEND |
+			.features = HELLO_SUSPEND | HELLO_NOTIFY |
 				    (os_gro(nic->os) ? HELLO_GRO : 0),
 			.my_nonce = peers_nonce(nic, &to->ip)};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];

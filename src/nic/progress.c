@@ -575,12 +575,13 @@ static void unblock(void *arg)
 	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
 }
 
-void progress_block(struct nic *nic, int fd)
+void progress_block(struct nic *nic, int fd, uint64_t until_ns)
 {
 	uint64_t now = os_now(nic->os), deadline;
 
 	if (not_here(nic)) {
-		os_wait(nic->os, OS_WAIT_TIMER, now + POLLED_RECENTLY_NS, fd);
+		os_wait(nic->os, OS_WAIT_TIMER,
+			MIN(until_ns, now + POLLED_RECENTLY_NS), fd);
 		return;
 	}
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
@@ -592,7 +593,7 @@ void progress_block(struct nic *nic, int fd)
 	work(nic, true, now);
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	os_wait(nic->os, OS_WAIT_PACKETS,
-		handoff_left(&nic->engine) ? now : deadline, fd);
+		handoff_left(&nic->engine) ? now : MIN(deadline, until_ns), fd);
 	pthread_cleanup_pop(1);
 	progress_closed(nic);
 }

@@ -369,6 +369,12 @@ void os_event_close(int fd);
 /** os_event_nonblock() - Did the program set O_NONBLOCK on it? */
 bool os_event_nonblock(int fd);
 
+/** os_futex_wait() - While *@word is @value, until os_futex_wake() or @deadline_ns. */
+void os_futex_wait(struct os *os, uint32_t *word, uint32_t value,
+		   uint64_t deadline_ns);
+/** os_futex_wake() - Whoever waits for @word, of this process. */
+void os_futex_wake(uint32_t *word);
+
 /** os_log() - Write a finished line to standard error. */
 void os_log(const char *line, size_t len);
 

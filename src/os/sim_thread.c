@@ -44,6 +44,7 @@ enum { SIM_STACK_BYTES = 256 << 10 };
  * struct sim_thread
  * @gen:	number of the current sleep
  * @waiting, @packets, @fd: it is in os_wait(), and what else ends that
+ * @futex:	or it is in os_futex_wait()
  */
 struct sim_thread {
 	struct list link;
@@ -53,6 +54,7 @@ struct sim_thread {
 	uint64_t gen;
 	bool done, waiting, packets;
 	int fd;
+	const uint32_t *futex;
 	ucontext_t ctx;
 	void *stack, *fiber;
 };
@@ -243,6 +245,32 @@ static void thread_wait(struct sim_thread *t, bool packets,
 	if (deadline_ns != TIME_NEVER)
 		sim_at(sim, deadline_ns, thread_resume, t, t->gen);
 	thread_yield(sim);
+}
+
+/** os_futex_wait() - Outside of a virtual thread it returns at once. */
+void os_futex_wait(struct os *os, uint32_t *word, uint32_t value,
+		   uint64_t deadline_ns)
+{
+	struct sim_thread *t = os->sim->running;
+
+	if (!t || __atomic_load_n(word, __ATOMIC_RELAXED) != value ||
+	    deadline_ns <= os->sim->now_ns)
+		return;
+	t->futex = word;
+	thread_wait(t, false, deadline_ns, -1);
+	t->futex = NULL;
+}
+
+void os_futex_wake(uint32_t *word)
+{
+	if (!sim_world)
+		return;
+	list_for_each(l, &sim_world->threads) {
+		struct sim_thread *t = list_entry(l, struct sim_thread, link);
+
+		if (t->waiting && t->futex == word)
+			thread_wake(t);
+	}
 }
 
 /** os_wait() - Outside of a virtual thread it returns at once. */

@@ -9,6 +9,7 @@
  */
 #include "os/impl.h"
 
+#include <linux/futex.h>
 #include <sys/eventfd.h>
 
 enum { WAIT_CLOSED_NS = 50 * 1000 * 1000 };
@@ -163,6 +164,22 @@ void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
 void os_kick(struct os *os)
 {
 	os_event_set(os->kick_fd);
+}
+
+void os_futex_wait(struct os *os, uint32_t *word, uint32_t value,
+		   uint64_t deadline_ns)
+{
+	struct timespec ts;
+
+	(void)os;
+	(void)sys_call(SYS_futex, SYS_PTR(word), FUTEX_WAIT_PRIVATE, value,
+		       SYS_PTR(until(deadline_ns, clock_ns(), &ts)), 0, 0);
+}
+
+void os_futex_wake(uint32_t *word)
+{
+	(void)sys_call(SYS_futex, SYS_PTR(word), FUTEX_WAKE_PRIVATE, INT32_MAX,
+		       0, 0, 0);
 }
 
 static int event_fd(void)

@@ -19,6 +19,7 @@ enum wr_op {
 	WR_SEND_INV,
 	WR_WRITE,
 	WR_WRITE_IMM,
+	WR_WRITE_NOTIFY,
 	WR_READ,
 	WR_CMP_SWP,
 	WR_FETCH_ADD,
@@ -76,7 +77,8 @@ struct wqe_to {
 /**
  * struct wqe - A send or receive work request, followed by @num_sge SGEs or by
  * @length inline bytes.
- * @imm:	immediate data, opaque; or the R_Key to invalidate
+ * @imm:	immediate data, opaque; or the R_Key to invalidate; or the counter to
+ *		raise
  * @length:	sum of the SGEs or inline bytes (the poster computes it)
  * @to:		of a QP of datagrams, which knows no @raddr and what follows it
  * The block "engine" is the engine's alone after the WQE was published.

@@ -34,6 +34,10 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 		nic_qp_destroy(list_entry(obj, struct vqp, obj)->nic);
 		tracked_del(&list_entry(obj, struct vqp, obj)->events);
 		break;
+	case VOBJ_COUNTER:
+		nic_counter_close(
+			list_entry(obj, struct nopin_counter, obj)->nic);
+		break;
 	case VOBJ_MR:
 		nic_mr_dereg(nic,
 			     list_entry(obj, struct vmr, obj)->base.handle);

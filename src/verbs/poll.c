@@ -15,6 +15,7 @@ static enum ibv_wc_opcode opcode_to_verbs(uint8_t op)
 		[WR_SEND_INV] = IBV_WC_SEND,
 		[WR_WRITE] = IBV_WC_RDMA_WRITE,
 		[WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+		[WR_WRITE_NOTIFY] = IBV_WC_RDMA_WRITE,
 		[WR_READ] = IBV_WC_RDMA_READ,
 		[WR_CMP_SWP] = IBV_WC_COMP_SWAP,
 		[WR_FETCH_ADD] = IBV_WC_FETCH_ADD,

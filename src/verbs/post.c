@@ -145,8 +145,23 @@ static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
 	return set_data(wqe, wr, limits);
 }
 
-int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-	      struct ibv_send_wr **bad)
+/* As wqe_from_wr(); with @counter a WRITE that raises that. */
+static int wqe_fill(struct wqe *wqe, const struct ibv_send_wr *wr,
+		    const struct nic_qp_init *limits, const uint32_t *counter)
+{
+	int rc = wqe_from_wr(wqe, wr, limits);
+
+	if (rc || likely(!counter))
+		return rc;
+	if (wqe->op != WR_WRITE)
+		return EINVAL;
+	wqe->op = WR_WRITE_NOTIFY;
+	wqe->imm = *counter;
+	return 0;
+}
+
+static int post(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		const uint32_t *counter, struct ibv_send_wr **bad)
 {
 	struct nic_qp *nic = vqp_of(qp)->nic;
 	int rc = -nic_send_begin(nic);
@@ -158,7 +173,8 @@ int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	for (; wr; wr = wr->next) {
 		struct wqe *wqe = nic_send_slot(nic);
 
-		rc = wqe ? wqe_from_wr(wqe, wr, nic_qp_limits(nic)) : ENOMEM;
+		rc = wqe ? wqe_fill(wqe, wr, nic_qp_limits(nic), counter)
+			 : ENOMEM;
 		if (rc) {
 			*bad = wr;
 			break;
@@ -167,6 +183,22 @@ int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	}
 	nic_send_end(nic);
 	return rc;
+}
+
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+	      struct ibv_send_wr **bad)
+{
+	return post(qp, wr, NULL, bad);
+}
+
+int post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		      uint32_t counter, struct ibv_send_wr **bad)
+{
+	if (nic_qp_limits(vqp_of(qp)->nic)->ud) {
+		*bad = wr;
+		return EOPNOTSUPP;
+	}
+	return post(qp, wr, &counter, bad);
 }
 
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,

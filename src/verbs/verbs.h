@@ -38,7 +38,15 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 enum { GROWTH_BYTES = 128 };
 
 /* In the order in which the close of a device takes them down. */
-enum vobj_kind { VOBJ_QP, VOBJ_MR, VOBJ_CQ, VOBJ_CHANNEL, VOBJ_PD, VOBJ_NUM };
+enum vobj_kind {
+	VOBJ_QP,
+	VOBJ_COUNTER,
+	VOBJ_MR,
+	VOBJ_CQ,
+	VOBJ_CHANNEL,
+	VOBJ_PD,
+	VOBJ_NUM
+};
 
 /**
  * struct vctx - An opened device.
@@ -88,6 +96,12 @@ struct vah {
 struct vmr {
 	struct ibv_mr base; /* handle, lkey, rkey: nic's key */
 	struct vobj obj;
+};
+
+/* ext/'s */
+struct nopin_counter {
+	struct vobj obj;
+	struct nic_counter *nic;
 };
 
 struct vchannel {
@@ -221,6 +235,9 @@ void ah_to_wqe(const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	      struct ibv_send_wr **bad);
+/** post_write_notify() - Return: also EOPNOTSUPP: datagrams. */
+int post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		      uint32_t counter, struct ibv_send_wr **bad);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	      struct ibv_recv_wr **bad);
 /**

@@ -45,7 +45,7 @@ static void build_imm_or_inv(struct writer *w, const struct pkt *pkt,
 	if (op & OPF_IMM)
 		memcpy(put(w, sizeof(struct immdt)), &pkt->imm,
 		       sizeof(pkt->imm));
-	if (op & OPF_INV)
+	if (op & (OPF_INV | OPF_NOTIFY))
 		PUT(w, ieth, be32_put(pkt->imm));
 }
 
@@ -191,7 +191,8 @@ unsigned pkt_carry_ack(uint8_t *hdr, psn_t psn)
 			    sizeof(((struct xdata *)0)->imm_or_aeth);
 	struct writer w = {hdr, at};
 
-	if (!(info->flags & OPF_REQUEST) || info->flags & (OPF_IMM | OPF_INV))
+	if (!(info->flags & OPF_REQUEST) ||
+	    info->flags & (OPF_IMM | OPF_INV | OPF_NOTIFY))
 		return 0;
 	build_carried_ack(&w, psn);
 	return info->hdr_bytes;

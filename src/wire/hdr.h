@@ -95,7 +95,8 @@ ASSERT_HDR(ieth, 4);
 
 /**
  * struct xdata - In every extension data packet, behind the BTH; the four bytes
- * @imm_or_aeth are a struct immdt, ieth or aeth, or zero.
+ * @imm_or_aeth are a struct immdt, ieth (of the counter that it raises, too) or
+ * aeth, or zero.
  */
 struct xdata {
 	be32_t nonce;

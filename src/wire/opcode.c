@@ -24,12 +24,15 @@
 
 static const struct op_info ops[256] = {
 #define OP_STD(name, f) [OP_##name] = {#name, (f), STD_BYTES(f)},
+#define OP_XDATA(name, f)                                                      \
+	[OP_X_DATA | OP_##name] = {"X_" #name, (f) | OPF_EXT, XDATA_BYTES(f)},
 #define OP_DATA(name, f)                                                       \
 	OP_STD(name, f)                                                        \
-	[OP_X_DATA | OP_##name] = {"X_" #name, (f) | OPF_EXT, XDATA_BYTES(f)},
+	OP_XDATA(name, f)
 #define OP_EXT(name, f, bytes) [OP_##name] = {#name, (f), (bytes)},
 #include "wire/opcode.def"
 #undef OP_STD
+#undef OP_XDATA
 #undef OP_DATA
 #undef OP_EXT
 };
@@ -60,6 +63,9 @@ uint8_t op_select(uint32_t flags)
 			return where == 3 ? OP_SEND_ONLY_INV : OP_SEND_LAST_INV;
 		return send[where] + (last & OPF_IMM ? 1 : 0);
 	case OPF_WRITE:
+		if (last & OPF_NOTIFY)
+			return where == 3 ? OP_WRITE_ONLY_NOTIFY
+					  : OP_WRITE_LAST_NOTIFY;
 		return write[where] + (last & OPF_IMM ? 1 : 0);
 	default:
 		CHECK(flags & OPF_READ);

@@ -94,7 +94,7 @@ static void parse_xdata(struct cursor *c, struct pkt *pkt)
 		parse_aeth(tail, pkt);
 	else if (pkt->op & OPF_IMM)
 		memcpy(&pkt->imm, tail, sizeof(pkt->imm));
-	else if (pkt->op & OPF_INV)
+	else if (pkt->op & (OPF_INV | OPF_NOTIFY))
 		pkt->imm = be32_get(((const struct ieth *)tail)->rkey);
 	else if (h->imm_or_aeth[0] == (AETH_ACK | AETH_CREDIT_INVALID)) {
 		pkt->ack = true;

@@ -50,6 +50,8 @@ enum bth_opcode {
 	OP_FETCH_ADD,
 	OP_SEND_LAST_INV = 0x16,
 	OP_SEND_ONLY_INV = 0x17,
+	OP_WRITE_LAST_NOTIFY = 0x18, /* extension packets only, and the next */
+	OP_WRITE_ONLY_NOTIFY = 0x19,
 	OP_UD_SEND_ONLY = 0x64,
 	OP_UD_SEND_ONLY_IMM = 0x65,
 	OP_X_HELLO = 0xc0, /* are you a nopin? */
@@ -79,6 +81,7 @@ enum op_flag {
 	OPF_PAYLOAD = 1 << 15, /* may carry payload */
 	OPF_EXT = 1 << 16, /* an extension packet */
 	OPF_UD = 1 << 17,
+	OPF_NOTIFY = 1 << 18, /* raises a counter */
 };
 
 /** struct op_info - One row of opcode.def; @flags 0: no such opcode. */
@@ -95,8 +98,8 @@ const struct op_info *opcode_info(uint8_t opcode);
  * op_select() - The RC opcode of one packet of a message.
  * @flags:	one of OPF_SEND, OPF_WRITE, OPF_READ (a READ response), with
  *		OPF_FIRST and OPF_LAST as the packet is the message's first or
- *		last; OPF_IMM or OPF_INV as the message has it (only the last
- *		packet's opcode shows it); other bits do not matter
+ *		last; OPF_IMM, OPF_INV or OPF_NOTIFY as the message has it (only the
+ *		last packet's opcode shows it); other bits do not matter
  */
 uint8_t op_select(uint32_t flags);
 
@@ -122,6 +125,7 @@ enum nak_code {
 enum hello_feature {
 	HELLO_GRO = 1 << 0, /* bursts are received whole */
 	HELLO_SUSPEND = 1 << 1, /* XACK_SUSPEND is understood */
+	HELLO_NOTIFY = 1 << 2, /* and WRITEs that notify are */
 };
 
 /* What else an OP_X_ACK says. */
@@ -153,7 +157,7 @@ enum xack_flag {
  * @aeth_msn:	24 bits
  * @imm:	immediate data as an opaque number whose memory image is the
  *		wire's (what ibv_wc.imm_data wants), or in host order the
- *		R_Key to invalidate
+ *		R_Key to invalidate, or the counter to raise
  * @nonce:	extension packets: what proves that the sender was answered
  * @accepted:	OP_X_ACK: all PSNs up to and including this are accepted;
  *		BTH.psn and AETH speak of what is placed
@@ -246,7 +250,7 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out);
  * pkt_build_next() - The headers, and the trailer behind them, of the packet
  * after @prev (likewise with its trailer) in the middle of the same message.
  * Extension packets without atomic headers only.
- * @opcode:	RC opcode; not one with immediate data or IETH
+ * @opcode:	RC opcode; not one with immediate data, IETH or a counter
  */
 void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
 		    const uint8_t prev[XDATA_HDR + ICRC_BYTES], uint8_t opcode,
@@ -254,7 +258,7 @@ void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
 
 /**
  * pkt_carry_ack() - Put an ACK into the headers of a request that were built, an
- * extension packet without immediate data or IETH; before their CRC.
+ * extension packet without immediate data, IETH or counter; before their CRC.
  * @psn:	all up to it is accepted and placed
  * Return: length of the headers, 0: no room.
  */

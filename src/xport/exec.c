@@ -6,6 +6,8 @@
  */
 #include "xport/impl.h"
 
+#include <string.h>
+
 /* A failed check: what to NAK with, what the consumed receive says, and
  * which asynchronous event the program gets. */
 struct failure {
@@ -50,17 +52,42 @@ bool request_allowed(const struct qp *qp, const struct pkt *p)
 	return (qp->attr.access & need) == need;
 }
 
-static bool takes_receive(const struct pkt *p)
+static bool write_with_imm(const struct pkt *p)
 {
-	return (p->op & OPF_SEND) ||
-	       (p->op & (OPF_WRITE | OPF_IMM)) == (OPF_WRITE | OPF_IMM);
+	return (p->op & (OPF_WRITE | OPF_IMM)) == (OPF_WRITE | OPF_IMM);
+}
+
+static bool takes_receive(const struct qp *qp, const struct pkt *p)
+{
+	return (p->op & OPF_SEND) || (write_with_imm(p) && !qp->counts);
+}
+
+static uint32_t imm_number(const struct pkt *p)
+{
+	be32_t wire;
+
+	memcpy(&wire, &p->imm, sizeof(wire));
+	return be32_get(wire);
+}
+
+/* Does @p raise a counter? Of a standard sender immediate data names it. */
+static bool notifies(const struct qp *qp, const struct pkt *p, uint32_t *id)
+{
+	if (p->op & OPF_NOTIFY)
+		*id = p->imm;
+	else if (write_with_imm(p) && qp->counts)
+		*id = imm_number(p);
+	else
+		return false;
+	return true;
 }
 
 static bool receive_missing(const struct qp *qp, const struct pkt *p)
 {
 	const struct message *m = &qp->resp.msg;
 
-	if (!takes_receive(p) || ((p->op & OPF_SEND) && !(p->op & OPF_FIRST)))
+	if (!takes_receive(qp, p) ||
+	    ((p->op & OPF_SEND) && !(p->op & OPF_FIRST)))
 		return false;
 	return m->rq_next == wq_end(qp->cfg.rq);
 }
@@ -121,7 +148,11 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p,
 {
 	struct message *m = &qp->resp.msg;
 	struct dma d;
+	uint32_t id;
 
+	if (notifies(qp, p, &id) &&
+	    !eventcount_find(qp->x->mem, qp->cfg.pd, id))
+		return V_PROT;
 	if (p->op & OPF_FIRST) {
 		d = remote_dma(qp, p->rkey, p->va, p->dma_len,
 			       ACCESS_REMOTE_WRITE);
@@ -201,7 +232,7 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 {
 	struct message *m = &qp->resp.msg;
 
-	if (!(p->op & OPF_LAST) || !takes_receive(p))
+	if (!(p->op & OPF_LAST) || !takes_receive(qp, p))
 		return;
 	rp->completes = true;
 	rp->cqe = (struct cqe){.wr_id = wq_at(qp->cfg.rq, m->rq_next)->wr_id,
@@ -227,6 +258,8 @@ static void advance(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 			       .payload = payload,
 			       .before = *before,
 			       .move_end = run->moves.num};
+	if (notifies(qp, p, &rp->counter))
+		rp->notifies = true;
 	m->done += p->payload_len;
 	if (p->op & OPF_WRITE) {
 		m->va += p->payload_len;

@@ -172,6 +172,7 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	list_init(&x->read_waiters);
 	list_init(&x->idle_waiters);
 	list_init(&x->fired);
+	list_init(&x->raised);
 	list_init(&x->errors);
 	timerq_init(&x->timers);
 	return 0;

@@ -289,6 +289,7 @@ struct qp {
 	uint32_t events; /* bit per enum nic_event_type to deliver */
 	bool tx_moving, rx_moving;
 	bool abandoned; /* pushes no completion */
+	bool counts; /* immediate data of WRITEs is a counter to raise */
 	uint32_t mtu;
 	struct req req;
 	struct resp resp;

@@ -130,6 +130,13 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 	return len ? V_LENGTH : V_OK;
 }
 
+/* Does the peer know how to do @w? */
+static bool peer_knows(const struct qp *qp, const struct wqe *w)
+{
+	return w->op != WR_WRITE_NOTIFY || (qp->peer->kind == PEER_NOPIN &&
+					    qp->peer->features & HELLO_NOTIFY);
+}
+
 /* The WQE's PSNs start at max. false: it has to wait for a fence. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
@@ -149,6 +156,8 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	r->started++;
 	if (v != V_OK)
 		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
+	else if (!peer_knows(qp, w))
+		comp_fail_wqe(qp, r->cur, WC_LOC_QP_OP_ERR, now_ns);
 	return true;
 }
 
@@ -165,6 +174,8 @@ static uint32_t kind_flags(const struct wqe *w)
 		return OPF_WRITE;
 	case WR_WRITE_IMM:
 		return OPF_WRITE | OPF_IMM;
+	case WR_WRITE_NOTIFY:
+		return OPF_WRITE | OPF_NOTIFY;
 	default:
 		return OPF_READ;
 	}

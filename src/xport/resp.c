@@ -271,6 +271,17 @@ static void answer_later(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		ahead_request(qp, p, now_ns);
 }
 
+/* The counter may be gone since: then nobody waits for it. */
+static void notify(struct qp *qp, uint32_t counter)
+{
+	struct eventcount *e = eventcount_find(qp->x->mem, qp->cfg.pd, counter);
+
+	if (!e)
+		return;
+	eventcount_raise(e, &qp->x->raised);
+	count(qp->x->cnt, CNT_notified);
+}
+
 /* Everything of run->pkt[i] is in application memory. */
 static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		   uint64_t now_ns)
@@ -290,6 +301,8 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
 	}
+	if (rp->notifies)
+		notify(qp, rp->counter);
 	/* to a card a response is the answer */
 	if (p->ext || (p->ack_req && !(p->op & (OPF_READ | OPF_ATOMIC))))
 		ack_owe(qp, now_ns);

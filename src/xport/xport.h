@@ -48,6 +48,7 @@ struct xport {
 	struct list idle_waiters; /* and for the moves in a revoked region */
 	struct list ack_peers; /* peers with ACKs owed to them */
 	struct list fired; /* CQs with an event to deliver */
+	struct list raised; /* counters whose waiters are to be told */
 	struct list errors; /* QPs with an asynchronous event to deliver */
 	struct timerq timers;
 	unsigned peers; /* that share push_budget and the redirect pool */
@@ -117,6 +118,7 @@ bool ack_leaving(const struct qp *qp, uint64_t now_ns);
  * @acc:	the slot it waits in, or NULL
  * @more:	so many packets like it follow it, all received in place
  * @cqe:	valid if @completes
+ * @counter:	identifier of the one to raise, if @notifies
  */
 struct run_pkt {
 	const struct pkt *pkt;
@@ -125,7 +127,8 @@ struct run_pkt {
 	struct message before;
 	unsigned move_end;
 	uint32_t more;
-	bool completes;
+	bool completes, notifies;
+	uint32_t counter;
 	struct cqe cqe;
 };
 

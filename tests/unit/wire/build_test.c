@@ -53,7 +53,7 @@ static void random_data_fields(struct pkt *p, uint32_t op)
 		p->swap_add = rnd_next(&rnd);
 	if (op & OPF_ATOMICETH)
 		p->compare = rnd_next(&rnd);
-	if (op & (OPF_IMM | OPF_INV))
+	if (op & (OPF_IMM | OPF_INV | OPF_NOTIFY))
 		p->imm = (uint32_t)rnd_next(&rnd);
 	if (op & OPF_DETH) {
 		p->qkey = (uint32_t)rnd_next(&rnd);
@@ -61,8 +61,8 @@ static void random_data_fields(struct pkt *p, uint32_t op)
 	}
 	if (p->ext)
 		p->nonce = (uint32_t)rnd_next(&rnd);
-	p->ack = p->ext && (op & OPF_REQUEST) && !(op & (OPF_IMM | OPF_INV)) &&
-		 rnd_next(&rnd) % 2;
+	p->ack = p->ext && (op & OPF_REQUEST) &&
+		 !(op & (OPF_IMM | OPF_INV | OPF_NOTIFY)) && rnd_next(&rnd) % 2;
 	if (p->ack)
 		p->accepted = rnd_next(&rnd) & PSN_MASK;
 }
@@ -124,7 +124,7 @@ static void round_trip(uint8_t wire_opcode)
 	p.psn = rnd_next(&rnd) & PSN_MASK;
 	if (wire_opcode >= OP_X_DATA) {
 		p.opcode &= 0x1f;
-		p.op = opcode_info(p.opcode)->flags;
+		p.op &= ~(uint32_t)OPF_EXT;
 	}
 	if (wire_opcode >= OP_X_HELLO && wire_opcode < OP_X_DATA)
 		random_control_fields(&p);

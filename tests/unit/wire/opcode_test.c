@@ -39,6 +39,8 @@ static const struct {
 	{0xc1, "X_HELLO_REPLY", 44, 0},
 	{0xc2, "X_FORWARD", 46, 0},
 	{0xc3, "X_ACK", 32, 0},
+	{0xf8, "X_WRITE_LAST_NOTIFY", 36, 0},
+	{0xf9, "X_WRITE_ONLY_NOTIFY", 36, 0},
 };
 
 static void opcode_info__names_and_bytes(void **state)
@@ -103,7 +105,9 @@ static void opcode_info__flags_follow_from_names(void **state)
 		assert_int_equal(!!(f & OPF_EXT), known[i].opcode >= 0xc0);
 		assert_int_equal(!!(f & OPF_RESPONSE), resp);
 		assert_int_equal(!!(f & OPF_REQUEST),
-				 !resp && known[i].opcode < 0xc0);
+				 !resp && (known[i].opcode < 0xc0 ||
+					   known[i].opcode >= OP_X_DATA));
+		assert_int_equal(!!(f & OPF_NOTIFY), has(n, "NOTIFY"));
 		assert_int_equal(!!(f & OPF_RETH),
 				 has(n, "READ_REQ") || has(n, "WRITE_FIRST") ||
 					 has(n, "WRITE_ONLY"));
@@ -126,14 +130,14 @@ static void op_select__inverse_of_flags(void **state)
 
 	(void)state;
 	for (uint8_t op = 0; op < 0x20; op++) {
-		const uint32_t f = opcode_info(op)->flags;
+		const uint32_t f = opcode_info(OP_X_DATA | op)->flags;
 
 		if (!(f & OPF_PAYLOAD))
 			continue;
 		assert_int_equal(op_select(f), op);
 		selected++;
 	}
-	assert_int_equal(selected, 18);
+	assert_int_equal(selected, 20);
 }
 
 static void op_select__imm_only_on_last(void **state)
@@ -147,6 +151,7 @@ static void op_select__imm_only_on_last(void **state)
 	assert_int_equal(op_select(OPF_WRITE | OPF_IMM), OP_WRITE_MIDDLE);
 	assert_int_equal(op_select(OPF_WRITE | OPF_FIRST | OPF_IMM),
 			 OP_WRITE_FIRST);
+	assert_int_equal(op_select(OPF_WRITE | OPF_NOTIFY), OP_WRITE_MIDDLE);
 }
 
 static void op_follows__requests(void **state)

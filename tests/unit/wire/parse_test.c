@@ -157,7 +157,7 @@ static void pkt_parse__reserved_bits_ignored(void **state)
 		if (v.pkt.opcode == OP_X_HELLO)
 			memset(v.hdr + 13, 0xff, 3);
 		if (v.pkt.ext && v.pkt.op & OPF_REQUEST &&
-		    !(v.pkt.op & (OPF_IMM | OPF_INV)))
+		    !(v.pkt.op & (OPF_IMM | OPF_INV | OPF_NOTIFY)))
 			memset(v.hdr + 32, 0xff, 4);
 		check_drop(v.name, parse_exact(v.hdr, v.hdr_len, v.total, &pkt),
 			   CNT_NUM);

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* counter.c: counters that peers raise, and threads that wait for a value.
+ *
+ * Theory of operation. The engine stores the value to the word, then takes the
+ * counter's lock and wakes whose value that reaches; a waiter takes the lock and
+ * looks at the word, then joins the list: so one of the two sees the other. Each
+ * has an event of its own, so that nobody is woken for nothing or takes another's.
+ * Who waits on the sockets (NIC_WAIT_BLOCK) runs the engine itself, as in
+ * nic_channel_get(): its notification costs one wake-up. Who waits on a futex is
+ * woken by whoever runs it, and leaves the sockets to him.
+ *
+ * Any thread in here is on the list of users while it is: nic_counter_free() waits
+ * for the last of them.
+ */
+#include "nic/impl.h"
+
+#include <errno.h>
+
+/**
+ * struct user - A thread in nic_counter_wait() or nic_counter_run().
+ * @target:	what it waits for; UINT64_MAX: nothing
+ * @fd:		what wakes it, or -1: @woken is a futex
+ * @handling:	it is in the program's handler
+ */
+struct user {
+	struct list link;
+	pthread_t thread;
+	uint64_t target;
+	int fd;
+	uint32_t woken;
+	bool handling;
+};
+
+/**
+ * struct nic_counter
+ * @word:	what the program reads
+ * @ec:		engine lock
+ * @spare:	descriptor that the last user left, or -1
+ * @fd:		what the program polls, or -1
+ * @gone:	no value comes any more
+ * @nic:	NULL: there is none any more
+ */
+struct nic_counter {
+	uint64_t word __attribute__((aligned(64)));
+	struct eventcount ec;
+	struct nic *nic;
+	pthread_mutex_t lock;
+	pthread_cond_t left;
+	struct list users;
+	int spare, fd;
+	bool gone;
+	struct os_thread *thread;
+	nic_counter_fn handler;
+	void *arg;
+};
+
+static uint64_t value_of(const struct nic_counter *c)
+{
+	return __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
+}
+
+/* --- waking ---------------------------------------------------------------- */
+
+static void wake(struct user *u)
+{
+	__atomic_store_n(&u->woken, 1, __ATOMIC_RELEASE);
+	if (u->fd >= 0)
+		os_event_set(u->fd);
+	else
+		os_futex_wake(&u->woken);
+}
+
+static void wake_from(struct nic_counter *c, uint64_t value)
+{
+	list_for_each(l, &c->users) {
+		struct user *u = list_entry(l, struct user, link);
+
+		if (u->target <= value && !u->woken)
+			wake(u);
+	}
+}
+
+void counter_raised(struct eventcount *e)
+{
+	struct nic_counter *c = container_of(e, struct nic_counter, ec);
+
+	pthread_mutex_lock(&c->lock);
+	wake_from(c, e->value);
+	if (c->fd >= 0)
+		os_event_set(c->fd);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* --- users ----------------------------------------------------------------- */
+
+static void enter(struct nic_counter *c, struct user *u)
+{
+	*u = (struct user){
+		.thread = pthread_self(), .target = UINT64_MAX, .fd = -1};
+	pthread_mutex_lock(&c->lock);
+	list_add_tail(&c->users, &u->link);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void leave(struct nic_counter *c, struct user *u)
+{
+	pthread_mutex_lock(&c->lock);
+	list_del(&u->link);
+	if (u->fd >= 0 && c->spare < 0) {
+		c->spare = u->fd;
+		u->fd = -1;
+	}
+	pthread_cond_broadcast(&c->left);
+	pthread_mutex_unlock(&c->lock);
+	if (u->fd >= 0)
+		os_event_close(u->fd);
+}
+
+/* Return: 0 or why there is none. */
+static int descriptor(struct nic_counter *c, struct user *u)
+{
+	int fd;
+
+	if (u->fd >= 0)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	fd = c->spare;
+	c->spare = -1;
+	pthread_mutex_unlock(&c->lock);
+	if (fd < 0)
+		fd = os_event_own();
+	u->fd = fd;
+	return MIN(fd, 0);
+}
+
+/* From now on the user is woken when the value is @target. false: it need not
+ * wait. */
+static bool aim(struct nic_counter *c, struct user *u, uint64_t target)
+{
+	bool waits;
+
+	pthread_mutex_lock(&c->lock);
+	waits = !c->gone && value_of(c) < target;
+	u->woken = 0;
+	u->target = waits ? target : UINT64_MAX;
+	if (u->fd >= 0)
+		os_event_clear(u->fd);
+	pthread_mutex_unlock(&c->lock);
+	return waits;
+}
+
+static int spin(struct nic_counter *c, uint64_t target, uint64_t until_ns)
+{
+	while (value_of(c) < target) {
+		if (__atomic_load_n(&c->gone, __ATOMIC_RELAXED))
+			return -ECANCELED;
+		if (os_now(c->nic->os) >= until_ns)
+			return -ETIMEDOUT;
+		progress_poll(c->nic);
+	}
+	return 0;
+}
+
+static int sleep_until(struct nic_counter *c, struct user *u, uint64_t target,
+		       uint64_t until_ns)
+{
+	struct nic *nic = c->nic;
+
+	if (!aim(c, u, target))
+		return value_of(c) >= target ? 0 : -ECANCELED;
+	while (!__atomic_load_n(&u->woken, __ATOMIC_ACQUIRE)) {
+		if (os_now(nic->os) >= until_ns)
+			break;
+		if (u->fd >= 0)
+			progress_block(nic, u->fd, until_ns);
+		else
+			os_futex_wait(nic->os, &u->woken, 0, until_ns);
+	}
+	aim(c, u, 0);
+	if (value_of(c) >= target)
+		return 0;
+	return __atomic_load_n(&c->gone, __ATOMIC_RELAXED) ? -ECANCELED
+							   : -ETIMEDOUT;
+}
+
+static int wait_as(struct nic_counter *c, struct user *u, uint64_t target,
+		   uint64_t until_ns, enum nic_wait how)
+{
+	int state, err = 0;
+
+	if (value_of(c) >= target)
+		return 0;
+	if (how == NIC_WAIT_SPIN)
+		return spin(c, target, until_ns);
+	if (how == NIC_WAIT_BLOCK)
+		err = descriptor(c, u);
+	if (err)
+		return err;
+	/* or the list of users would name a thread that is no more */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	err = sleep_until(c, u, target, until_ns);
+	pthread_setcancelstate(state, NULL);
+	return err;
+}
+
+int nic_counter_wait(struct nic_counter *c, uint64_t target,
+		     uint64_t timeout_ns, enum nic_wait how)
+{
+	struct user u;
+	uint64_t now;
+	int err;
+
+	if (nic_child(c->nic))
+		return -ENODEV;
+	if ((unsigned)how >= NIC_WAIT_NUM)
+		return -EINVAL;
+	now = os_now(c->nic->os);
+	enter(c, &u);
+	err = wait_as(c, &u, target,
+		      timeout_ns < TIME_NEVER - now ? now + timeout_ns
+						    : TIME_NEVER,
+		      how);
+	leave(c, &u);
+	return err;
+}
+
+/* --- handlers -------------------------------------------------------------- */
+
+/* May the handler be called? false: nobody is to wait for it. */
+static bool handle(struct nic_counter *c, struct user *u, bool begins)
+{
+	bool ok;
+
+	pthread_mutex_lock(&c->lock);
+	ok = !c->gone;
+	u->handling = begins && ok;
+	pthread_mutex_unlock(&c->lock);
+	return ok;
+}
+
+static int run(struct nic_counter *c, nic_counter_fn handler, void *arg)
+{
+	uint64_t seen = 0;
+	struct user u;
+	int err = 0;
+
+	enter(c, &u);
+	while (!err) {
+		err = wait_as(c, &u, seen + 1, TIME_NEVER, NIC_WAIT_BLOCK);
+		if (err || !handle(c, &u, true))
+			break;
+		seen = value_of(c);
+		err = handler(arg, seen) ? 1 : 0;
+		handle(c, &u, false);
+	}
+	leave(c, &u);
+	return MIN(err, 0);
+}
+
+int nic_counter_run(struct nic_counter *c, nic_counter_fn handler, void *arg)
+{
+	if (nic_child(c->nic))
+		return -ENODEV;
+	return run(c, handler, arg);
+}
+
+static void handler_thread(void *arg)
+{
+	struct nic_counter *c = arg;
+
+	run(c, c->handler, c->arg);
+}
+
+/* --- life ------------------------------------------------------------------ */
+
+static int counter_init(struct nic_counter *c, struct nic *nic, uint32_t pd)
+{
+	int err;
+
+	c->nic = nic;
+	c->spare = c->fd = -1;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->left, NULL);
+	list_init(&c->users);
+	nic_lock(nic);
+	err = eventcount_init(nic->mem, &c->ec, pd, &c->word);
+	nic_unlock(nic);
+	return err;
+}
+
+int nic_counter_create(struct nic *nic, uint32_t pd, nic_counter_fn handler,
+		       void *arg, struct nic_counter **out)
+{
+	struct nic_counter *c;
+	int err;
+
+	if (nic_child(nic))
+		return -ENODEV;
+	c = heap_alloc(sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	err = counter_init(c, nic, pd);
+	if (err) {
+		heap_free(c);
+		return err;
+	}
+	c->handler = handler;
+	c->arg = arg;
+	if (handler)
+		err = os_thread_start(nic->os, &c->thread, "nopin-handler",
+				      handler_thread, c);
+	if (err) {
+		nic_counter_free(c);
+		return err;
+	}
+	*out = c;
+	return 0;
+}
+
+static bool is_user(struct nic_counter *c)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&c->lock);
+	list_for_each(l, &c->users)
+		found |= pthread_equal(list_entry(l, struct user, link)->thread,
+				       pthread_self());
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+/* Nobody raises it any more, and nobody is to wait. */
+static void revoke(struct nic_counter *c)
+{
+	nic_lock(c->nic);
+	eventcount_fini(c->nic->mem, &c->ec);
+	nic_unlock(c->nic);
+	pthread_mutex_lock(&c->lock);
+	__atomic_store_n(&c->gone, true, __ATOMIC_RELAXED);
+	wake_from(c, UINT64_MAX);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Lock held. */
+static bool anybody(const struct nic_counter *c, bool also_handlers)
+{
+	list_for_each(l, &c->users)
+		if (also_handlers ||
+		    !list_entry(l, struct user, link)->handling)
+			return true;
+	return false;
+}
+
+static void wait_left(struct nic_counter *c, bool also_handlers)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_mutex_lock(&c->lock);
+	while (anybody(c, also_handlers))
+		pthread_cond_wait(&c->left, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+	pthread_setcancelstate(state, NULL);
+}
+
+void nic_counter_close(struct nic_counter *c)
+{
+	if (!c->nic || nic_child(c->nic))
+		return;
+	revoke(c);
+	wait_left(c, false);
+	c->nic = NULL;
+}
+
+int nic_counter_free(struct nic_counter *c)
+{
+	if (!c->gone && nic_child(c->nic))
+		return -ENODEV;
+	if (is_user(c))
+		return -EDEADLK;
+	nic_counter_close(c);
+	wait_left(c, true);
+	if (c->thread)
+		os_thread_join(c->thread);
+	if (c->spare >= 0)
+		os_event_close(c->spare);
+	if (c->fd >= 0)
+		os_event_close(c->fd);
+	pthread_cond_destroy(&c->left);
+	pthread_mutex_destroy(&c->lock);
+	heap_free(c);
+	return 0;
+}
+
+/* --- looking --------------------------------------------------------------- */
+
+uint32_t nic_counter_id(const struct nic_counter *c)
+{
+	return c->ec.id;
+}
+
+const uint64_t *nic_counter_word(const struct nic_counter *c)
+{
+	return &c->word;
+}
+
+int nic_counter_fd(struct nic_counter *c, int *fd)
+{
+	if (nic_child(c->nic))
+		return -ENODEV;
+	pthread_mutex_lock(&c->lock);
+	if (c->fd < 0)
+		c->fd = os_event_open();
+	*fd = c->fd;
+	if (c->fd >= 0 && value_of(c))
+		os_event_set(c->fd);
+	pthread_mutex_unlock(&c->lock);
+	return MIN(*fd, 0);
+}
+
+int nic_counter_poll(struct nic_counter *c, uint64_t *value)
+{
+	if (nic_child(c->nic))
+		return -ENODEV;
+	progress_poll(c->nic);
+	pthread_mutex_lock(&c->lock);
+	if (c->fd >= 0)
+		os_event_clear(c->fd);
+	*value = value_of(c);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+/* --- QPs ------------------------------------------------------------------- */
+
+int nic_qp_set_counting(struct nic_qp *qp, bool counts)
+{
+	if (nic_child(qp->nic))
+		return -ENODEV;
+	if (qp->init.ud)
+		return -EOPNOTSUPP;
+	nic_lock(qp->nic);
+	qp->qp.counts = counts;
+	nic_unlock(qp->nic);
+	return 0;
+}
+
+int nic_qp_notifies(struct nic_qp *qp)
+{
+	const struct peer *p;
+	int err = 0;
+
+	if (nic_child(qp->nic))
+		return -ENODEV;
+	nic_lock(qp->nic);
+	p = qp->qp.peer;
+	if (qp->init.ud)
+		err = -EOPNOTSUPP;
+	else if (!p)
+		err = -EINVAL;
+	else if (p->kind == PEER_PROBING)
+		err = -EAGAIN;
+	else if (p->kind != PEER_NOPIN || !(p->features & HELLO_NOTIFY))
+		err = -EOPNOTSUPP;
+	nic_unlock(qp->nic);
+	return err;
+}
