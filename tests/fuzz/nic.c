@@ -34,6 +34,7 @@ struct rig {
 	struct nic *nic;
 	struct nic_cq *cq;
 	struct nic_qp *qp, *dg; /* dg: datagrams */
+	struct nic_counter *counter;
 	struct ipaddr peer_ip;
 	uint64_t memory, target; /* all of it, and what is registered */
 	uint32_t pd, qpn, dg_qpn, key;
@@ -145,6 +146,7 @@ static void rig_open(struct rig *r, struct input *in)
 	CHECK(nic_pd_alloc(r->nic, &r->pd) == 0);
 	CHECK(nic_cq_create(r->nic, NULL, NULL, 4 * DEPTH, NULL, &r->cq) == 0);
 	rig_memory(r);
+	CHECK(nic_counter_create(r->nic, r->pd, NULL, NULL, &r->counter) == 0);
 	init.pd = r->pd;
 	init.send_cq = init.recv_cq = r->cq;
 	CHECK(nic_qp_create(r->nic, NULL, &init, &r->qp, &r->qpn) == 0);
@@ -161,6 +163,8 @@ static void rig_close(struct rig *r)
 	CHECK(nic_qp_destroy(r->qp) == 0);
 	CHECK(nic_qp_destroy(r->dg) == 0);
 	CHECK(nic_cq_destroy(r->cq) == 0);
+	CHECK(*nic_counter_word(r->counter) == r->nic->cnt.v[CNT_notified]);
+	CHECK(nic_counter_free(r->counter) == 0);
 	CHECK(nic_mr_dereg(r->nic, r->key) == 0);
 	CHECK(nic_pd_dealloc(r->nic, r->pd) == 0);
 	CHECK(sim_peek(r->os, r->memory, is, sizeof(is)) == 0);
@@ -221,7 +225,7 @@ static void post_datagram(struct rig *r, struct input *in, bool recv)
 
 static void post(struct rig *r, struct input *in)
 {
-	static const uint8_t ops[] = {WR_SEND, WR_WRITE,     WR_READ,
+	static const uint8_t ops[] = {WR_SEND, WR_WRITE,     WR_WRITE_NOTIFY,
 				      WR_READ, WR_FETCH_ADD, WR_WRITE_IMM,
 				      WR_RECV, WR_RECV};
 	const uint8_t op = ops[eat(in, 1) % ARRAY_SIZE(ops)];
@@ -307,7 +311,9 @@ static struct pkt some_packet(struct rig *r, struct input *in)
 			.qpn = r->qpn,
 			.nonce = NONCE};
 	const uint32_t flags = eat(in, 1);
-	const uint32_t op = opcode_info(p.opcode)->flags;
+	const bool data = p.ext && p.opcode < OP_X_HELLO;
+	const uint32_t op =
+		opcode_info(data ? p.opcode | OP_X_DATA : p.opcode)->flags;
 
 	p.psn = near(in, &r->qp->qp, op);
 	p.ack_req = flags & 1;
@@ -320,12 +326,12 @@ static struct pkt some_packet(struct rig *r, struct input *in)
 	if (!(op & OPF_PAYLOAD))
 		p.payload_len = 0;
 	p.dma_len = flags & 64 ? p.payload_len : eat(in, 2);
-	p.imm = r->key;
+	p.imm = op & OPF_NOTIFY ? nic_counter_id(r->counter) : r->key;
 	p.syndrome = flags & 128 ? (uint8_t)eat(in, 1) : AETH_ACK;
 	p.aeth_msn = eat(in, 1);
 	p.accepted = near(in, &r->qp->qp, OPF_RESPONSE);
-	p.ack = r->ext && (op & OPF_REQUEST) && !(op & (OPF_IMM | OPF_INV)) &&
-		(eat(in, 1) & 1);
+	p.ack = r->ext && (op & OPF_REQUEST) &&
+		!(op & (OPF_IMM | OPF_INV | OPF_NOTIFY)) && (eat(in, 1) & 1);
 	p.credit = eat(in, 3);
 	p.question = (uint16_t)eat(in, 2);
 	p.answer = (uint16_t)eat(in, 2);

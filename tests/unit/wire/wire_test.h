@@ -179,7 +179,12 @@ static inline bool vector_next(FILE *f, struct vector *v)
 		vector_field(v, word, eq + 1);
 	}
 	v->pkt.hdr_len = (uint16_t)v->hdr_len;
-	v->pkt.op = opcode_info(v->pkt.opcode)->flags;
+	v->pkt.op = opcode_info(v->pkt.opcode |
+				(v->pkt.ext && v->pkt.opcode < OP_X_HELLO
+					 ? OP_X_DATA
+					 : 0))
+			    ->flags &
+		    ~(v->pkt.opcode < OP_X_HELLO ? (uint32_t)OPF_EXT : 0);
 	return true;
 }
 
