@@ -140,9 +140,12 @@ static bool peer_knows(const struct qp *qp, const struct wqe *w)
 /* The WQE's PSNs start at max. false: it has to wait for a fence. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
+	const bool known = peer_knows(qp, w);
 	struct req *r = &qp->req;
 	enum verdict v = V_OK;
 
+	if (!known && r->failed)
+		return false; /* an earlier one ends them all */
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
 		return false;
 	if (w->op == WR_LOCAL_INV)
@@ -156,7 +159,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	r->started++;
 	if (v != V_OK)
 		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
-	else if (!peer_knows(qp, w))
+	else if (!known)
 		comp_fail_wqe(qp, r->cur, WC_LOC_QP_OP_ERR, now_ns);
 	return true;
 }
