@@ -137,7 +137,7 @@ static bool peer_knows(const struct qp *qp, const struct wqe *w)
 					    qp->peer->features & HELLO_NOTIFY);
 }
 
-/* The WQE's PSNs start at max. false: it has to wait for a fence. */
+/* The WQE's PSNs start at max. false: it has to wait for a fence, or is not sent. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
 	const bool known = peer_knows(qp, w);
@@ -161,7 +161,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
 	else if (!known)
 		comp_fail_wqe(qp, r->cur, WC_LOC_QP_OP_ERR, now_ns);
-	return true;
+	return known;
 }
 
 static uint32_t kind_flags(const struct wqe *w)

@@ -209,8 +209,12 @@ static void counter__standard_peer(void **state)
 {
 	(void)state;
 	assert_int_equal(nic_qp_notifies(side[0].qp), -EOPNOTSUPP);
+	write_as(WR_WRITE, 0, BUF);
 	notify(8);
+	notify(8);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_QP_OP_ERR);
+	assert_int_equal(side_cqe(&side[0]).status, WC_WR_FLUSH_ERR);
 	assert_int_equal(value(), 0);
 }
 
