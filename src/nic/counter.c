@@ -157,6 +157,7 @@ static int spin(struct nic_counter *c, uint64_t target, uint64_t until_ns)
 		if (os_now(c->nic->os) >= until_ns)
 			return -ETIMEDOUT;
 		progress_poll(c->nic);
+		os_relax();
 	}
 	return 0;
 }
@@ -172,7 +173,7 @@ static int sleep_until(struct nic_counter *c, struct user *u, uint64_t target,
 		if (os_now(nic->os) >= until_ns)
 			break;
 		if (u->fd >= 0)
-			progress_block(nic, u->fd, until_ns);
+			progress_block(nic, u->fd, &u->woken, until_ns);
 		else
 			os_futex_wait(nic->os, &u->woken, 0, until_ns);
 	}

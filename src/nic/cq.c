@@ -43,8 +43,7 @@ static void unqueue(struct nic_cq *cq)
 	if (cq->channel) {
 		pthread_mutex_lock(&cq->channel->lock);
 		list_del(&cq->ready);
-		if (list_empty(&cq->channel->ready))
-			os_event_clear(cq->channel->fd);
+		channel_quiet(cq->channel);
 		pthread_mutex_unlock(&cq->channel->lock);
 	}
 	if (cq->async) {

@@ -7,6 +7,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Locked, and of the next too. */
+static void channel_wake(struct nic_channel *ch)
+{
+	__atomic_store_n(&ch->woken, 1, __ATOMIC_RELEASE);
+	os_event_set(ch->fd);
+}
+
+void channel_quiet(struct nic_channel *ch)
+{
+	if (!list_empty(&ch->ready))
+		return;
+	os_event_clear(ch->fd);
+	__atomic_store_n(&ch->woken, 0, __ATOMIC_RELEASE);
+}
+
 static void fire(struct nic_cq *cq)
 {
 	struct nic_channel *ch = cq->channel;
@@ -18,7 +33,7 @@ static void fire(struct nic_cq *cq)
 	cq->pending++;
 	if (list_empty(&cq->ready))
 		list_add_tail(&ch->ready, &cq->ready);
-	os_event_set(ch->fd);
+	channel_wake(ch);
 	pthread_mutex_unlock(&ch->lock);
 }
 
@@ -148,8 +163,7 @@ static bool channel_take(struct nic_channel *ch, void **cookie)
 		*cookie = cq->cookie;
 		found = true;
 	}
-	if (list_empty(&ch->ready))
-		os_event_clear(ch->fd);
+	channel_quiet(ch);
 	pthread_mutex_unlock(&ch->lock);
 	return found;
 }
@@ -163,7 +177,7 @@ int nic_channel_get(struct nic_channel *ch, void **cq_cookie)
 			return 0;
 		if (os_event_nonblock(ch->fd) || ch->nic->cfg.manual)
 			return -EAGAIN;
-		progress_block(ch->nic, ch->fd, TIME_NEVER);
+		progress_block(ch->nic, ch->fd, &ch->woken, TIME_NEVER);
 	}
 }
 

@@ -144,6 +144,7 @@ struct nic_channel {
 	int fd;
 	pthread_mutex_t lock;
 	struct list ready; /* struct nic_cq.ready */
+	uint32_t woken; /* it is not empty (atomic) */
 };
 
 /**
@@ -390,8 +391,12 @@ void progress_flush(struct nic *nic);
 void progress_poll(struct nic *nic);
 /** progress_deadline() - The next time anything is due; wakes who must know. */
 void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
-/** progress_block() - Run the engine, sleep until @fd, @until_ns or something else. */
-void progress_block(struct nic *nic, int fd, uint64_t until_ns);
+/**
+ * progress_block() - Run the engine, sleep until @fd, @until_ns or something else.
+ * @woken:	not 0 when @fd is readable (atomic)
+ */
+void progress_block(struct nic *nic, int fd, const uint32_t *woken,
+		    uint64_t until_ns);
 /** progress_closed() - After os_wait(): did the program close our descriptors? */
 void progress_closed(struct nic *nic);
 int progress_start(struct nic *nic);
@@ -514,6 +519,8 @@ void stat_text(struct nic *nic, struct ctl_answer *a);
 void counter_raised(struct eventcount *e);
 
 /* events.c */
+/** channel_quiet() - Locked: if no event is left there, its descriptor says so. */
+void channel_quiet(struct nic_channel *ch);
 void events_deliver(struct nic *nic);
 /** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
 void events_died(struct nic *nic, uint64_t now_ns);

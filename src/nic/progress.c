@@ -575,9 +575,25 @@ static void unblock(void *arg)
 	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
 }
 
-void progress_block(struct nic *nic, int fd, uint64_t until_ns)
+/* Until when, for what? Whoever has the token has what came, or lost its CPU with
+ * it: then neither packets nor a deadline are anything for us to do. */
+static uint64_t block_until(const struct nic *nic, uint64_t now_ns,
+			    enum os_wait_for *what)
 {
-	uint64_t now = os_now(nic->os), deadline;
+	*what = OS_WAIT_PACKETS;
+	if (handoff_left(&nic->engine))
+		return now_ns;
+	if (!token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED), now_ns))
+		return __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
+	*what = OS_WAIT_TIMER;
+	return now_ns + TOKEN_MOVING_NS;
+}
+
+void progress_block(struct nic *nic, int fd, const uint32_t *woken,
+		    uint64_t until_ns)
+{
+	uint64_t now = os_now(nic->os), at;
+	enum os_wait_for what;
 
 	if (not_here(nic)) {
 		os_wait(nic->os, OS_WAIT_TIMER,
@@ -590,10 +606,12 @@ void progress_block(struct nic *nic, int fd, uint64_t until_ns)
 	while (progress_receive(nic, &now))
 		if (work_waits(nic))
 			work(nic, false, now);
-	work(nic, true, now);
-	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
-	os_wait(nic->os, OS_WAIT_PACKETS,
-		handoff_left(&nic->engine) ? now : MIN(deadline, until_ns), fd);
+	/* What is owed then goes with what the program sends, as if it polled. */
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
+		work(nic, true, now);
+		at = block_until(nic, now, &what);
+		os_wait(nic->os, what, MIN(at, until_ns), fd);
+	}
 	pthread_cleanup_pop(1);
 	progress_closed(nic);
 }

@@ -154,6 +154,8 @@ static void op_retire(struct flow *f, struct op *op)
 	struct world *w = f->w;
 	const uint64_t took = sim_now(w->sim) - op->posted_ns;
 
+	if (op->kind == OPK_NOTIFY)
+		count_completed(f, op);
 	if (op_writes(op))
 		check_written(f, op);
 	else if (op->wr == WR_READ)
@@ -297,8 +299,8 @@ void end_completion(struct end *end, const struct cqe *e)
 
 bool flow_done(const struct flow *f)
 {
-	return f->failed ||
-	       (f->completed == f->all && f->recv_done == f->expected);
+	return f->failed || (f->completed == f->all &&
+			     f->recv_done == f->expected && count_done(f));
 }
 
 void flow_final(struct flow *f)

@@ -11,6 +11,7 @@ static const char *const kind_names[] = {
 	"SEND_INV",
 	"WRITE",
 	"WRITE_IMM",
+	"WRITE that notifies",
 	"READ",
 	"READ of own WRITEs",
 	"READ and fenced WRITE",
@@ -54,7 +55,8 @@ void op_data(const struct op *op, uint64_t off, uint8_t *out, uint64_t len)
 
 bool op_writes(const struct op *op)
 {
-	return op->wr == WR_WRITE || op->wr == WR_WRITE_IMM;
+	return op->wr == WR_WRITE || op->wr == WR_WRITE_IMM ||
+	       op->wr == WR_WRITE_NOTIFY;
 }
 
 bool op_atomic(const struct op *op)
@@ -65,7 +67,8 @@ bool op_atomic(const struct op *op)
 bool op_consumes(const struct op *op)
 {
 	return op->wr == WR_SEND || op->wr == WR_SEND_IMM ||
-	       op->wr == WR_SEND_INV || op->wr == WR_WRITE_IMM;
+	       op->wr == WR_SEND_INV ||
+	       (op->wr == WR_WRITE_IMM && op->kind != OPK_NOTIFY);
 }
 
 struct op *op_at(struct flow *f, uint64_t seq)
@@ -172,12 +175,15 @@ void flow_open(struct flow *f, struct world *w, struct end *from,
 	f->last = calloc(TARGET_BYTES, sizeof(*f->last));
 	CHECK(f->image && f->last);
 	source_fill(f);
+	if (w->cfg.counters)
+		count_open(f);
 }
 
 void flow_close(struct flow *f)
 {
 	struct nic *from = f->from->node->nic, *to = f->to->node->nic;
 
+	count_close(f);
 	EXPECT(f->w, nic_mr_dereg(from, f->local_key) == 0, "dereg local");
 	EXPECT(f->w, nic_mr_dereg(to, f->recv_key) == 0, "dereg recv");
 	EXPECT(f->w, f->remote_gone || nic_mr_dereg(to, f->remote_key) == 0,
@@ -298,14 +304,15 @@ static void op_draw_atomic(struct flow *f, struct op *op)
 static const enum wr_op wr_of[OPK_NUM] = {
 	[OPK_SEND] = WR_SEND,		[OPK_SEND_IMM] = WR_SEND_IMM,
 	[OPK_SEND_INV] = WR_SEND_INV,	[OPK_WRITE] = WR_WRITE,
-	[OPK_WRITE_IMM] = WR_WRITE_IMM, [OPK_READ] = WR_READ,
-	[OPK_READ_BACK] = WR_READ,	[OPK_RELAY] = WR_READ,
-	[OPK_FETCH_ADD] = WR_FETCH_ADD, [OPK_CMP_SWP] = WR_CMP_SWP,
+	[OPK_WRITE_IMM] = WR_WRITE_IMM, [OPK_NOTIFY] = WR_WRITE_NOTIFY,
+	[OPK_READ] = WR_READ,		[OPK_READ_BACK] = WR_READ,
+	[OPK_RELAY] = WR_READ,		[OPK_FETCH_ADD] = WR_FETCH_ADD,
+	[OPK_CMP_SWP] = WR_CMP_SWP,
 };
 
 static bool op_kind_consumes(enum op_kind kind)
 {
-	return op_consumes(&(struct op){.wr = wr_of[kind]});
+	return op_consumes(&(struct op){.kind = kind, .wr = wr_of[kind]});
 }
 
 static void op_draw(struct flow *f, struct op *op, enum op_kind kind)
@@ -320,6 +327,8 @@ static void op_draw(struct flow *f, struct op *op, enum op_kind kind)
 			  .stream = mix(f->seed ^ f->posted),
 			  .imm = (uint32_t)sim_rand(sim),
 			  .posted_ns = sim_now(sim)};
+	if (kind == OPK_NOTIFY && f->count.imm)
+		op->wr = WR_WRITE_IMM;
 	op->len = draw_len(f);
 	op_remote(f, op);
 	if (op_atomic(op))
@@ -406,6 +415,8 @@ static void op_foretell(struct flow *f, struct op *op)
 		CHECK(op->before);
 		memcpy(op->before, f->image + op->remote, op->len);
 	}
+	if (op->kind == OPK_NOTIFY)
+		op->imm = count_note(f, op);
 	if (op_consumes(op))
 		f->expect[f->expected++ % EXPECTS] =
 			(struct expect){.seq = op->seq,
@@ -430,8 +441,8 @@ static bool op_post(struct flow *f, struct op *op)
 		       f->posted + 1 == f->all ||
 		       sim_chance(w->sim, SIM_PPM * 2 / 3);
 	f->unsignaled = op->signaled ? 0 : f->unsignaled + 1;
-	op_fill_wqe(f, op, wqe);
 	op_foretell(f, op);
+	op_fill_wqe(f, op, wqe);
 	f->posted++;
 	f->invs += op->wr == WR_SEND_INV;
 	sim_note(w->sim, 'O', (uint64_t)op->kind << 32 | op->len);
@@ -481,6 +492,8 @@ void flow_post(struct flow *f)
 		kind = draw_kind(f);
 		if (kind == OPK_RELAY && room < 2)
 			kind = OPK_WRITE;
+		if (kind == OPK_WRITE_IMM && f->count.imm)
+			kind = OPK_NOTIFY;
 		if (kind == OPK_SEND_INV && f->invs == INV_KEYS)
 			kind = OPK_SEND;
 		if (w->cfg.polite && f->expected >= f->recv_posted &&

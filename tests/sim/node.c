@@ -255,6 +255,7 @@ void application_thread(void *arg)
 				continue;
 			e->users++;
 			flow_recv(e->in);
+			count_check(e->in);
 			flow_post(e->out);
 			e->users--;
 		}

@@ -76,6 +76,20 @@ struct recv {
 	struct part part[FLOW_SGES];
 };
 
+/**
+ * struct count - A flow's counter, at its receiver.
+ * @imm:	immediate data names it
+ * @posted:	WRITEs that notify; @seq: their numbers
+ * @seen:	the value that was checked
+ * @woken:	the value for which a thread or handler was woken
+ */
+struct count {
+	struct nic_counter *counter;
+	bool imm;
+	uint64_t posted, seen, woken;
+	uint64_t seq[EXPECTS];
+};
+
 struct flow {
 	struct world *w;
 	struct end *from, *to;
@@ -102,6 +116,7 @@ struct flow {
 	uint64_t recv_posted, recv_done;
 	struct expect expect[EXPECTS];
 	uint64_t expected;
+	struct count count;
 	uint64_t longest_ns; /* that an operation took */
 	bool failed; /* its QP is in error, as a scenario wanted */
 	bool flushed, recv_flushed; /* an error completion came */
@@ -140,6 +155,20 @@ void parts_read(struct node *node, const struct part *part, unsigned parts,
 /** message_check() - Is the message of @x in the receive buffer @r? */
 void message_check(struct flow *f, const struct expect *x,
 		   const struct recv *r);
+
+/* notify.c: nothing happens to flows without a counter */
+void count_open(struct flow *f);
+/** count_stop() - No thread waits for it any more. */
+void count_stop(struct flow *f);
+void count_close(struct flow *f);
+/** count_note() - @op notifies. Return: its immediate data, or counter. */
+uint32_t count_note(struct flow *f, const struct op *op);
+/** count_check() - Is all placed that the value stands for? */
+void count_check(struct flow *f);
+/** count_completed() - @op, which notifies, did. */
+void count_completed(struct flow *f, const struct op *op);
+/** count_done() - Was everybody woken? */
+bool count_done(const struct flow *f);
 
 /** watch_write() - A NIC wrote [addr, addr + len) on @arg, a node. */
 void watch_write(void *arg, uint64_t addr, uint64_t len);

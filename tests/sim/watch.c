@@ -306,6 +306,8 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 		       node->index, len, addr);
 		if (a->flow && a->flow->failed)
 			return;
+		if (a->flow && a->flow->to->node == node)
+			count_check(a->flow);
 		switch (a->kind) {
 		case AREA_TARGET:
 			EXPECT(w, addr - a->addr < TARGET_BYTES,

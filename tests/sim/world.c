@@ -303,6 +303,8 @@ static void threads_join(struct world *w)
 	const uint64_t limit = sim_now(w->sim) + 60000 * (uint64_t)SIM_MS;
 
 	w->stop = true;
+	for (unsigned i = 0; i < w->flows; i++)
+		count_stop(w->flow[i]);
 	while (w->threads != 0) {
 		EXPECT(w, sim_now(w->sim) < limit,
 		       "a thread does not end: it waits in a verb");

@@ -30,6 +30,7 @@ enum op_kind {
 	OPK_SEND_INV, /* of a key that is used for nothing else */
 	OPK_WRITE,
 	OPK_WRITE_IMM,
+	OPK_NOTIFY, /* raises the counter of the flow */
 	OPK_READ,
 	OPK_READ_BACK, /* READ of what WRITEs of the same flow wrote */
 	OPK_RELAY, /* READ, then a fenced WRITE of what was read */
@@ -56,6 +57,7 @@ enum op_kind {
  * @force:	evict pages that were just touched, too
  * @choose:	QPs and regions choose strategies of their own
  * @backing:	of the memory that the NICs work on
+ * @counters:	flows have one, which OPK_NOTIFY needs
  */
 struct world_config {
 	unsigned nodes, conns, hub, ops, window, recvs;
@@ -80,6 +82,7 @@ struct world_config {
 	uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic;
 	bool always_ready;
 	bool polite; /* nothing is sent for which no receive is posted */
+	bool counters;
 	bool standard; /* no NIC learns that the others are nopins */
 	unsigned deaf; /* so many questions are lost: only some learn it */
 };
