@@ -2,6 +2,14 @@
 """Deliberate mistakes for mutate.py: (name, file, what is there, what is put
 there instead). What is there must occur exactly once."""
 
+# the counter that a packet names, whatever else there is to do first
+RAISE = """
+	struct eventcount *named = eventcount_find(qp->x->mem, qp->cfg.pd, p->imm);
+
+	if (named)
+		eventcount_raise(named, &qp->x->raised);
+"""
+
 MUTATIONS = [
     ("ACK before placement", "src/xport/ack.c",
      "psn_t limit = r->win.head;", "psn_t limit = r->win.next;"),
@@ -581,11 +589,11 @@ MUTATIONS = [
      "p->v[pd - 1].used = true;\n\tp->v[pd - 1].tickets = 0;"),
     ("notify: delivered on arrival", "src/xport/resp.c",
      "\tr->ext = p->ext;\n",
-     "\tr->ext = p->ext;\n\tif (p->op & OPF_NOTIFY && ahead >= 0)\n"
-     "\t\tnotify(qp, p->imm);\n"),
+     "\tr->ext = p->ext;\n\tif (p->op & OPF_NOTIFY && ahead >= 0) {\n" + RAISE
+     + "\t}\n"),
     ("notify: delivered when accepted", "src/xport/resp.c",
      "\t\tif (r->wait.ticket.v)\n\t\t\tahead_request(qp, p, now_ns);",
-     "\t\tif (p->op & OPF_NOTIFY)\n\t\t\tnotify(qp, p->imm);"),
+     "\t\tif (p->op & OPF_NOTIFY) {\n" + RAISE + "\t\t}"),
     ("notify: delivered before its moves", "src/xport/exec.c",
      "\tif (notifies(qp, p, &rp->counter))\n\t\trp->notifies = true;\n",
      "\tif (notifies(qp, p, &rp->counter))\n\t\teventcount_raise("
