@@ -65,6 +65,8 @@ struct suspension {
  * @account:	of its faults, or NULL: it had none
  * @pattern:	of its accesses, or NULL
  * @suspension:	or NULL: there never was one
+ * @known:	of the watched: its pages in the table, learned since @since
+ * @watched:	in struct watch
  */
 struct mr {
 	struct mr_attr attr;
@@ -76,7 +78,9 @@ struct mr {
 	uint32_t key;
 	uint32_t holds;
 	uint32_t next;
+	uint32_t known;
 	uint8_t state, gen;
+	bool watched;
 };
 
 enum {
@@ -163,6 +167,7 @@ enum { SPT_WAYS = 4, SPT_VICTIMS = 4096 };
  * @stamped:	newest stamp that was given
  * @renewed:	newest mr.since
  * @gen:	counts whatever takes rights away; a hold remembers it
+ * @now_ns:	newest time heard of
  * @sweep, @sweep_rest: next set to be swept; fraction of a set left over
  */
 struct spt {
@@ -174,6 +179,7 @@ struct spt {
 	int64_t protect, renewed;
 	uint64_t stamped;
 	uint32_t gen;
+	uint64_t now_ns;
 	uint64_t sweep, sweep_rest;
 	uint16_t victim[SPT_VICTIMS];
 };
@@ -214,6 +220,7 @@ bool spt_hold(struct mem *m, uint64_t vpn);
 void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_was_replaced(struct spt *s, uint64_t vpn);
+uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages);
 
 /* --- cheap.c ------------------------------------------------------------- */
 
@@ -476,6 +483,47 @@ void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 		  uint64_t now_ns);
 void suspend_gone(struct mem *m, const struct mr *mr);
 
+/* --- upcall.c ------------------------------------------------------------ */
+
+/** struct upcall_event - Queued: [off, off + len) of the region of @key. */
+struct upcall_event {
+	uint64_t off, len, at_ns;
+	uint32_t key;
+	uint8_t reason; /* enum upcall_reason */
+	bool below;
+};
+
+/**
+ * struct watch - The live regions that have a minimum, a weight or upcalls.
+ * @mr, @start:	by first page
+ * @end:	a tree: of region i, the page behind it is at @cap + i; of the inner
+ *		nodes, n is the larger one of 2n and 2n + 1. 0: no region
+ * @num, @cap:	@cap is 0 or a power of two
+ * @promised:	their minimums together
+ * @counted:	spt_known()'s own
+ * @news:	struct upcalls
+ */
+struct watch {
+	struct mr **mr;
+	uint64_t *start, *end;
+	uint32_t num, cap;
+	uint32_t promised, counted;
+	struct list news;
+};
+
+int watch_room(struct mem *m, const struct mr_attr *attr);
+void watch_fini(struct mem *m);
+void watch_add(struct mem *m, struct mr *mr);
+void watch_remove(struct mem *m, struct mr *mr);
+void watch_renew(struct mem *m, struct mr *mr);
+void watch_forget(struct mem *m);
+struct mr *watch_next(const struct watch *w, uint64_t vpn, uint32_t *at);
+void upcall_page(struct mem *m, uint64_t vpn, enum upcall_reason reason);
+void upcall_region(struct mem *m, const struct mr *mr,
+		   enum upcall_reason reason);
+void upcall_all(struct mem *m, enum upcall_reason reason);
+void mr_let_go(struct mr *mr);
+
 /* --- pool.c -------------------------------------------------------------- */
 
 /** struct pool - @free: stack of free slots; @used: a flag per slot. */
@@ -507,6 +555,7 @@ struct mem {
 	struct regions mrs;
 	struct pds pds;
 	struct spt spt;
+	struct watch watch;
 	struct cheap cheap, plain;
 	struct tickets tickets;
 	struct share own; /* of the NIC itself */

@@ -11,6 +11,7 @@ static void mem_free(struct mem *m)
 	ticket_fini(m);
 	spt_fini(m);
 	mr_fini(m);
+	watch_fini(m);
 	heap_free(m);
 }
 
@@ -40,6 +41,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 	key_init(&m->keys, cfg->seed);
 	moving_init(m);
 	shares_init(m);
+	list_init(&m->watch.news);
 	ret = spt_init(m);
 	if (ret == 0)
 		ret = ticket_init(m);

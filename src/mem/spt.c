@@ -206,15 +206,124 @@ bool spt_was_replaced(struct spt *s, uint64_t vpn)
 	return true;
 }
 
+static struct mem *mem_of(struct spt *s)
+{
+	return container_of(s, struct mem, spt);
+}
+
 /* Something becomes of an entry that nobody used. */
 static void ahead_over(struct spt *s, uint64_t e)
 {
-	struct mem *m = container_of(s, struct mem, spt);
+	struct mem *m = mem_of(s);
 
 	if (e_state(e) != SPT_AHEAD)
 		return;
 	count(m->cnt, CNT_prefetch_waste);
 	mem_account(m, NULL, 0, ACCT_prefetch_waste, 1);
+}
+
+/* --- what is watched (upcall.c) ------------------------------------------ */
+
+/* Does the region know of its page by this entry? */
+static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
+{
+	return e != 0 && (s->exact ||
+			  (int64_t)e_age(s, e) < (int64_t)s->tick - mr->since);
+}
+
+/* An entry was @old and is @new; 0: none. */
+static void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new)
+{
+	uint32_t at = 0;
+	struct mr *mr;
+
+	while ((mr = watch_next(&m->watch, vpn, &at))) {
+		mr->known += e_known(&m->spt, new, mr);
+		/* who registers too often counts some too few */
+		if (mr->known > 0)
+			mr->known -= e_known(&m->spt, old, mr);
+	}
+}
+
+static void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
+		      uint64_t new)
+{
+	*e = new;
+	if (unlikely(m->watch.num > 0))
+		watch_count(m, vpn, old, new);
+}
+
+/* A page that was ready, or fetched to be, is not any more. */
+static void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
+{
+	struct mem *m = mem_of(s);
+
+	if (unlikely(m->watch.num > 0) && e_state(*e) > SPT_ABSENT)
+		upcall_page(m, vpn_of(s, (uint64_t)(e - s->e)), why);
+}
+
+/* An entry ends, for good or to be made again (UPCALL_NUM: nobody is told). */
+static void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
+{
+	struct mem *m = mem_of(s);
+
+	ahead_over(s, *e);
+	if (why != UPCALL_NUM)
+		entry_tell(s, e, why);
+	if (unlikely(m->watch.num > 0))
+		watch_count(m, vpn_of(s, (uint64_t)(e - s->e)), *e, 0);
+	*e = 0;
+}
+
+/**
+ * struct worth - Of an entry, to those who have its page.
+ * @needed:	some region would have its minimum no longer
+ */
+struct worth {
+	bool needed;
+	uint32_t weight;
+};
+
+static struct worth e_worth(struct mem *m, const uint64_t *e)
+{
+	const uint64_t vpn = vpn_of(&m->spt, (uint64_t)(e - m->spt.e));
+	struct worth w = {.weight = 1};
+	uint32_t at = 0;
+	struct mr *mr;
+
+	while ((mr = watch_next(&m->watch, vpn, &at))) {
+		if (!e_known(&m->spt, *e, mr))
+			continue;
+		w.needed |= mr->known <= mr->attr.minimum;
+		w.weight = MAX(w.weight, mr->attr.weight);
+	}
+	return w;
+}
+
+/* Instead of @way, the oldest that may go: none that is needed, if there is
+ * another; of the others the one whose place in the order of touch, divided by
+ * its weight, is the last.
+ */
+static int set_spare(struct mem *m, const uint64_t *set, int way)
+{
+	struct worth best = e_worth(m, &set[way]), w;
+	int oldest = way;
+
+	for (int i = way - 1; i >= 0; i--) {
+		if (e_held(&m->spt, set[i]))
+			continue;
+		w = e_worth(m, &set[i]);
+		if (w.needed ||
+		    (!best.needed && (uint64_t)(i + 1) * best.weight <=
+					     (uint64_t)(way + 1) * w.weight))
+			continue;
+		best = w;
+		way = i;
+	}
+	count_add(m->cnt, CNT_spt_below, best.needed);
+	if (way != oldest)
+		count(m->cnt, CNT_spt_spared);
+	return way;
 }
 
 /* The way to use for a new entry: a free one, else the oldest not held. */
@@ -246,9 +355,11 @@ static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 	if (way < 0)
 		return NULL;
 	if (set[way] != 0) {
+		if (unlikely(m->watch.num > 0))
+			way = set_spare(m, set, way);
 		victim_note(s, vpn_of(s, (uint64_t)(&set[way] - s->e)));
 		count(m->cnt, CNT_spt_evictions);
-		ahead_over(s, set[way]);
+		entry_end(s, &set[way], UPCALL_REPLACED);
 	}
 	set[way] = tag_of(s, vpn);
 	return set_to_front(set, (unsigned)way);
@@ -274,10 +385,9 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 		/* Not written if free: the table may never have been touched.
 		 */
 		for (unsigned i = 0; i < SPT_WAYS; i++)
-			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS)) {
-				ahead_over(s, set[i]);
-				set[i] = 0;
-			}
+			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
+				entry_end(s, &set[i],
+					  all ? UPCALL_NUM : UPCALL_REPLACED);
 		s->sweep = (s->sweep + 1) & s->set_mask;
 	}
 }
@@ -293,6 +403,7 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 {
 	uint64_t now = now_ns >> TICK_SHIFT, gone;
 
+	s->now_ns = now_ns;
 	if (likely(now <= s->now_tick))
 		return;
 	/* before the first use the table is empty: nothing to sweep */
@@ -303,6 +414,7 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 		return;
 	/* After so long a time stamps may have wrapped: all go. */
 	if (gone > SWEEP_TICKS) {
+		watch_forget(mem_of(s));
 		spt_sweep(s, s->set_mask + 1, true);
 		return;
 	}
@@ -376,6 +488,14 @@ bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 
 /* --- installing, holding, touching --------------------------------------- */
 
+static void drop_ahead(struct mem *m, uint64_t vpn, enum upcall_reason why)
+{
+	uint64_t *e = spt_find(&m->spt, vpn);
+
+	if (unlikely(e && e_state(*e) == SPT_AHEAD))
+		entry_end(&m->spt, e, why);
+}
+
 /**
  * spt_drop_ahead() - A page that was fetched ahead is fetched again, or nobody will
  * use it: forget it.
@@ -384,12 +504,7 @@ bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
  */
 void spt_drop_ahead(struct mem *m, uint64_t vpn)
 {
-	uint64_t *e = spt_find(&m->spt, vpn);
-
-	if (likely(!e || e_state(*e) != SPT_AHEAD))
-		return;
-	ahead_over(&m->spt, *e);
-	*e = 0;
+	drop_ahead(m, vpn, UPCALL_REPLACED);
 }
 
 /**
@@ -406,10 +521,13 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 {
 	enum spt_state state = writable ? SPT_WRITABLE : SPT_READABLE;
 	struct spt *s = &m->spt;
-	uint64_t *e = spt_find(s, vpn);
+	uint64_t *e = spt_find(s, vpn), old;
 
 	if (unlikely(e && e_state(*e) == SPT_AHEAD)) {
-		spt_drop_ahead(m, vpn);
+		drop_ahead(m, vpn,
+			   s->tick - at > SWEEP_TICKS && !s->exact
+				   ? UPCALL_REPLACED
+				   : UPCALL_NUM);
 		e = NULL;
 	}
 	/* Within a tick the order of touches does not matter. */
@@ -419,6 +537,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	/* Something newer is known, or such a stamp would wrap. */
 	if (!s->exact && s->tick - at > (e ? e_age(s, *e) : SWEEP_TICKS))
 		return;
+	old = e ? *e : 0;
 	/* in front, with its neighbours, it stays where it is */
 	if (!e || (uint64_t)(e - s->e) % SPT_WAYS > RUN_MASK)
 		e = spt_place(m, vpn, e);
@@ -426,7 +545,8 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 		return;
 	state = MAX(state, e_kept_state(s, *e, since));
 	s->stamped = MAX(s->stamped, at);
-	*e = e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : at, state);
+	entry_set(m, vpn, e, old,
+		  e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : at, state));
 }
 
 /**
@@ -441,10 +561,11 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 		       uint32_t key)
 {
 	struct spt *s = &m->spt;
-	uint64_t *e;
+	uint64_t *e, old;
 
-	spt_drop_ahead(m, vpn);
+	drop_ahead(m, vpn, UPCALL_NUM);
 	e = spt_find(s, vpn);
+	old = e ? *e : 0;
 	/* Somebody was quicker. */
 	if (e && (s->exact || e_age(s, *e) <= s->tick - at)) {
 		spt_install(m, vpn, writable, s->renewed, at);
@@ -456,7 +577,7 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 	s->stamped = MAX(s->stamped, at);
 	at = (s->exact ? 0 : at & ~AHEAD_WRITABLE) |
 	     (writable ? AHEAD_WRITABLE : 0);
-	*e = e_make(*e & TAG_MASK, at, SPT_AHEAD);
+	entry_set(m, vpn, e, old, e_make(*e & TAG_MASK, at, SPT_AHEAD));
 	count(m->cnt, CNT_prefetch_pages);
 	mem_account(m, NULL, key, ACCT_prefetch_pages, 1);
 }
@@ -490,15 +611,17 @@ bool spt_use(struct mem *m, uint64_t vpn)
  */
 bool spt_hold(struct mem *m, uint64_t vpn)
 {
-	uint64_t *e;
+	uint64_t *e, old;
 
 	if (!m->spt.exact)
 		return true;
 	spt_drop_ahead(m, vpn);
-	e = spt_place(m, vpn, spt_find(&m->spt, vpn));
+	e = spt_find(&m->spt, vpn);
+	old = e ? *e : 0;
+	e = spt_place(m, vpn, e);
 	if (!e || e_aux(*e) == AUX_MASK)
 		return false;
-	*e += AUX_ONE;
+	entry_set(m, vpn, e, old, *e + AUX_ONE);
 	return true;
 }
 
@@ -517,7 +640,7 @@ void spt_unhold(struct mem *m, uint64_t vpn)
 	CHECK(e && e_aux(*e) > 0);
 	*e -= AUX_ONE;
 	if (*e >> AUX_SHIFT == 0)
-		*e = 0;
+		entry_end(&m->spt, e, UPCALL_NUM);
 }
 
 /* --- ranges -------------------------------------------------------------- */
@@ -550,10 +673,27 @@ static bool entry_held(struct spt *s, uint64_t *e)
 	return e_held(s, *e);
 }
 
+static bool entry_absent(struct spt *s, uint64_t *e)
+{
+	entry_tell(s, e, UPCALL_EVICTED);
+	return false;
+}
+
+static bool entry_known(struct spt *s, uint64_t *e)
+{
+	(void)e;
+	mem_of(s)->watch.counted++;
+	return false;
+}
+
 static bool entry_drop(struct spt *s, uint64_t *e)
 {
-	ahead_over(s, *e);
-	*e = e_held(s, *e) ? e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT) : 0;
+	if (!e_held(s, *e)) {
+		entry_end(s, e, UPCALL_EVICTED);
+		return false;
+	}
+	entry_tell(s, e, UPCALL_EVICTED);
+	*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT);
 	return false;
 }
 
@@ -565,6 +705,19 @@ static bool entry_protect(struct spt *s, uint64_t *e)
 	else if (e_state(*e) == SPT_WRITABLE)
 		*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_READABLE);
 	return false;
+}
+
+static bool entry_writable(uint64_t e)
+{
+	return e_state(e) == SPT_AHEAD ? e_aux(e) & AHEAD_WRITABLE
+				       : e_state(e) == SPT_WRITABLE;
+}
+
+static bool entry_protect_tell(struct spt *s, uint64_t *e)
+{
+	if (entry_writable(*e))
+		entry_tell(s, e, UPCALL_PROTECTED);
+	return entry_protect(s, e);
 }
 
 /* Replaced pages that now really are gone must not count as table misses. */
@@ -698,7 +851,7 @@ int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	if (spt_held(m, vpn, pages))
 		return -EBUSY;
 	m->spt.gen++;
-	spt_walk(&m->spt, vpn, pages, entry_protect);
+	spt_walk(&m->spt, vpn, pages, entry_protect_tell);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
 	cheap_forget(&m->plain, vpn, vpn + pages);
 	ticket_protect(m, vpn, pages);
@@ -722,6 +875,31 @@ void spt_protect_all(struct mem *m)
 		spt_walk(s, 0, VPN_END, entry_protect);
 	m->cheap.num = 0;
 	ticket_protect(m, 0, VPN_END);
+	upcall_all(m, UPCALL_PROTECTED);
+}
+
+/**
+ * spt_absent() - See mem.h. The table is not changed: what the pager found is
+ * about to be noted.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ */
+void spt_absent(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	if (m->watch.num > 0 && !m->spt.exact)
+		spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_absent);
+}
+
+/**
+ * spt_known() - How many of these pages are in the table.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ */
+uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	m->watch.counted = 0;
+	spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_known);
+	return m->watch.counted;
 }
 
 /**

@@ -509,6 +509,10 @@ void trace_text(struct nic *nic, struct ctl_answer *a);
 /** stat_text() - JSON: what is accounted of the NIC, its QPs and regions. */
 void stat_text(struct nic *nic, struct ctl_answer *a);
 
+/* upcall.c */
+/** upcalls_deliver() - Lock held: wake whoever waits for upcalls. */
+void upcalls_deliver(struct nic *nic);
+
 /* events.c */
 void events_deliver(struct nic *nic);
 /** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
