@@ -38,7 +38,15 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 enum { GROWTH_BYTES = 128 };
 
 /* In the order in which the close of a device takes them down. */
-enum vobj_kind { VOBJ_QP, VOBJ_MR, VOBJ_CQ, VOBJ_CHANNEL, VOBJ_PD, VOBJ_NUM };
+enum vobj_kind {
+	VOBJ_QP,
+	VOBJ_MR,
+	VOBJ_UPCALLS,
+	VOBJ_CQ,
+	VOBJ_CHANNEL,
+	VOBJ_PD,
+	VOBJ_NUM
+};
 
 /**
  * struct vctx - An opened device.
@@ -88,6 +96,13 @@ struct vah {
 struct vmr {
 	struct ibv_mr base; /* handle, lkey, rkey: nic's key */
 	struct vobj obj;
+};
+
+/** struct vupcalls - What nopin_upcalls_open() makes. */
+struct vupcalls {
+	struct vobj obj;
+	struct nic_upcalls *nic;
+	int fd;
 };
 
 struct vchannel {
@@ -206,6 +221,14 @@ struct ibv_cq_ex *create_cq_ext(struct ibv_context *context,
 				struct ibv_cq_init_attr_ex *attr);
 struct ibv_qp *create_qp_ext(struct ibv_context *context,
 			     struct ibv_qp_init_attr_ex *attr);
+/**
+ * reg_mr() - A region of [addr, addr + length) of @pd, reachable at @iova.
+ * @access:	enum ibv_access_flags
+ * @more:	what else it is to have; PD, range and rights are filled in
+ * Return: NULL, with errno.
+ */
+struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+		      uint64_t iova, unsigned int access, struct mr_attr more);
 /** access_from_verbs() - Return: our rights, or -EINVAL for unknown ones. */
 int access_from_verbs(unsigned int access, uint32_t *out);
 /** qp_attr_from_verbs() - Only what @mask names. Return: 0, -EINVAL. */
