@@ -177,7 +177,7 @@ int nic_upcalls_close(struct nic_upcalls *u);
 struct upcalls *nic_upcalls_queue(struct nic_upcalls *u);
 /**
  * nic_upcalls_get() - The next event. Blocks, and then runs the engine itself,
- * unless the fd is O_NONBLOCK (-EAGAIN).
+ * unless the fd is O_NONBLOCK (-EAGAIN); who then asks in vain twice runs it, too.
  */
 int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out);
 

@@ -6,10 +6,16 @@
 
 #include <errno.h>
 
-/** struct nic_upcalls - @q: engine lock */
+/**
+ * struct nic_upcalls
+ * @looked:	somebody who does not sleep found nothing, and nothing since
+ *		(relaxed)
+ * @q:		engine lock
+ */
 struct nic_upcalls {
 	struct nic *nic;
 	int fd;
+	bool looked;
 	struct upcalls q;
 };
 
@@ -83,12 +89,25 @@ static bool take(struct nic_upcalls *u, struct upcall *out)
 		return false;
 	nic_lock(nic);
 	got = upcalls_take(nic->mem, &u->q, out);
+	if (got)
+		__atomic_store_n(&u->looked, false, __ATOMIC_RELAXED);
 	if (!u->q.waiting)
 		os_event_clear(u->fd);
 	handoff_unlock(&nic->engine);
 	if (handoff_left(&nic->engine))
 		progress_work(nic, false);
 	return got;
+}
+
+/* Who looks again and again is polling, and runs the engine (D9). Who looks once,
+ * when he has taken all there was, is about to sleep: nothing must be taken for
+ * looked after on his account. */
+static bool look_again(struct nic_upcalls *u, struct upcall *out)
+{
+	if (!__atomic_exchange_n(&u->looked, true, __ATOMIC_RELAXED))
+		return false;
+	progress_poll(u->nic);
+	return take(u, out);
 }
 
 int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out)
@@ -99,7 +118,7 @@ int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out)
 		if (take(u, out))
 			return 0;
 		if (os_event_nonblock(u->fd) || u->nic->cfg.manual)
-			return -EAGAIN;
+			return look_again(u, out) ? 0 : -EAGAIN;
 		progress_block(u->nic, u->fd);
 	}
 }
