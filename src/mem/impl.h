@@ -61,11 +61,11 @@ struct suspension {
  * @look_ns:	when a pager last said what its memory is (overwrite.c); or 0
  * @fault_ns:	what a fault takes a pager, of those that were answered lately; 0:
  *		none was
- * @next:	index + 1 of the next free one, 0: none
+ * @next:	of a free one: index + 1 of the next free one, 0: none
  * @account:	of its faults, or NULL: it had none
  * @pattern:	of its accesses, or NULL
  * @suspension:	or NULL: there never was one
- * @known:	of the watched: its pages in the table, learned since @since
+ * @known:	of one that is watched: its pages in the table, learned since @since
  * @watched:	in struct watch
  */
 struct mr {
@@ -77,11 +77,15 @@ struct mr {
 	int64_t since;
 	uint32_t key;
 	uint32_t holds;
-	uint32_t next;
-	uint32_t known;
+	union {
+		uint32_t next, known;
+	};
 	uint8_t state, gen;
 	bool watched;
 };
+
+/* A power of two: each access computes where its region is. */
+static_assert(sizeof(struct mr) == 128, "an index is shifted");
 
 enum {
 	MR_MAX = 1 << KEY_INDEX_BITS,

@@ -232,7 +232,8 @@ static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
 }
 
 /* An entry was @old and is @new; 0: none. */
-static void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new)
+static __attribute__((noinline)) void watch_count(struct mem *m, uint64_t vpn,
+						  uint64_t old, uint64_t new)
 {
 	uint32_t at = 0;
 	struct mr *mr;
@@ -304,7 +305,8 @@ static struct worth e_worth(struct mem *m, const uint64_t *e)
  * another; of the others the one whose place in the order of touch, divided by
  * its weight, is the last.
  */
-static int set_spare(struct mem *m, const uint64_t *set, int way)
+static __attribute__((noinline)) int set_spare(struct mem *m,
+					       const uint64_t *set, int way)
 {
 	struct worth best = e_worth(m, &set[way]), w;
 	int oldest = way;
@@ -392,22 +394,11 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 	}
 }
 
-/**
- * spt_tick() - Time has passed. Cheap within a tick, a few sets a tick
- * otherwise; a whole sweep, which takes some ms at the default size, after 4.6
- * idle minutes.
- * @s:		the table
- * @now_ns:	may be a little older than what was seen before
- */
-void spt_tick(struct spt *s, uint64_t now_ns)
+static __attribute__((noinline)) void next_tick(struct spt *s, uint64_t now)
 {
-	uint64_t now = now_ns >> TICK_SHIFT, gone;
-
-	s->now_ns = now_ns;
-	if (likely(now <= s->now_tick))
-		return;
 	/* before the first use the table is empty: nothing to sweep */
-	gone = s->now_tick ? now - s->now_tick : 0;
+	uint64_t gone = s->now_tick ? now - s->now_tick : 0;
+
 	s->now_tick = now;
 	s->tick = MAX(s->tick, now);
 	if (s->exact)
@@ -421,6 +412,22 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 	s->sweep_rest += gone * (s->set_mask + 1);
 	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
 	s->sweep_rest %= SWEEP_TICKS;
+}
+
+/**
+ * spt_tick() - Time has passed. Cheap within a tick, a few sets a tick
+ * otherwise; a whole sweep, which takes some ms at the default size, after 4.6
+ * idle minutes.
+ * @s:		the table
+ * @now_ns:	may be a little older than what was seen before
+ */
+void spt_tick(struct spt *s, uint64_t now_ns)
+{
+	uint64_t now = now_ns >> TICK_SHIFT;
+
+	s->now_ns = now_ns;
+	if (unlikely(now > s->now_tick))
+		next_tick(s, now);
 }
 
 /**
