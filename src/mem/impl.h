@@ -487,6 +487,11 @@ void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 		  uint64_t now_ns);
 void suspend_gone(struct mem *m, const struct mr *mr);
 
+/* --- spare.c ------------------------------------------------------------- */
+
+void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new);
+int set_spare(struct mem *m, const uint64_t *set, int way);
+
 /* --- upcall.c ------------------------------------------------------------ */
 
 /** struct upcall_event - Queued: [off, off + len) of the region of @key. */

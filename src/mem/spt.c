@@ -39,123 +39,11 @@
  * tick, up to which all stamps count as readable only, and goes on with the
  * next one.
  */
-#include "mem/impl.h"
+#include "mem/entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
-	TAG_BITS = 42,
-	AUX_BITS = 20,
-	AUX_SHIFT = TAG_BITS,
-	STATE_SHIFT = TAG_BITS + AUX_BITS,
-	/* for one sweep, and the oldest age that counts */
-	SWEEP_TICKS = 1 << (AUX_BITS - 2),
-	/* A right to write survives touches that only read if they come as
-	 * often as the sweeper's (ticks).
-	 */
-	KEEP_WRITABLE = 64,
-	/* How far the stamps may run ahead of time by forks (ticks), and by
-	 * registrations: they leave forks some.
-	 */
-	AHEAD_MAX = 8,
-	AHEAD_RENEW = 4,
-};
-
-#define TAG_MASK       ((UINT64_C(1) << TAG_BITS) - 1)
-#define AUX_MASK       ((UINT64_C(1) << AUX_BITS) - 1)
-#define AUX_ONE	       (UINT64_C(1) << AUX_SHIFT)
-#define AHEAD_WRITABLE UINT64_C(1) /* in aux */
-#define RUN_MASK       ((UINT64_C(1) << RUN_SHIFT) - 1)
-
-static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
-
-/* --- entries and sets ---------------------------------------------------- */
-
-static enum spt_state e_state(uint64_t e)
-{
-	return (enum spt_state)(e >> STATE_SHIFT);
-}
-
-static uint64_t e_aux(uint64_t e)
-{
-	return e >> AUX_SHIFT & AUX_MASK;
-}
-
-static uint64_t e_make(uint64_t tag, uint64_t aux, enum spt_state state)
-{
-	return tag | (aux & AUX_MASK) << AUX_SHIFT |
-	       (uint64_t)state << STATE_SHIFT;
-}
-
-static bool e_held(const struct spt *s, uint64_t e)
-{
-	return s->exact && e_state(e) != SPT_AHEAD && e_aux(e) != 0;
-}
-
-static uint64_t e_stamp(uint64_t e)
-{
-	return e_state(e) == SPT_AHEAD ? e_aux(e) & ~AHEAD_WRITABLE : e_aux(e);
-}
-
-static uint64_t e_age(const struct spt *s, uint64_t e)
-{
-	return (s->tick - e_stamp(e)) & AUX_MASK;
-}
-
-/* The state that may be carried over when the page is touched again. */
-static enum spt_state e_kept_state(const struct spt *s, uint64_t e,
-				   int64_t since)
-{
-	int64_t age = (int64_t)e_age(s, e), lost = MAX(s->protect, since);
-
-	if (!s->exact && e_state(e) == SPT_WRITABLE &&
-	    (age > KEEP_WRITABLE || age >= (int64_t)s->tick - lost))
-		return SPT_READABLE;
-	return e_state(e);
-}
-
-static uint64_t set_displace(const struct spt *s, uint64_t stretch)
-{
-	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
-}
-
-static uint64_t *set_of(const struct spt *s, uint64_t vpn)
-{
-	uint64_t run = vpn >> RUN_SHIFT;
-	uint64_t set = run + set_displace(s, run >> s->set_bits);
-
-	return s->e + (set & s->set_mask) * SPT_WAYS;
-}
-
-static uint64_t tag_of(const struct spt *s, uint64_t vpn)
-{
-	uint64_t stretch = vpn >> (RUN_SHIFT + s->set_bits);
-
-	return stretch << RUN_SHIFT | (vpn & RUN_MASK);
-}
-
-/* The page that the entry at table index @i is about: set_of() inverted. */
-static uint64_t vpn_of(const struct spt *s, uint64_t i)
-{
-	uint64_t tag = s->e[i] & TAG_MASK, stretch = tag >> RUN_SHIFT;
-	uint64_t set = i / SPT_WAYS - set_displace(s, stretch);
-
-	return (stretch << s->set_bits | (set & s->set_mask)) << RUN_SHIFT |
-	       (tag & RUN_MASK);
-}
-
-static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
-{
-	uint64_t *set = set_of(s, vpn), tag = tag_of(s, vpn);
-
-	for (unsigned i = 0; i < SPT_WAYS; i++)
-		if ((set[i] & TAG_MASK) == tag && set[i] >> AUX_SHIFT)
-			return &set[i];
-	return NULL;
-}
 
 static uint64_t *set_to_front(uint64_t *set, unsigned i)
 {
@@ -206,11 +94,6 @@ bool spt_was_replaced(struct spt *s, uint64_t vpn)
 	return true;
 }
 
-static struct mem *mem_of(struct spt *s)
-{
-	return container_of(s, struct mem, spt);
-}
-
 /* Something becomes of an entry that nobody used. */
 static void ahead_over(struct spt *s, uint64_t e)
 {
@@ -222,29 +105,7 @@ static void ahead_over(struct spt *s, uint64_t e)
 	mem_account(m, NULL, 0, ACCT_prefetch_waste, 1);
 }
 
-/* --- what is watched (upcall.c) ------------------------------------------ */
-
-/* Does the region know of its page by this entry? */
-static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
-{
-	return e != 0 && (s->exact ||
-			  (int64_t)e_age(s, e) < (int64_t)s->tick - mr->since);
-}
-
-/* An entry was @old and is @new; 0: none. */
-static __attribute__((noinline)) void watch_count(struct mem *m, uint64_t vpn,
-						  uint64_t old, uint64_t new)
-{
-	uint32_t at = 0;
-	struct mr *mr;
-
-	while ((mr = watch_next(&m->watch, vpn, &at))) {
-		mr->known += e_known(&m->spt, new, mr);
-		/* who registers too often counts some too few */
-		if (mr->known > 0)
-			mr->known -= e_known(&m->spt, old, mr);
-	}
-}
+/* --- who is told (upcall.c) ---------------------------------------------- */
 
 static void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
 		      uint64_t new)
@@ -276,57 +137,7 @@ static void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
 	*e = 0;
 }
 
-/**
- * struct worth - Of an entry, to those who have its page.
- * @needed:	some region would have its minimum no longer
- */
-struct worth {
-	bool needed;
-	uint32_t weight;
-};
-
-static struct worth e_worth(struct mem *m, const uint64_t *e)
-{
-	const uint64_t vpn = vpn_of(&m->spt, (uint64_t)(e - m->spt.e));
-	struct worth w = {.weight = 1};
-	uint32_t at = 0;
-	struct mr *mr;
-
-	while ((mr = watch_next(&m->watch, vpn, &at))) {
-		if (!e_known(&m->spt, *e, mr))
-			continue;
-		w.needed |= mr->known <= mr->attr.minimum;
-		w.weight = MAX(w.weight, mr->attr.weight);
-	}
-	return w;
-}
-
-/* Instead of @way, the oldest that may go: none that is needed, if there is
- * another; of the others the one whose place in the order of touch, divided by
- * its weight, is the last.
- */
-static __attribute__((noinline)) int set_spare(struct mem *m,
-					       const uint64_t *set, int way)
-{
-	struct worth best = e_worth(m, &set[way]), w;
-	int oldest = way;
-
-	for (int i = way - 1; i >= 0; i--) {
-		if (e_held(&m->spt, set[i]))
-			continue;
-		w = e_worth(m, &set[i]);
-		if (w.needed ||
-		    (!best.needed && (uint64_t)(i + 1) * best.weight <=
-					     (uint64_t)(way + 1) * w.weight))
-			continue;
-		best = w;
-		way = i;
-	}
-	count_add(m->cnt, CNT_spt_below, best.needed);
-	if (way != oldest)
-		count(m->cnt, CNT_spt_spared);
-	return way;
-}
+/* --- places --------------------------------------------------------------- */
 
 /* The way to use for a new entry: a free one, else the oldest not held. */
 static int set_victim(const struct spt *s, const uint64_t *set)

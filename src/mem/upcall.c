@@ -44,7 +44,7 @@ static uint32_t minimum_of(const struct mr_attr *a)
 /* The tree's inner nodes. */
 static void watch_sum(struct watch *w)
 {
-	for (uint32_t n = w->cap; n-- > 1;)
+	for (size_t n = w->cap; n-- > 1;)
 		w->end[n] = MAX(w->end[2 * n], w->end[2 * n + 1]);
 }
 

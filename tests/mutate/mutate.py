@@ -30,7 +30,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_scatter_test", "nic_pins_test", "nic_reg_test",
          "nic_errors_test", "nic_states_test", "mem_account_test",
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
-         "os_move_test", "mem_share_test", "mem_upcall_test",
+         "os_move_test", "mem_share_test", "mem_upcall_test", "mem_spare_test",
          "nic_upcall_test"]
 PATIENCE_S = 300
 
