@@ -623,6 +623,8 @@ MUTATIONS = [
      "mr->known -= e_known(&m->spt, old, mr);", "mr->known -= 0;"),
     ("upcall: nobody is woken", "src/nic/upcall.c",
      "os_event_set(container_of(q, struct nic_upcalls, q)->fd);", ";"),
+    ("upcall: what pagers find absent nobody hears", "src/nic/engine.c",
+     "if (d->absent)", "if (0)"),
     ("upcall: readable for ever", "src/nic/upcall.c",
      "if (!u->q.waiting)", "if (0)"),
 ]

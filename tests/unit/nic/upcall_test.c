@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { ENTRIES = 64, EVENTS = 64, PATIENCE_MS = 10000, PAGES = BUF / 4096 };
 
@@ -53,14 +55,19 @@ static void nonblock(void)
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 }
 
-static void write_page(unsigned page)
+static void write_to(const uint8_t *addr, uint32_t rkey)
 {
 	side_post(&side[0],
 		  (struct wqe){.op = WR_WRITE,
-			       .raddr = (uintptr_t)side[1].buf + page * 4096,
-			       .rkey = key},
+			       .raddr = (uintptr_t)addr,
+			       .rkey = rkey},
 		  side[0].buf, 4096);
 	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+static void write_page(unsigned page)
+{
+	write_to(side[1].buf + page * 4096, key);
 }
 
 static void upcalls__readable_while_something_is_queued(void **state)
@@ -168,6 +175,46 @@ static void upcalls__of_replaced_pages(void **state)
 	assert_int_equal(side[1].nic->cnt.v[CNT_upcall_overflows], 0);
 }
 
+/* Of a file, so what is known is looked at again after 10 ms. */
+static void upcalls__of_a_page_that_is_gone(void **state)
+{
+	const struct timespec stale = {.tv_nsec = 30000000};
+	const int file = memfd_create("gone", MFD_CLOEXEC);
+	struct mr_attr attr = {.length = 8192,
+			       .access = ACCESS_LOCAL_WRITE |
+					 ACCESS_REMOTE_WRITE,
+			       .pd = side[1].pd,
+			       .iova = 0x1000,
+			       .upcalls = nic_upcalls_queue(queue)};
+	uint32_t of_file;
+	uint8_t *mem;
+
+	(void)state;
+	nonblock();
+	assert_int_equal(ftruncate(file, 8192), 0);
+	mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_true(mem != MAP_FAILED);
+	attr.addr = (uintptr_t)mem;
+	assert_int_equal(nic_mr_reg(nic, &attr, &of_file), 0);
+	write_to((uint8_t *)0x2000, of_file);
+	while (!nic_upcalls_get(queue, &u))
+		;
+	nanosleep(&stale, NULL);
+	write_to((uint8_t *)0x2000, of_file); /* it is there */
+	assert_int_equal(nic_upcalls_get(queue, &u), -EAGAIN);
+	assert_int_equal(madvise(mem, 8192, MADV_DONTNEED), 0);
+	nanosleep(&stale, NULL);
+	write_to((uint8_t *)0x2000, of_file);
+	assert_int_equal(nic_upcalls_get(queue, &u), 0);
+	assert_int_equal(u.reason, UPCALL_EVICTED);
+	assert_int_equal(u.iova, 0x2000);
+	assert_int_equal(u.length, 4096);
+	assert_int_equal(nic_upcalls_get(queue, &u), -EAGAIN);
+	assert_int_equal(nic_mr_dereg(nic, of_file), 0);
+	munmap(mem, 8192);
+	close(file);
+}
+
 /* Nobody looks but at the descriptor. */
 static void upcalls__the_background_thread_wakes(void **state)
 {
@@ -206,6 +253,7 @@ int main(void)
 		TEST(upcalls__nothing_after_dereg),
 		TEST(upcalls__open),
 		TEST(upcalls__of_replaced_pages),
+		TEST(upcalls__of_a_page_that_is_gone),
 		TEST(upcalls__the_background_thread_wakes),
 		TEST(upcalls__overflow_and_on),
 	};
