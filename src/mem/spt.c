@@ -306,12 +306,14 @@ bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 
 /* --- installing, holding, touching --------------------------------------- */
 
-static void drop_ahead(struct mem *m, uint64_t vpn, enum upcall_reason why)
+/* Its entry is made again, for @writable: who knew more is told. */
+static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
 {
-	uint64_t *e = spt_find(&m->spt, vpn);
-
 	if (unlikely(e && e_state(*e) == SPT_AHEAD))
-		entry_end(&m->spt, e, why);
+		entry_end(&m->spt, e,
+			  !writable && e_aux(*e) & AHEAD_WRITABLE
+				  ? UPCALL_PROTECTED
+				  : UPCALL_NUM);
 }
 
 /**
@@ -322,7 +324,10 @@ static void drop_ahead(struct mem *m, uint64_t vpn, enum upcall_reason why)
  */
 void spt_drop_ahead(struct mem *m, uint64_t vpn)
 {
-	drop_ahead(m, vpn, UPCALL_REPLACED);
+	uint64_t *e = spt_find(&m->spt, vpn);
+
+	if (unlikely(e && e_state(*e) == SPT_AHEAD))
+		entry_end(&m->spt, e, UPCALL_REPLACED);
 }
 
 /**
@@ -342,10 +347,9 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	uint64_t *e = spt_find(s, vpn), old;
 
 	if (unlikely(e && e_state(*e) == SPT_AHEAD)) {
-		drop_ahead(m, vpn,
-			   s->tick - at > SWEEP_TICKS && !s->exact
-				   ? UPCALL_REPLACED
-				   : UPCALL_NUM);
+		if (!s->exact && s->tick - at > SWEEP_TICKS)
+			return;
+		redo_ahead(m, e, writable);
 		e = NULL;
 	}
 	/* Within a tick the order of touches does not matter. */
@@ -381,7 +385,7 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 	struct spt *s = &m->spt;
 	uint64_t *e, old;
 
-	drop_ahead(m, vpn, UPCALL_NUM);
+	redo_ahead(m, spt_find(s, vpn), writable);
 	e = spt_find(s, vpn);
 	old = e ? *e : 0;
 	/* Somebody was quicker. */
@@ -456,9 +460,10 @@ void spt_unhold(struct mem *m, uint64_t vpn)
 		return;
 	e = spt_find(&m->spt, vpn);
 	CHECK(e && e_aux(*e) > 0);
-	*e -= AUX_ONE;
-	if (*e >> AUX_SHIFT == 0)
+	if ((*e - AUX_ONE) >> AUX_SHIFT == 0)
 		entry_end(&m->spt, e, UPCALL_NUM);
+	else
+		*e -= AUX_ONE;
 }
 
 /* --- ranges -------------------------------------------------------------- */

@@ -73,6 +73,25 @@ static void minimum__counts_what_exact_hosts_know(void **state)
 	assert_int_equal(mr_free(f.m, key), 0);
 }
 
+/* Page 0 has an entry that is all zeroes but for its holds. */
+static void minimum__counts_what_is_held(void **state)
+{
+	uint32_t key = reg_min(0, 2, 2, 0);
+
+	(void)state;
+	for (uint64_t p = 0; p < 2; p++) {
+		assert_true(spt_hold(f.m, p));
+		assert_true(spt_hold(f.m, p));
+		assert_int_equal(mr_by_key(f.m, key)->known, 1);
+		spt_unhold(f.m, p);
+		assert_int_equal(mr_by_key(f.m, key)->known, 1);
+		spt_unhold(f.m, p);
+		assert_int_equal(mr_by_key(f.m, key)->known, 0);
+	}
+	none();
+	assert_int_equal(mr_free(f.m, key), 0);
+}
+
 static void minimum__all_together(void **state)
 {
 	uint32_t a, b = 0;
@@ -236,6 +255,7 @@ int main(void)
 		AGEING(minimum__and_no_more),
 		EXACT(minimum__never_refuses),
 		EXACT(minimum__counts_what_exact_hosts_know),
+		EXACT(minimum__counts_what_is_held),
 		EXACT(minimum__all_together),
 		EXACT(weight__decides),
 		EXACT(weight__ages),

@@ -89,6 +89,15 @@ static void upcall__of_a_page_fetched_ahead(void **state)
 	spt_map_ahead(f.m, FIRST + 1, 1, true, f.now, f.fresh, key);
 	assert_int_equal(spt_unmap(f.m, FIRST + 1, 1), 0);
 	expect(UPCALL_EVICTED, IOVA + PAGE_BYTES, PAGE_BYTES);
+	/* for reading only, this time */
+	spt_map_ahead(f.m, FIRST + 2, 1, true, f.now, f.fresh, key);
+	spt_map(f.m, FIRST + 2, 1, false, f.now);
+	expect(UPCALL_PROTECTED, IOVA + 2 * PAGE_BYTES, PAGE_BYTES);
+	/* nobody will use it */
+	spt_map_ahead(f.m, FIRST + 3, 1, true, f.now, f.fresh, key);
+	spt_drop_ahead(f.m, FIRST + 3);
+	expect(UPCALL_REPLACED, IOVA + 3 * PAGE_BYTES, PAGE_BYTES);
+	none();
 	assert_int_equal(mr_free(f.m, key), 0);
 }
 
