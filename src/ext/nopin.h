@@ -261,6 +261,113 @@ int nopin_post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
  */
 int nopin_qp_set_counting(struct ibv_qp *qp, int on);
 
+/**
+ * enum nopin_upcall_reason - Why what was known of a range is known no longer.
+ * EVERYTHING: the queue was full, and whatever it was to tell is this one event
+ * REPLACED: the NIC's table needed the entry, or it grew too old: ask for the pages
+ *	again before they are counted on
+ * EVICTED: the pages were not in memory (any more) when the NIC looked
+ * PROTECTED: they are not ready for writing any more: the program forks
+ * SUSPENDED, MOVED, RESUMED: nopin_mr_suspend(), nopin_mr_update(),
+ *	nopin_mr_resume(), by whomever; of the whole region
+ * The numbers are part of the ABI.
+ */
+enum nopin_upcall_reason {
+	NOPIN_UPCALL_EVERYTHING = 0,
+	NOPIN_UPCALL_REPLACED = 1,
+	NOPIN_UPCALL_EVICTED = 2,
+	NOPIN_UPCALL_PROTECTED = 3,
+	NOPIN_UPCALL_SUSPENDED = 4,
+	NOPIN_UPCALL_MOVED = 5,
+	NOPIN_UPCALL_RESUMED = 6,
+};
+
+/** NOPIN_UPCALL_BELOW_MINIMUM - The region has its minimum of entries no longer. */
+#define NOPIN_UPCALL_BELOW_MINIMUM 1
+
+/**
+ * struct nopin_upcall - What is not known any more.
+ * @mr:		NULL: of all regions of the queue (EVERYTHING)
+ * @addr, @length: bytes of the region, in addresses as its keys are used with;
+ *		EVERYTHING: 0 and UINT64_MAX
+ * @at_ns:	CLOCK_MONOTONIC, when it happened; of a range, the first of it
+ * @reason:	enum nopin_upcall_reason; ignore numbers that you do not know
+ * @flags:	NOPIN_UPCALL_BELOW_MINIMUM or 0
+ */
+struct nopin_upcall {
+	struct ibv_mr *mr;
+	uint64_t addr, length, at_ns;
+	uint32_t reason, flags;
+};
+
+/** struct nopin_upcalls - A queue of them. */
+struct nopin_upcalls;
+
+/**
+ * nopin_upcalls_open() - A queue.
+ * @events:	that it holds, 1..4096
+ * Return: 0; EINVAL: @events; ENOMEM; EMFILE.
+ */
+int nopin_upcalls_open(struct ibv_context *context, uint32_t events,
+		       struct nopin_upcalls **out);
+
+/**
+ * nopin_upcalls_close() - Nobody is in another call on it. What is queued is
+ * forgotten.
+ * Return: 0; EBUSY: a region uses it.
+ */
+int nopin_upcalls_close(struct nopin_upcalls *queue);
+
+/** nopin_upcalls_fd() - To poll(): readable while something is queued. */
+int nopin_upcalls_fd(const struct nopin_upcalls *queue);
+
+/**
+ * nopin_upcalls_get() - Take the next event; sleep until there is one, unless the
+ * descriptor is O_NONBLOCK. A cancellation point while it sleeps.
+ * @size:	sizeof(*out)
+ * Return: 0; EAGAIN: O_NONBLOCK, and there is none; EINVAL: @size.
+ */
+int nopin_upcalls_get(struct nopin_upcalls *queue, struct nopin_upcall *out,
+		      size_t size);
+
+/** nopin_upcall_fn - Return: 0: go on. */
+typedef int (*nopin_upcall_fn)(const struct nopin_upcall *event, void *arg);
+
+/**
+ * nopin_upcalls_run() - Take events and give each to @fn, on this thread, until it
+ * does not return 0. However long it takes, nobody but this queue waits.
+ * Return: 0: @fn ended it; else as nopin_upcalls_get().
+ */
+int nopin_upcalls_run(struct nopin_upcalls *queue, nopin_upcall_fn fn,
+		      void *arg);
+
+/**
+ * struct nopin_reg_attr - Zero what you do not need.
+ * @addr, @length, @access: as of ibv_reg_mr()
+ * @minimum:	entries of the NIC's table that others do not take from the region if
+ *		that can be, while it has no more of them
+ * @weight:	1..1000; 0: 1. Its entries are replaced so much later than those of a
+ *		region of weight 1
+ * @upcalls:	NULL: the program is told nothing
+ */
+struct nopin_reg_attr {
+	void *addr;
+	size_t length;
+	uint32_t access, minimum, weight, reserved;
+	struct nopin_upcalls *upcalls;
+};
+
+/**
+ * nopin_reg() - ibv_reg_mr() with more to say; ibv_dereg_mr() ends it. Nothing is
+ * told of a region once that has returned.
+ * @size:	sizeof(*attr)
+ * Return: NULL with errno: as ibv_reg_mr(); EINVAL: @size, @weight, @reserved, or a
+ * queue of another context; ENOSPC: all minimums together would be more than half
+ * of the table; ENOMEM: also for more than 4096 such regions.
+ */
+struct ibv_mr *nopin_reg(struct ibv_pd *pd, const struct nopin_reg_attr *attr,
+			 size_t size);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -82,10 +82,12 @@ struct suspension {
  * @look_ns:	when a pager last said what its memory is (overwrite.c); or 0
  * @fault_ns:	what a fault takes a pager, of those that were answered lately; 0:
  *		none was
- * @next:	index + 1 of the next free one, 0: none
+ * @next:	of a free one: index + 1 of the next free one, 0: none
  * @account:	of its faults, or NULL: it had none
  * @pattern:	of its accesses, or NULL
  * @suspension:	or NULL: there never was one
+ * @known:	of one that is watched: its pages in the table, learned since @since
+ * @watched:	in struct watch
  */
 struct mr {
 	struct mr_attr attr;
@@ -96,9 +98,15 @@ struct mr {
 	int64_t since;
 	uint32_t key;
 	uint32_t holds;
-	uint32_t next;
+	union {
+		uint32_t next, known;
+	};
 	uint8_t state, gen;
+	bool watched;
 };
+
+/* A power of two: each access computes where its region is. */
+static_assert(sizeof(struct mr) == 128, "an index is shifted");
 
 enum {
 	MR_MAX = 1 << KEY_INDEX_BITS,
@@ -184,6 +192,7 @@ enum { SPT_WAYS = 4, SPT_VICTIMS = 4096 };
  * @stamped:	newest stamp that was given
  * @renewed:	newest mr.since
  * @gen:	counts whatever takes rights away; a hold remembers it
+ * @now_ns:	newest time heard of
  * @sweep, @sweep_rest: next set to be swept; fraction of a set left over
  */
 struct spt {
@@ -195,6 +204,7 @@ struct spt {
 	int64_t protect, renewed;
 	uint64_t stamped;
 	uint32_t gen;
+	uint64_t now_ns;
 	uint64_t sweep, sweep_rest;
 	uint16_t victim[SPT_VICTIMS];
 };
@@ -235,6 +245,7 @@ bool spt_hold(struct mem *m, uint64_t vpn);
 void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_was_replaced(struct spt *s, uint64_t vpn);
+uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages);
 
 /* --- cheap.c ------------------------------------------------------------- */
 
@@ -497,6 +508,52 @@ void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 		  uint64_t now_ns);
 void suspend_gone(struct mem *m, const struct mr *mr);
 
+/* --- spare.c ------------------------------------------------------------- */
+
+void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new);
+int set_spare(struct mem *m, const uint64_t *set, int way);
+
+/* --- upcall.c ------------------------------------------------------------ */
+
+/** struct upcall_event - Queued: [off, off + len) of the region of @key. */
+struct upcall_event {
+	uint64_t off, len, at_ns;
+	uint32_t key;
+	uint8_t reason; /* enum upcall_reason */
+	bool below;
+};
+
+/**
+ * struct watch - The live regions that have a minimum, a weight or upcalls.
+ * @mr, @start:	by first page
+ * @end:	a tree: of region i, the page behind it is at @cap + i; of the inner
+ *		nodes, n is the larger one of 2n and 2n + 1. 0: no region
+ * @num, @cap:	@cap is 0 or a power of two
+ * @promised:	their minimums together
+ * @counted:	spt_known()'s own
+ * @news:	struct upcalls
+ */
+struct watch {
+	struct mr **mr;
+	uint64_t *start, *end;
+	uint32_t num, cap;
+	uint32_t promised, counted;
+	struct list news;
+};
+
+int watch_room(struct mem *m, const struct mr_attr *attr);
+void watch_fini(struct mem *m);
+void watch_add(struct mem *m, struct mr *mr);
+void watch_remove(struct mem *m, struct mr *mr);
+void watch_renew(struct mem *m, struct mr *mr);
+void watch_forget(struct mem *m);
+struct mr *watch_next(const struct watch *w, uint64_t vpn, uint32_t *at);
+void upcall_page(struct mem *m, uint64_t vpn, enum upcall_reason reason);
+void upcall_region(struct mem *m, const struct mr *mr,
+		   enum upcall_reason reason);
+void upcall_all(struct mem *m, enum upcall_reason reason);
+void mr_let_go(struct mr *mr);
+
 /* --- pool.c -------------------------------------------------------------- */
 
 /** struct pool - @free: stack of free slots; @used: a flag per slot. */
@@ -529,6 +586,7 @@ struct mem {
 	struct regions mrs;
 	struct pds pds;
 	struct spt spt;
+	struct watch watch;
 	struct cheap cheap, plain;
 	struct tickets tickets;
 	struct share own; /* of the NIC itself */

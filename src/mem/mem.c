@@ -12,6 +12,7 @@ static void mem_free(struct mem *m)
 	spt_fini(m);
 	counts_fini(m);
 	mr_fini(m);
+	watch_fini(m);
 	heap_free(m);
 }
 
@@ -42,6 +43,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 	counts_init(m);
 	moving_init(m);
 	shares_init(m);
+	list_init(&m->watch.news);
 	ret = spt_init(m);
 	if (ret == 0)
 		ret = ticket_init(m);

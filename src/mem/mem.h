@@ -84,22 +84,36 @@ void pd_put(struct mem *m, uint32_t pd);
 /** pd_dealloc() - Return: 0, or -EBUSY while it has users. */
 int pd_dealloc(struct mem *m, uint32_t pd);
 
+struct upcalls;
+
+enum { MR_WEIGHT_MAX = 1000, MR_WATCHED_MAX = 4096 };
+
 /**
  * struct mr_attr - A region: [addr, addr + length) reachable at @iova.
  * @fault:	what answers its missing pages; NONE: as the QP or the NIC says
+ * @minimum:	entries of the shadow page table that are not replaced if that is
+ *		possible, while it has no more of them
+ * @weight:	its entries are replaced so much later, 1..MR_WEIGHT_MAX; 0: 1
+ * @upcalls:	who is told what becomes of its pages, or NULL
+ * @cookie:	comes back with what is told
  */
 struct mr_attr {
 	uint32_t pd;
 	uint64_t addr, iova, length;
 	uint32_t access;
 	enum strategy fault;
+	uint32_t minimum, weight;
+	struct upcalls *upcalls;
+	void *cookie;
 };
 
 /**
  * mr_register() - O(1); touches and checks no page. addr NULL and length
  * UINT64_MAX is the implicit region (iova == address, everything).
  * Return: 0 with @key (L_Key == R_Key); -EINVAL: the range wraps, remote write
- * or atomic without local write, unknown access bits; -ENOMEM: no key left.
+ * or atomic without local write, unknown access bits, a weight above its limit;
+ * -ENOMEM: no key left, or with minimum, weight or upcalls: MR_WATCHED_MAX such
+ * regions; -ENOSPC: all minimums together would be more than half of the table.
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key);
 
@@ -197,6 +211,74 @@ struct waiter;
 /** waiter_suspended() - Does @w wait for a region to be resumed? Its key, or 0. */
 uint32_t waiter_suspended(struct mem *m, const struct waiter *w,
 			  uint64_t *expected_ns);
+
+/* --- upcalls ------------------------------------------------------------------ */
+
+/*
+ * EVERYTHING: the queue was full: whatever was told of its regions may be true of
+ *	all of them
+ * REPLACED: the entry went for another page's, or for its age
+ * EVICTED: the page had gone from memory
+ * PROTECTED: it is not ready for writing any more
+ * SUSPENDED, MOVED, RESUMED: mr_suspend(), mr_update(), mr_resume()
+ */
+enum upcall_reason {
+	UPCALL_EVERYTHING,
+	UPCALL_REPLACED,
+	UPCALL_EVICTED,
+	UPCALL_PROTECTED,
+	UPCALL_SUSPENDED,
+	UPCALL_MOVED,
+	UPCALL_RESUMED,
+	UPCALL_NUM
+};
+
+/**
+ * struct upcall - What became of [iova, iova + length) of a region.
+ * @cookie:	of the region; NULL: EVERYTHING
+ * @at_ns:	when the first of it happened, as far as mem/ was told the time
+ * @below:	REPLACED: the region has its minimum no longer
+ */
+struct upcall {
+	enum upcall_reason reason;
+	bool below;
+	void *cookie;
+	uint64_t iova, length, at_ns;
+};
+
+enum { UPCALLS_MAX = 4096 };
+
+/**
+ * struct upcalls - A queue of them; the owner embeds it.
+ * @link:	while something was queued since upcalls_next()
+ * @regions:	that name it
+ * @waiting:	is there something to take? For who does not hold the lock, too
+ *		(relaxed)
+ * @lost:	since @lost_ns more was to be told than there is room for
+ * @e, @cap, @head, @num: ring
+ */
+struct upcalls {
+	struct list link;
+	uint32_t regions, waiting;
+	bool lost;
+	uint64_t lost_ns;
+	struct upcall_event *e;
+	uint32_t cap, head, num;
+};
+
+/** upcalls_init() - @cap: 1..UPCALLS_MAX. Return: 0; -EINVAL; -ENOMEM. */
+int upcalls_init(struct upcalls *q, uint32_t cap);
+/** upcalls_fini() - No region names it; what is queued is forgotten. */
+void upcalls_fini(struct upcalls *q);
+/**
+ * upcalls_take() - The next event. Never one of a region that was revoked.
+ * Return: false: there is none.
+ */
+bool upcalls_take(struct mem *m, struct upcalls *q, struct upcall *out);
+/** upcalls_news() - Would upcalls_next() find one? */
+bool upcalls_news(const struct mem *m);
+/** upcalls_next() - A queue in which something is new, or NULL. */
+struct upcalls *upcalls_next(struct mem *m);
 
 /* --- resolving ----------------------------------------------------------- */
 
@@ -423,6 +505,12 @@ int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages);
  * make them readable, no more. Return: as spt_unmap().
  */
 int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages);
+
+/**
+ * spt_absent() - Some of these pages were found absent: who was told that they are
+ * known is told. For hosts that are not exact; others say so at once.
+ */
+void spt_absent(struct mem *m, uint64_t vpn, uint64_t pages);
 
 /** spt_protect_all() - fork(): every page readable only. */
 void spt_protect_all(struct mem *m);

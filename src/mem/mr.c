@@ -253,7 +253,8 @@ static bool access_valid(uint32_t access)
  *		caller has set iova to 0
  * @key:	set on success, never 0
  *
- * Return: 0; -EINVAL: a range wraps or the rights make no sense; -ENOMEM.
+ * Return: 0; -EINVAL: a range wraps or the rights make no sense; -ENOMEM; -ENOSPC:
+ * the minimum cannot be had.
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 {
@@ -265,7 +266,9 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 	    range_wraps(attr->iova, attr->length) ||
 	    !access_valid(attr->access))
 		return -EINVAL;
-	ret = mr_take(&m->mrs, &i);
+	ret = watch_room(m, attr);
+	if (ret == 0)
+		ret = mr_take(&m->mrs, &i);
 	if (ret != 0)
 		return ret;
 	pd_get(m, attr->pd);
@@ -279,6 +282,7 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 		.gen = mr->gen,
 	};
 	m->mrs.cache[mr->key % MR_CACHE] = i;
+	watch_add(m, mr);
 	*key = mr->key;
 	return 0;
 }
@@ -322,6 +326,13 @@ int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault)
 	return 0;
 }
 
+static void mr_unreachable(struct mem *m, struct mr *mr)
+{
+	suspend_gone(m, mr);
+	watch_remove(m, mr);
+	mr->state = MR_REVOKED;
+}
+
 /**
  * mr_revoke() - Unreachable from now on, for local and remote users. Revoking
  * what a peer has invalidated already is fine.
@@ -337,8 +348,7 @@ int mr_revoke(struct mem *m, uint32_t key)
 
 	if (!mr)
 		return -ENOENT;
-	suspend_gone(m, mr);
-	mr->state = MR_REVOKED;
+	mr_unreachable(m, mr);
 	return 0;
 }
 
@@ -357,11 +367,11 @@ int mr_free(struct mem *m, uint32_t key)
 
 	if (!mr)
 		return -ENOENT;
-	suspend_gone(m, mr);
-	mr->state = MR_REVOKED;
+	mr_unreachable(m, mr);
 	if (mr->holds > 0)
 		return -EBUSY;
 	pd_put(m, mr->attr.pd);
+	mr_let_go(mr);
 	mr_pattern_gone(m, mr);
 	mr_account_gone(m, mr);
 	heap_free(mr->suspension);
@@ -384,8 +394,7 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 
 	if (!mr || mr->attr.pd != pd)
 		return V_PROT;
-	suspend_gone(m, mr);
-	mr->state = MR_REVOKED;
+	mr_unreachable(m, mr);
 	return V_OK;
 }
 

@@ -39,123 +39,11 @@
  * tick, up to which all stamps count as readable only, and goes on with the
  * next one.
  */
-#include "mem/impl.h"
+#include "mem/entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
-	TAG_BITS = 42,
-	AUX_BITS = 20,
-	AUX_SHIFT = TAG_BITS,
-	STATE_SHIFT = TAG_BITS + AUX_BITS,
-	/* for one sweep, and the oldest age that counts */
-	SWEEP_TICKS = 1 << (AUX_BITS - 2),
-	/* A right to write survives touches that only read if they come as
-	 * often as the sweeper's (ticks).
-	 */
-	KEEP_WRITABLE = 64,
-	/* How far the stamps may run ahead of time by forks (ticks), and by
-	 * registrations: they leave forks some.
-	 */
-	AHEAD_MAX = 8,
-	AHEAD_RENEW = 4,
-};
-
-#define TAG_MASK       ((UINT64_C(1) << TAG_BITS) - 1)
-#define AUX_MASK       ((UINT64_C(1) << AUX_BITS) - 1)
-#define AUX_ONE	       (UINT64_C(1) << AUX_SHIFT)
-#define AHEAD_WRITABLE UINT64_C(1) /* in aux */
-#define RUN_MASK       ((UINT64_C(1) << RUN_SHIFT) - 1)
-
-static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
-
-/* --- entries and sets ---------------------------------------------------- */
-
-static enum spt_state e_state(uint64_t e)
-{
-	return (enum spt_state)(e >> STATE_SHIFT);
-}
-
-static uint64_t e_aux(uint64_t e)
-{
-	return e >> AUX_SHIFT & AUX_MASK;
-}
-
-static uint64_t e_make(uint64_t tag, uint64_t aux, enum spt_state state)
-{
-	return tag | (aux & AUX_MASK) << AUX_SHIFT |
-	       (uint64_t)state << STATE_SHIFT;
-}
-
-static bool e_held(const struct spt *s, uint64_t e)
-{
-	return s->exact && e_state(e) != SPT_AHEAD && e_aux(e) != 0;
-}
-
-static uint64_t e_stamp(uint64_t e)
-{
-	return e_state(e) == SPT_AHEAD ? e_aux(e) & ~AHEAD_WRITABLE : e_aux(e);
-}
-
-static uint64_t e_age(const struct spt *s, uint64_t e)
-{
-	return (s->tick - e_stamp(e)) & AUX_MASK;
-}
-
-/* The state that may be carried over when the page is touched again. */
-static enum spt_state e_kept_state(const struct spt *s, uint64_t e,
-				   int64_t since)
-{
-	int64_t age = (int64_t)e_age(s, e), lost = MAX(s->protect, since);
-
-	if (!s->exact && e_state(e) == SPT_WRITABLE &&
-	    (age > KEEP_WRITABLE || age >= (int64_t)s->tick - lost))
-		return SPT_READABLE;
-	return e_state(e);
-}
-
-static uint64_t set_displace(const struct spt *s, uint64_t stretch)
-{
-	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
-}
-
-static uint64_t *set_of(const struct spt *s, uint64_t vpn)
-{
-	uint64_t run = vpn >> RUN_SHIFT;
-	uint64_t set = run + set_displace(s, run >> s->set_bits);
-
-	return s->e + (set & s->set_mask) * SPT_WAYS;
-}
-
-static uint64_t tag_of(const struct spt *s, uint64_t vpn)
-{
-	uint64_t stretch = vpn >> (RUN_SHIFT + s->set_bits);
-
-	return stretch << RUN_SHIFT | (vpn & RUN_MASK);
-}
-
-/* The page that the entry at table index @i is about: set_of() inverted. */
-static uint64_t vpn_of(const struct spt *s, uint64_t i)
-{
-	uint64_t tag = s->e[i] & TAG_MASK, stretch = tag >> RUN_SHIFT;
-	uint64_t set = i / SPT_WAYS - set_displace(s, stretch);
-
-	return (stretch << s->set_bits | (set & s->set_mask)) << RUN_SHIFT |
-	       (tag & RUN_MASK);
-}
-
-static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
-{
-	uint64_t *set = set_of(s, vpn), tag = tag_of(s, vpn);
-
-	for (unsigned i = 0; i < SPT_WAYS; i++)
-		if ((set[i] & TAG_MASK) == tag && set[i] >> AUX_SHIFT)
-			return &set[i];
-	return NULL;
-}
 
 static uint64_t *set_to_front(uint64_t *set, unsigned i)
 {
@@ -209,13 +97,47 @@ bool spt_was_replaced(struct spt *s, uint64_t vpn)
 /* Something becomes of an entry that nobody used. */
 static void ahead_over(struct spt *s, uint64_t e)
 {
-	struct mem *m = container_of(s, struct mem, spt);
+	struct mem *m = mem_of(s);
 
 	if (e_state(e) != SPT_AHEAD)
 		return;
 	count(m->cnt, CNT_prefetch_waste);
 	mem_account(m, NULL, 0, ACCT_prefetch_waste, 1);
 }
+
+/* --- who is told (upcall.c) ---------------------------------------------- */
+
+static void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
+		      uint64_t new)
+{
+	*e = new;
+	if (unlikely(m->watch.num > 0))
+		watch_count(m, vpn, old, new);
+}
+
+/* A page that was ready, or fetched to be, is not any more. */
+static void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
+{
+	struct mem *m = mem_of(s);
+
+	if (unlikely(m->watch.num > 0) && e_state(*e) > SPT_ABSENT)
+		upcall_page(m, vpn_of(s, (uint64_t)(e - s->e)), why);
+}
+
+/* An entry ends, for good or to be made again (UPCALL_NUM: nobody is told). */
+static void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
+{
+	struct mem *m = mem_of(s);
+
+	ahead_over(s, *e);
+	if (why != UPCALL_NUM)
+		entry_tell(s, e, why);
+	if (unlikely(m->watch.num > 0))
+		watch_count(m, vpn_of(s, (uint64_t)(e - s->e)), *e, 0);
+	*e = 0;
+}
+
+/* --- places --------------------------------------------------------------- */
 
 /* The way to use for a new entry: a free one, else the oldest not held. */
 static int set_victim(const struct spt *s, const uint64_t *set)
@@ -246,9 +168,11 @@ static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 	if (way < 0)
 		return NULL;
 	if (set[way] != 0) {
+		if (unlikely(m->watch.num > 0))
+			way = set_spare(m, set, way);
 		victim_note(s, vpn_of(s, (uint64_t)(&set[way] - s->e)));
 		count(m->cnt, CNT_spt_evictions);
-		ahead_over(s, set[way]);
+		entry_end(s, &set[way], UPCALL_REPLACED);
 	}
 	set[way] = tag_of(s, vpn);
 	return set_to_front(set, (unsigned)way);
@@ -274,12 +198,31 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 		/* Not written if free: the table may never have been touched.
 		 */
 		for (unsigned i = 0; i < SPT_WAYS; i++)
-			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS)) {
-				ahead_over(s, set[i]);
-				set[i] = 0;
-			}
+			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
+				entry_end(s, &set[i],
+					  all ? UPCALL_NUM : UPCALL_REPLACED);
 		s->sweep = (s->sweep + 1) & s->set_mask;
 	}
+}
+
+static __attribute__((noinline)) void next_tick(struct spt *s, uint64_t now)
+{
+	/* before the first use the table is empty: nothing to sweep */
+	uint64_t gone = s->now_tick ? now - s->now_tick : 0;
+
+	s->now_tick = now;
+	s->tick = MAX(s->tick, now);
+	if (s->exact)
+		return;
+	/* After so long a time stamps may have wrapped: all go. */
+	if (gone > SWEEP_TICKS) {
+		watch_forget(mem_of(s));
+		spt_sweep(s, s->set_mask + 1, true);
+		return;
+	}
+	s->sweep_rest += gone * (s->set_mask + 1);
+	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
+	s->sweep_rest %= SWEEP_TICKS;
 }
 
 /**
@@ -291,24 +234,11 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
  */
 void spt_tick(struct spt *s, uint64_t now_ns)
 {
-	uint64_t now = now_ns >> TICK_SHIFT, gone;
+	uint64_t now = now_ns >> TICK_SHIFT;
 
-	if (likely(now <= s->now_tick))
-		return;
-	/* before the first use the table is empty: nothing to sweep */
-	gone = s->now_tick ? now - s->now_tick : 0;
-	s->now_tick = now;
-	s->tick = MAX(s->tick, now);
-	if (s->exact)
-		return;
-	/* After so long a time stamps may have wrapped: all go. */
-	if (gone > SWEEP_TICKS) {
-		spt_sweep(s, s->set_mask + 1, true);
-		return;
-	}
-	s->sweep_rest += gone * (s->set_mask + 1);
-	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
-	s->sweep_rest %= SWEEP_TICKS;
+	s->now_ns = now_ns;
+	if (unlikely(now > s->now_tick))
+		next_tick(s, now);
 }
 
 /**
@@ -376,6 +306,16 @@ bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 
 /* --- installing, holding, touching --------------------------------------- */
 
+/* Its entry is made again, for @writable: who knew more is told. */
+static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
+{
+	if (unlikely(e && e_state(*e) == SPT_AHEAD))
+		entry_end(&m->spt, e,
+			  !writable && e_aux(*e) & AHEAD_WRITABLE
+				  ? UPCALL_PROTECTED
+				  : UPCALL_NUM);
+}
+
 /**
  * spt_drop_ahead() - A page that was fetched ahead is fetched again, or nobody will
  * use it: forget it.
@@ -386,10 +326,8 @@ void spt_drop_ahead(struct mem *m, uint64_t vpn)
 {
 	uint64_t *e = spt_find(&m->spt, vpn);
 
-	if (likely(!e || e_state(*e) != SPT_AHEAD))
-		return;
-	ahead_over(&m->spt, *e);
-	*e = 0;
+	if (unlikely(e && e_state(*e) == SPT_AHEAD))
+		entry_end(&m->spt, e, UPCALL_REPLACED);
 }
 
 /**
@@ -406,10 +344,12 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 {
 	enum spt_state state = writable ? SPT_WRITABLE : SPT_READABLE;
 	struct spt *s = &m->spt;
-	uint64_t *e = spt_find(s, vpn);
+	uint64_t *e = spt_find(s, vpn), old;
 
 	if (unlikely(e && e_state(*e) == SPT_AHEAD)) {
-		spt_drop_ahead(m, vpn);
+		if (!s->exact && s->tick - at > SWEEP_TICKS)
+			return;
+		redo_ahead(m, e, writable);
 		e = NULL;
 	}
 	/* Within a tick the order of touches does not matter. */
@@ -419,6 +359,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	/* Something newer is known, or such a stamp would wrap. */
 	if (!s->exact && s->tick - at > (e ? e_age(s, *e) : SWEEP_TICKS))
 		return;
+	old = e ? *e : 0;
 	/* in front, with its neighbours, it stays where it is */
 	if (!e || (uint64_t)(e - s->e) % SPT_WAYS > RUN_MASK)
 		e = spt_place(m, vpn, e);
@@ -426,7 +367,8 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 		return;
 	state = MAX(state, e_kept_state(s, *e, since));
 	s->stamped = MAX(s->stamped, at);
-	*e = e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : at, state);
+	entry_set(m, vpn, e, old,
+		  e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : at, state));
 }
 
 /**
@@ -441,10 +383,11 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 		       uint32_t key)
 {
 	struct spt *s = &m->spt;
-	uint64_t *e;
+	uint64_t *e, old;
 
-	spt_drop_ahead(m, vpn);
+	redo_ahead(m, spt_find(s, vpn), writable);
 	e = spt_find(s, vpn);
+	old = e ? *e : 0;
 	/* Somebody was quicker. */
 	if (e && (s->exact || e_age(s, *e) <= s->tick - at)) {
 		spt_install(m, vpn, writable, s->renewed, at);
@@ -456,7 +399,7 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 	s->stamped = MAX(s->stamped, at);
 	at = (s->exact ? 0 : at & ~AHEAD_WRITABLE) |
 	     (writable ? AHEAD_WRITABLE : 0);
-	*e = e_make(*e & TAG_MASK, at, SPT_AHEAD);
+	entry_set(m, vpn, e, old, e_make(*e & TAG_MASK, at, SPT_AHEAD));
 	count(m->cnt, CNT_prefetch_pages);
 	mem_account(m, NULL, key, ACCT_prefetch_pages, 1);
 }
@@ -490,15 +433,17 @@ bool spt_use(struct mem *m, uint64_t vpn)
  */
 bool spt_hold(struct mem *m, uint64_t vpn)
 {
-	uint64_t *e;
+	uint64_t *e, old;
 
 	if (!m->spt.exact)
 		return true;
 	spt_drop_ahead(m, vpn);
-	e = spt_place(m, vpn, spt_find(&m->spt, vpn));
+	e = spt_find(&m->spt, vpn);
+	old = e ? *e : 0;
+	e = spt_place(m, vpn, e);
 	if (!e || e_aux(*e) == AUX_MASK)
 		return false;
-	*e += AUX_ONE;
+	entry_set(m, vpn, e, old, *e + AUX_ONE);
 	return true;
 }
 
@@ -515,9 +460,10 @@ void spt_unhold(struct mem *m, uint64_t vpn)
 		return;
 	e = spt_find(&m->spt, vpn);
 	CHECK(e && e_aux(*e) > 0);
-	*e -= AUX_ONE;
-	if (*e >> AUX_SHIFT == 0)
-		*e = 0;
+	if ((*e - AUX_ONE) >> AUX_SHIFT == 0)
+		entry_end(&m->spt, e, UPCALL_NUM);
+	else
+		*e -= AUX_ONE;
 }
 
 /* --- ranges -------------------------------------------------------------- */
@@ -550,10 +496,27 @@ static bool entry_held(struct spt *s, uint64_t *e)
 	return e_held(s, *e);
 }
 
+static bool entry_absent(struct spt *s, uint64_t *e)
+{
+	entry_tell(s, e, UPCALL_EVICTED);
+	return false;
+}
+
+static bool entry_known(struct spt *s, uint64_t *e)
+{
+	(void)e;
+	mem_of(s)->watch.counted++;
+	return false;
+}
+
 static bool entry_drop(struct spt *s, uint64_t *e)
 {
-	ahead_over(s, *e);
-	*e = e_held(s, *e) ? e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT) : 0;
+	if (!e_held(s, *e)) {
+		entry_end(s, e, UPCALL_EVICTED);
+		return false;
+	}
+	entry_tell(s, e, UPCALL_EVICTED);
+	*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT);
 	return false;
 }
 
@@ -565,6 +528,19 @@ static bool entry_protect(struct spt *s, uint64_t *e)
 	else if (e_state(*e) == SPT_WRITABLE)
 		*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_READABLE);
 	return false;
+}
+
+static bool entry_writable(uint64_t e)
+{
+	return e_state(e) == SPT_AHEAD ? e_aux(e) & AHEAD_WRITABLE
+				       : e_state(e) == SPT_WRITABLE;
+}
+
+static bool entry_protect_tell(struct spt *s, uint64_t *e)
+{
+	if (entry_writable(*e))
+		entry_tell(s, e, UPCALL_PROTECTED);
+	return entry_protect(s, e);
 }
 
 /* Replaced pages that now really are gone must not count as table misses. */
@@ -698,7 +674,7 @@ int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	if (spt_held(m, vpn, pages))
 		return -EBUSY;
 	m->spt.gen++;
-	spt_walk(&m->spt, vpn, pages, entry_protect);
+	spt_walk(&m->spt, vpn, pages, entry_protect_tell);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
 	cheap_forget(&m->plain, vpn, vpn + pages);
 	ticket_protect(m, vpn, pages);
@@ -722,6 +698,31 @@ void spt_protect_all(struct mem *m)
 		spt_walk(s, 0, VPN_END, entry_protect);
 	m->cheap.num = 0;
 	ticket_protect(m, 0, VPN_END);
+	upcall_all(m, UPCALL_PROTECTED);
+}
+
+/**
+ * spt_absent() - See mem.h. The table is not changed: what the pager found is
+ * about to be noted.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ */
+void spt_absent(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	if (m->watch.num > 0 && !m->spt.exact)
+		spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_absent);
+}
+
+/**
+ * spt_known() - How many of these pages are in the table.
+ * @m:		the NIC's memory
+ * @vpn, @pages: which
+ */
+uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages)
+{
+	m->watch.counted = 0;
+	spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_known);
+	return m->watch.counted;
 }
 
 /**

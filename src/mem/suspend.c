@@ -39,6 +39,8 @@ int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
 	mr->suspension->met_ns = 0;
 	mr->state = MR_SUSPENDED;
 	count(m->cnt, CNT_suspensions);
+	m->spt.now_ns = now_ns;
+	upcall_region(m, mr, UPCALL_SUSPENDED);
 	return 0;
 }
 
@@ -49,6 +51,7 @@ static void forget(struct mem *m, struct mr *mr)
 	mr->since = spt_renew(m, page_of(mr->attr.addr),
 			      pages_spanned(mr->attr.addr, mr->attr.length));
 	mr->look_ns = 0;
+	watch_renew(m, mr);
 }
 
 /**
@@ -73,6 +76,7 @@ int mr_update(struct mem *m, uint32_t key, uint64_t addr, uint64_t length)
 		return -EBUSY;
 	mr->attr.addr = addr;
 	forget(m, mr);
+	upcall_region(m, mr, UPCALL_MOVED);
 	return 0;
 }
 
@@ -108,6 +112,8 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
 	s->pause_ns = s->met_ns ? now_ns - s->met_ns : 0;
 	mr->state = MR_LIVE;
 	forget(m, mr);
+	m->spt.now_ns = now_ns;
+	upcall_region(m, mr, UPCALL_RESUMED);
 	wake(m, key);
 	return 0;
 }

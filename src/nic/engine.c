@@ -284,6 +284,10 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 
 			/* copy-on-write again, or soon: page after page */
 			d->writable &= !nic->forking;
+			if (d->absent)
+				spt_absent(nic->mem, page_of(d->addr),
+					   (d->bytes >> PAGE_SHIFT) +
+						   (d->error != 0));
 			if (d->id >= PREFETCH_ID) {
 				prefetch_done(nic, d, now_ns);
 				continue;
@@ -479,7 +483,7 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	    !list_empty(&x->fired) || !list_empty(&x->raised) ||
 	    !list_empty(&x->errors) || x->starved ||
 	    os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
-	    moved_waiters(nic->mem) || died(nic) ||
+	    moved_waiters(nic->mem) || upcalls_news(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
 	    acks_wait(nic, flush_acks, now_ns))
 		return false;

@@ -89,6 +89,7 @@ void events_deliver(struct nic *nic)
 		list_del(l);
 		report(container_of(qp, struct nic_qp, qp));
 	}
+	upcalls_deliver(nic);
 }
 
 void events_died(struct nic *nic, uint64_t now_ns)

@@ -517,6 +517,9 @@ void stat_text(struct nic *nic, struct ctl_answer *a);
 /* counter.c */
 /** counter_raised() - Engine lock held: wake who waits for its value. */
 void counter_raised(struct eventcount *e);
+/* upcall.c */
+/** upcalls_deliver() - Lock held: wake whoever waits for upcalls. */
+void upcalls_deliver(struct nic *nic);
 
 /* events.c */
 /** channel_quiet() - Locked: if no event is left there, its descriptor says so. */

@@ -4,8 +4,8 @@
  * but numbers of states, masks, access rights and statuses are verbs' numbers.
  *
  * Every function may be called from any thread and returns 0 or -errno unless it
- * says otherwise. None is a cancellation point, but nic_channel_get() and
- * nic_async_get() while they sleep: nothing is held then, and no event is lost
+ * says otherwise. None is a cancellation point, but nic_channel_get(),
+ * nic_async_get() and nic_upcalls_get() while they sleep: nothing is held then, and no event is lost
  * (programs cancel their CQ thread there). In a fork()ed child of the
  * process that opened the NIC every function answers -ENODEV and touches
  * nothing.
@@ -23,6 +23,7 @@ struct nic_async;
 struct nic_channel;
 struct nic_cq;
 struct nic_qp;
+struct nic_upcalls;
 
 /* --- the device ----------------------------------------------------------- */
 
@@ -159,6 +160,26 @@ int nic_mr_dereg(struct nic *nic, uint32_t key);
 int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr);
 /** nic_mr_set_fault() - As nic_qp_set_fault(). Return also -ENOENT. */
 int nic_mr_set_fault(struct nic *nic, uint32_t key, enum strategy s);
+
+/* --- upcalls ------------------------------------------------------------------ */
+
+/**
+ * nic_upcalls_open() - A queue for what becomes of regions that are registered with
+ * nic_upcalls_queue() as their mr_attr.upcalls.
+ * @events:	it holds, 1..UPCALLS_MAX
+ * @fd:		readable while events are queued; those of regions that are gone may
+ *		be among them
+ */
+int nic_upcalls_open(struct nic *nic, uint32_t events, struct nic_upcalls **out,
+		     int *fd);
+/** nic_upcalls_close() - Nobody is in nic_upcalls_get(). -EBUSY: a region uses it. */
+int nic_upcalls_close(struct nic_upcalls *u);
+struct upcalls *nic_upcalls_queue(struct nic_upcalls *u);
+/**
+ * nic_upcalls_get() - The next event. Blocks, and then runs the engine itself,
+ * unless the fd is O_NONBLOCK (-EAGAIN); who then asks in vain twice runs it, too.
+ */
+int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out);
 
 /* --- suspension --------------------------------------------------------------- */
 

@@ -237,6 +237,7 @@ struct os_page_req {
  *		failed with @error (-EFAULT: protection or no mapping or SIGBUS),
  *		or was not tried (0)
  * @writable:	ready for writing too
+ * @absent:	some page had to be faulted in, or made writable
  * @service_ns: what the faults took
  * @plain_start, @plain_end: if @look: range around the first page in which a page
  *		that is dropped is an empty page: private anonymous memory in small
@@ -248,7 +249,7 @@ struct os_page_done {
 	uint64_t bytes;
 	int error;
 	bool writable;
-	bool major;
+	bool major, absent;
 	uint64_t service_ns;
 	enum os_backing backing;
 	uint64_t cheap_start, cheap_end;

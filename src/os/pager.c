@@ -287,6 +287,8 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	done.error = got.error;
 	done.writable = got.writable;
 	done.major = after.ru_majflt != before.ru_majflt;
+	done.absent = !req->probe &&
+		      (done.major || after.ru_minflt != before.ru_minflt);
 	done.service_ns = now - began;
 	b = backing_of(pg->backing, req->addr,
 		       !req->probe && pager_too_slow(&done, &before, &after),

@@ -35,6 +35,7 @@ static uint64_t ask_cost(struct os *os, struct sim_ask *ask)
 		page = sim_page_get(os, page_of(req->addr + off));
 		if (page->present)
 			continue;
+		ask->done.absent = true;
 		ask->done.major |= sim_page_major(map, page);
 		cost += sim_page_cost(os, map, page);
 		if (cost > OS_PAGES_SLOW_NS && !req->whole)

@@ -43,20 +43,19 @@ static int check_range(uint64_t addr, uint64_t length, uint64_t iova,
 	return 0;
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			     uint64_t iova, unsigned int access)
+struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+		      uint64_t iova, unsigned int access, struct mr_attr more)
 {
 	struct vctx *ctx = vctx_of(pd->context);
-	struct mr_attr attr = {
-		.pd = pd->handle,
-		.addr = (uintptr_t)addr,
-		.iova = iova,
-		.length = length,
-	};
+	struct mr_attr attr = more;
 	struct vmr *mr;
 	uint32_t key;
 	int rc;
 
+	attr.pd = pd->handle;
+	attr.addr = (uintptr_t)addr;
+	attr.iova = iova;
+	attr.length = length;
 	rc = access_from_verbs(access, &attr.access);
 	if (!rc)
 		rc = check_range(attr.addr, length, iova, attr.access);
@@ -65,6 +64,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return fail(ENOMEM);
+	attr.cookie = &mr->base;
 	rc = nic_mr_reg(ctx->nic, &attr, &key);
 	if (rc) {
 		free(mr);
@@ -83,6 +83,14 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return &mr->base;
 }
 
+/* As verbs have it. */
+static struct ibv_mr *reg_plain(struct ibv_pd *pd, void *addr, size_t length,
+				uint64_t iova, unsigned int access)
+{
+	return reg_mr(pd, addr, length, iova, access,
+		      (struct mr_attr){.minimum = 0});
+}
+
 /* Where a region begins for those who use its key. */
 static uint64_t start_of(void *addr, unsigned int access)
 {
@@ -92,14 +100,14 @@ static uint64_t start_of(void *addr, unsigned int access)
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 			  int access)
 {
-	return reg_mr(pd, addr, length, start_of(addr, (unsigned)access),
-		      (unsigned)access);
+	return reg_plain(pd, addr, length, start_of(addr, (unsigned)access),
+			 (unsigned)access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 			       uint64_t iova, int access)
 {
-	return reg_mr(pd, addr, length, iova, (unsigned)access);
+	return reg_plain(pd, addr, length, iova, (unsigned)access);
 }
 
 /* What ibv_reg_mr() becomes when its access flags are not constant: @iova is
@@ -110,7 +118,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 {
 	if (iova == (uintptr_t)addr)
 		iova = start_of(addr, access);
-	return reg_mr(pd, addr, length, iova, access);
+	return reg_plain(pd, addr, length, iova, access);
 }
 
 /* What @flags say of the new region; the rest is as it was. */

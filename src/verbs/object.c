@@ -42,6 +42,9 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 		nic_mr_dereg(nic,
 			     list_entry(obj, struct vmr, obj)->base.handle);
 		break;
+	case VOBJ_UPCALLS:
+		nic_upcalls_close(list_entry(obj, struct vupcalls, obj)->nic);
+		break;
 	case VOBJ_CQ:
 		nic_cq_destroy(list_entry(obj, struct vcq, obj)->nic);
 		tracked_del(&list_entry(obj, struct vcq, obj)->events);

@@ -42,6 +42,7 @@ enum vobj_kind {
 	VOBJ_QP,
 	VOBJ_COUNTER,
 	VOBJ_MR,
+	VOBJ_UPCALLS,
 	VOBJ_CQ,
 	VOBJ_CHANNEL,
 	VOBJ_PD,
@@ -102,6 +103,13 @@ struct vmr {
 struct nopin_counter {
 	struct vobj obj;
 	struct nic_counter *nic;
+};
+
+/** struct vupcalls - What nopin_upcalls_open() makes. */
+struct vupcalls {
+	struct vobj obj;
+	struct nic_upcalls *nic;
+	int fd;
 };
 
 struct vchannel {
@@ -220,6 +228,14 @@ struct ibv_cq_ex *create_cq_ext(struct ibv_context *context,
 				struct ibv_cq_init_attr_ex *attr);
 struct ibv_qp *create_qp_ext(struct ibv_context *context,
 			     struct ibv_qp_init_attr_ex *attr);
+/**
+ * reg_mr() - A region of [addr, addr + length) of @pd, reachable at @iova.
+ * @access:	enum ibv_access_flags
+ * @more:	what else it is to have; PD, range and rights are filled in
+ * Return: NULL, with errno.
+ */
+struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+		      uint64_t iova, unsigned int access, struct mr_attr more);
 /** access_from_verbs() - Return: our rights, or -EINVAL for unknown ones. */
 int access_from_verbs(unsigned int access, uint32_t *out);
 /** qp_attr_from_verbs() - Only what @mask names. Return: 0, -EINVAL. */

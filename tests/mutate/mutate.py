@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
 SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
              "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
-             "ud", "flood", "resume", "notify"]
+             "ud", "flood", "resume", "notify", "upcall"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
          "mem_release_test", "nic_prefetch_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
@@ -31,7 +31,8 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_errors_test", "nic_states_test", "mem_account_test",
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
          "os_move_test", "mem_share_test", "mem_eventcount_test",
-         "nic_counter_test"]
+         "nic_counter_test", "mem_upcall_test", "mem_spare_test",
+         "nic_upcall_test"]
 PATIENCE_S = 300
 
 

@@ -83,13 +83,16 @@ struct op *op_at(struct flow *f, uint64_t seq)
 static uint32_t reg(struct flow *f, struct node *node, uint64_t addr,
 		    uint64_t iova, uint64_t bytes, uint32_t access)
 {
-	const struct mr_attr attr = {.pd = node->pd,
-				     .addr = addr,
-				     .iova = iova,
-				     .length = bytes,
-				     .access = access};
+	struct mr_attr attr = {.pd = node->pd,
+			       .addr = addr,
+			       .iova = iova,
+			       .length = bytes,
+			       .access = access};
 	uint32_t key;
-	int err = nic_mr_reg(node->nic, &attr, &key);
+	int err;
+
+	upcall_watch(node, &attr);
+	err = nic_mr_reg(node->nic, &attr, &key);
 
 	EXPECT(f->w, err == 0, "nic_mr_reg: %d", err);
 	if (f->w->cfg.choose)

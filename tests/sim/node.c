@@ -86,6 +86,7 @@ static void node_cells(struct node *node)
 	node->cells = area_add(node, AREA_CELLS, PAGE_BYTES, NULL);
 	node->cell_iova = node->cells;
 	attr.addr = attr.iova = node->cells;
+	upcall_watch(node, &attr);
 	EXPECT(node->w, nic_mr_reg(node->nic, &attr, &node->cells_key) == 0,
 	       "nic_mr_reg of cells");
 	node_registered(node, node->cells);
@@ -113,6 +114,7 @@ void node_open(struct node *node)
 	}
 	err = nic_pd_alloc(node->nic, &node->pd);
 	EXPECT(w, err == 0, "nic_pd_alloc: %d", err);
+	upcall_open(node);
 	node_cells(node);
 }
 
@@ -123,6 +125,7 @@ void node_close(struct node *node)
 	struct counters cnt;
 
 	EXPECT(w, nic_mr_dereg(node->nic, node->cells_key) == 0, "dereg");
+	upcall_close(node);
 	EXPECT(w, nic_pd_dealloc(node->nic, node->pd) == 0, "dealloc pd");
 	for (unsigned i = 0; i < NODE_CQS; i++)
 		EXPECT(w, nic_cq_destroy(node->cq[i]) == 0, "destroy cq");

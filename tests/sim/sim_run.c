@@ -47,6 +47,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_flood,
 	&scenario_resume,
 	&scenario_notify,
+	&scenario_upcall,
 };
 
 struct options {

@@ -292,10 +292,11 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 	struct world *w = node->w;
 
 	for (unsigned i = 0; i < node->areas; i++) {
-		const struct area *a = &node->area[i];
+		struct area *a = &node->area[i];
 
 		if (addr < a->addr || !range_ok(addr - a->addr, len, a->bytes))
 			continue;
+		upcall_wrote(node, a, addr, len);
 		EXPECT(w, a->kind != AREA_DEAD,
 		       "node %u: wrote %" PRIu64 " bytes at 0x%" PRIx64
 		       " after its region or its QP was gone",

@@ -58,6 +58,7 @@ enum op_kind {
  * @choose:	QPs and regions choose strategies of their own
  * @backing:	of the memory that the NICs work on
  * @counters:	flows have one, which OPK_NOTIFY needs
+ * @upcalls:	events that the queue of a node holds (upcall.c); 0: there is none
  */
 struct world_config {
 	unsigned nodes, conns, hub, ops, window, recvs;
@@ -74,7 +75,7 @@ struct world_config {
 	uint32_t full;
 	uint32_t mtu, path_mtu;
 	size_t rcvbuf;
-	unsigned pagers, slots, entries, tickets;
+	unsigned pagers, slots, entries, tickets, upcalls;
 	strategies_t strategies;
 	unsigned reg; /* enum reg_mode */
 	unsigned ahead; /* enum ahead */
@@ -101,6 +102,7 @@ struct area {
 	enum area_kind kind;
 	unsigned regs; /* regions of its own that it is all of */
 	bool suspended; /* its region: nothing may be written */
+	uint8_t *believed; /* upcall.c: by page, or NULL */
 	uint64_t addr, bytes;
 	struct flow *flow;
 };
@@ -131,6 +133,8 @@ struct node {
 	uint64_t cell_history[CELLS][CELL_HISTORY];
 	unsigned cell_changes[CELLS];
 	struct churn churn;
+	struct nic_upcalls *upcalls; /* or NULL */
+	struct watched *watched; /* ever */
 };
 
 /** struct end - A QP. @users: threads that are posting to it. */
@@ -214,6 +218,16 @@ void chaos_start(struct world *w);
 bool node_key_live(const struct node *node, uint32_t key, uint64_t iova);
 /** reg_watch() - Exactly what the registration mode promises is locked. */
 void reg_watch(const struct node *node);
+
+/*
+ * upcall.c, and nothing where nobody is told anything: a region is about to be made;
+ * the NIC wrote to an area; a node has a queue, and no regions any more.
+ */
+struct watched *upcall_watch(struct node *node, struct mr_attr *attr);
+void upcall_wrote(struct node *node, struct area *a, uint64_t addr,
+		  uint64_t len);
+void upcall_open(struct node *node);
+void upcall_close(struct node *node);
 
 /** node_registered() - An explicit region of @addr was made. */
 void node_registered(struct node *node, uint64_t addr);

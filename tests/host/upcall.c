@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* upcall.c: how soon a program knows that an entry of the NIC's table was replaced:
+ * from when that happened, as the event says, until the call that takes the event
+ * returned. A peer writes to one page after another of a region that is larger than
+ * the table.
+ *
+ * upcall MODE WRITES LIMIT_US: MODE is get (sleeps in the call), fd (sleeps in
+ * poll(2)) or spin. Prints the distribution; LIMIT_US, if not 0, is for the 99th
+ * percentile. Each replaced entry is told of, and nothing else.
+ */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <nopin.h>
+#include <poll.h>
+#include <string.h>
+
+enum { ENTRIES = 1024, PAGES = 16384, STEP = 6151, EVENTS = 256 };
+
+static uint64_t writes;
+
+/* To a page that was never written to, and far from the one before. */
+static void write_one(struct link *l, const struct ibv_mr *mr, uint64_t i)
+{
+	link_post(l, IBV_WR_RDMA_WRITE, mr, mr->addr, 64,
+		  i * STEP % PAGES * PAGE);
+	host_wait(l->h, 1);
+	host_sleep(50000 + host_random() % 100000);
+}
+
+static void peer(int fd)
+{
+	struct host h;
+	struct link l;
+	struct ibv_mr *mr;
+
+	host_open(&h);
+	mr = host_reg(&h, host_map(NULL, PAGE), PAGE);
+	link_open(&l, &h, fd, NULL);
+	for (uint64_t i = 0; i < writes; i++)
+		write_one(&l, mr, i);
+	host_hear(fd);
+	link_close(&l);
+	host_dereg(mr);
+	host_close(&h);
+}
+
+static struct nopin_upcall take(struct nopin_upcalls *q, const char *mode)
+{
+	struct pollfd p = {.fd = nopin_upcalls_fd(q), .events = POLLIN};
+	struct nopin_upcall ev;
+	int rc;
+
+	do {
+		if (!strcmp(mode, "fd"))
+			REQUIRE(poll(&p, 1, 10000) == 1);
+		rc = nopin_upcalls_get(q, &ev, sizeof(ev));
+	} while (rc == EAGAIN);
+	REQUIRE_EQ(rc, 0);
+	return ev;
+}
+
+/* Entries of a table that is not full are replaced, too: its sets fill up as they
+ * come. But when all is done no more than ENTRIES pages are in it. */
+static void measure(struct nopin_upcalls *q, const struct ibv_mr *mr,
+		    const char *mode, uint64_t limit_us)
+{
+	const uint64_t start = (uintptr_t)mr->addr, all = writes - ENTRIES;
+	uint64_t *ns = calloc(writes, sizeof(*ns)), n = 0, p99;
+
+	REQUIRE(ns);
+	for (uint64_t pages = 0; pages < all; n++) {
+		const struct nopin_upcall ev = take(q, mode);
+
+		ns[n] = host_now() - ev.at_ns;
+		REQUIRE_EQ(ev.reason, NOPIN_UPCALL_REPLACED);
+		REQUIRE(ev.mr == mr && ev.addr >= start);
+		REQUIRE_LE(ev.addr - start + ev.length, PAGES * PAGE);
+		REQUIRE_EQ(ev.length % PAGE, 0);
+		pages += ev.length / PAGE;
+		REQUIRE_LE(pages, writes);
+	}
+	p99 = host_quantile(ns, n, 0.99);
+	printf("upcall, %s: %llu events: median %.1f us, 90 %% %.1f, 99 %% "
+	       "%.1f, longest %.1f\n",
+	       mode, (unsigned long long)n,
+	       (double)host_quantile(ns, n, 0.5) / 1000,
+	       (double)host_quantile(ns, n, 0.9) / 1000, (double)p99 / 1000,
+	       (double)ns[n - 1] / 1000);
+	free(ns);
+	if (limit_us)
+		REQUIRE_LE(p99, limit_us * 1000);
+}
+
+static void owner(int fd, const char *mode, uint64_t limit_us)
+{
+	struct nopin_reg_attr attr = {.length = (size_t)PAGES * PAGE,
+				      .access = IBV_ACCESS_LOCAL_WRITE |
+						IBV_ACCESS_REMOTE_WRITE};
+	struct host h;
+	struct link l;
+	struct ibv_mr *mr;
+
+	attr.addr = host_map(NULL, attr.length);
+	host_open(&h);
+	REQUIRE_EQ(nopin_upcalls_open(h.ctx, EVENTS, &attr.upcalls), 0);
+	if (strcmp(mode, "get") != 0)
+		REQUIRE_EQ(fcntl(nopin_upcalls_fd(attr.upcalls), F_SETFL,
+				 O_NONBLOCK),
+			   0);
+	mr = nopin_reg(h.pd, &attr, sizeof(attr));
+	REQUIRE(mr);
+	link_open(&l, &h, fd, mr);
+	measure(attr.upcalls, mr, mode, limit_us);
+	host_say(fd, 0);
+	host_join();
+	link_close(&l);
+	host_dereg(mr);
+	REQUIRE_EQ(nopin_upcalls_close(attr.upcalls), 0);
+	host_close(&h);
+}
+
+int main(int argc, char **argv)
+{
+	int fd;
+
+	REQUIRE(argc == 4);
+	writes = strtoull(argv[2], NULL, 10);
+	REQUIRE(writes > ENTRIES && writes <= PAGES);
+	host_start();
+	fd = host_fork(peer);
+	setenv("NOPIN_ENTRIES", "1024", 1);
+	owner(fd, argv[1], strtoull(argv[3], NULL, 10));
+	return 0;
+}
