@@ -94,19 +94,18 @@ static void answer(void *arg, uint32_t member, enum sync_result result)
 
 static int self_connect(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC |
-				   IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = qp->qp_num,
-		.max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = {.is_global = 1, .port_num = 1}};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.port_num = 1,
+				.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC |
+						   IBV_ACCESS_REMOTE_WRITE,
+				.path_mtu = IBV_MTU_1024,
+				.dest_qp_num = qp->qp_num,
+				.max_rd_atomic = 1,
+				.max_dest_rd_atomic = 1,
+				.timeout = 14,
+				.retry_cnt = 7,
+				.rnr_retry = 7,
+				.ah_attr = {.is_global = 1, .port_num = 1}};
 
 	if (ibv_query_gid(qp->context, 1, 0, &a.ah_attr.grh.dgid) ||
 	    ibv_modify_qp(qp, &a,
@@ -131,9 +130,9 @@ static int self_connect(struct ibv_qp *qp)
 
 static int self_open(struct nopin_home *h)
 {
-	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
-					.cap = {.max_send_wr = LINK_DEPTH,
-						.max_send_sge = 1}};
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = LINK_DEPTH, .max_send_sge = 1}};
 
 	init.send_cq = ibv_create_cq(h->pd->context, LINK_DEPTH, NULL, NULL, 0);
 	if (!init.send_cq)
@@ -378,9 +377,8 @@ static void expel(struct nopin_home *h, uint32_t i, enum nopin_gone why)
 static bool take(struct nopin_home *h, uint32_t i)
 {
 	const struct sync_seat *c = &h->core.seat[i];
-	const uint64_t num =
-		__atomic_load_n(nopin_counter_word(h->seat[i].counter),
-				__ATOMIC_ACQUIRE);
+	const uint64_t num = __atomic_load_n(
+		nopin_counter_word(h->seat[i].counter), __ATOMIC_ACQUIRE);
 	struct sync_msg msg;
 
 	while (c->taken < num) {

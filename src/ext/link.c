@@ -39,8 +39,8 @@ int link_write(struct link *l, const void *from, uint32_t len, uint32_t lkey,
 				 };
 
 	if (counter)
-		return posted(l, nopin_post_write_notify(l->qp, &wr, counter,
-							 &bad));
+		return posted(
+			l, nopin_post_write_notify(l->qp, &wr, counter, &bad));
 	return posted(l, ibv_post_send(l->qp, &wr, &bad));
 }
 

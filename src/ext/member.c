@@ -282,11 +282,11 @@ static int run(struct nopin_member *m, struct sync_call *c,
 	int64_t old = 0;
 	int rc = m->link.failed ? ENOTCONN : 0;
 
-	while (!rc && step.kind != STEP_DONE) {
-		if (step.kind == STEP_SWAP) {
+	while (!rc && step.kind != TODO_DONE) {
+		if (step.kind == TODO_SWAP) {
 			rc = swap(m, c->id, &step, &old);
 			step = call_swapped(c, old);
-		} else if (step.kind == STEP_ASK) {
+		} else if (step.kind == TODO_ASK) {
 			rc = ask(m, &step.msg, p, &number, &result);
 			step = rc ? step : call_answered(c, result);
 		} else {
@@ -323,10 +323,10 @@ static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		      uint64_t value, uint64_t timeout_ns, enum nopin_wait how)
 {
 	const uint64_t now = nic_now(m->nic);
-	struct patience p = {
-		.until_ns = timeout_ns < UINT64_MAX - now ? now + timeout_ns
-							  : UINT64_MAX,
-		.how = how};
+	struct patience p = {.until_ns = timeout_ns < UINT64_MAX - now
+						 ? now + timeout_ns
+						 : UINT64_MAX,
+			     .how = how};
 
 	if ((unsigned)how > NOPIN_WAIT_FUTEX)
 		return EINVAL;

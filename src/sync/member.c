@@ -10,12 +10,12 @@ enum { TRIES = 4 };
 
 static struct sync_step done(enum sync_result result)
 {
-	return (struct sync_step){.kind = STEP_DONE, .result = result};
+	return (struct sync_step){.kind = TODO_DONE, .result = result};
 }
 
 static struct sync_step ask(const struct sync_call *c, enum sync_op op)
 {
-	return (struct sync_step){.kind = STEP_ASK,
+	return (struct sync_step){.kind = TODO_ASK,
 				  .msg = {op, c->id, c->value}};
 }
 
@@ -35,9 +35,8 @@ static int64_t target(const struct sync_call *c)
 
 static struct sync_step swap(const struct sync_call *c)
 {
-	return (struct sync_step){.kind = STEP_SWAP,
-				  .compare = *c->guess,
-				  .swap = target(c)};
+	return (struct sync_step){
+		.kind = TODO_SWAP, .compare = *c->guess, .swap = target(c)};
 }
 
 struct sync_step call_begin(struct sync_call *c, enum call_kind kind,
@@ -97,7 +96,7 @@ struct sync_step call_answered(struct sync_call *c, enum sync_result result)
 
 	if (result != SYNC_OK || !waits)
 		return done(result);
-	return (struct sync_step){.kind = STEP_CONFIRM};
+	return (struct sync_step){.kind = TODO_CONFIRM};
 }
 
 struct sync_step call_confirmed(struct sync_call *c)

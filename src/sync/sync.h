@@ -156,23 +156,23 @@ enum call_kind {
 };
 
 /**
- * enum step_kind - What is to be done next, and who is told what came out.
- * STEP_SWAP:	@compare against the word of id, becoming @swap: call_swapped()
- * STEP_ASK:	@msg to the home, until it answers: call_answered()
- * STEP_CONFIRM: the number of the message that was answered: call_confirmed()
- * STEP_DONE:	nothing, @result it is
+ * enum sync_todo - What is to be done next, and who is told what came out.
+ * TODO_SWAP:	@compare against the word of id, becoming @swap: call_swapped()
+ * TODO_ASK:	@msg to the home, until it answers: call_answered()
+ * TODO_CONFIRM: the number of the message that was answered: call_confirmed()
+ * TODO_DONE:	nothing, @result it is
  */
-enum step_kind { STEP_NONE, STEP_SWAP, STEP_ASK, STEP_CONFIRM, STEP_DONE };
+enum sync_todo { TODO_NONE, TODO_SWAP, TODO_ASK, TODO_CONFIRM, TODO_DONE };
 
 struct sync_step {
-	enum step_kind kind;
+	enum sync_todo kind;
 	enum sync_result result;
 	int64_t compare, swap;
 	struct sync_msg msg;
 };
 
 /**
- * struct sync_call - A call of a member, from call_begin() to STEP_DONE.
+ * struct sync_call - A call of a member, from call_begin() to TODO_DONE.
  * @guess:	what the word of the object may be: of the last call, kept by the
  *		member for each object
  */

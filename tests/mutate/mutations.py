@@ -603,7 +603,7 @@ MUTATIONS = [
      "queue_del(h, member);\n\tif (queue_empty(&h->object[object]))",
      "queue_del(h, member);\n\tif (0)"),
     ("sync: nothing is confirmed", "src/sync/member.c",
-     "return (struct sync_step){.kind = STEP_CONFIRM};",
+     "return (struct sync_step){.kind = TODO_CONFIRM};",
      "return done(SYNC_OK);"),
     ("sync: units are put where members wait", "src/sync/member.c",
      "return old < 0 ? ask(c, SYNC_WAKE) : again(c, SYNC_WAKE);\n\t}",

@@ -166,8 +166,8 @@ static void sem__one(void **state)
 			 0);
 	assert_int_equal(nopin_sem_trywait(m, sem), EAGAIN);
 	assert_int_equal(nopin_sem_trywait(end[1].m, sem), EAGAIN);
-	assert_int_equal(
-		nopin_sem_wait(m, sem, 30 * MS, NOPIN_WAIT_BLOCK), ETIMEDOUT);
+	assert_int_equal(nopin_sem_wait(m, sem, 30 * MS, NOPIN_WAIT_BLOCK),
+			 ETIMEDOUT);
 	assert_int_equal(nopin_sem_wait(m, sem, 0, NOPIN_WAIT_SPIN), ETIMEDOUT);
 	assert_int_equal(nopin_sem_post(end[1].m, sem), 0);
 	assert_int_equal(nopin_sem_trywait(m, sem), 0);
@@ -237,9 +237,9 @@ static void *turns_thread(void *arg)
 	struct end *e = arg;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		assert_int_equal(nopin_sem_wait(e->m, sem, UINT64_MAX,
-						NOPIN_WAIT_BLOCK),
-				 0);
+		assert_int_equal(
+			nopin_sem_wait(e->m, sem, UINT64_MAX, NOPIN_WAIT_BLOCK),
+			0);
 		assert_int_equal(
 			__atomic_fetch_add(&inside, 1, __ATOMIC_ACQ_REL), 0);
 		turns++;

@@ -84,8 +84,7 @@ static void queue_leave(uint32_t i, bool first)
 		if (now->queue[k] != i)
 			continue;
 		assert_true(k == 0 || !first);
-		memmove(&now->queue[k], &now->queue[k + 1],
-			--now->queued - k);
+		memmove(&now->queue[k], &now->queue[k + 1], --now->queued - k);
 		return;
 	}
 }
@@ -130,8 +129,7 @@ static void port_answer(void *arg, uint32_t i, enum sync_result result)
 		return;
 	assert_int_equal(w->answer, SYNC_PENDING);
 	w->answer = result;
-	w->owns += result == SYNC_OK &&
-		   w->box[w->asked % 2].op == SYNC_WAIT &&
+	w->owns += result == SYNC_OK && w->box[w->asked % 2].op == SYNC_WAIT &&
 		   cfg->kind == SYNC_SEM;
 }
 
@@ -184,16 +182,16 @@ static void step(unsigned i, struct sync_step s)
 	w->step = s;
 	w->c.guess = NULL;
 	switch (s.kind) {
-	case STEP_SWAP:
+	case TODO_SWAP:
 		w->phase = PH_SWAP;
 		break;
-	case STEP_ASK:
+	case TODO_ASK:
 		w->phase = PH_ASKED;
 		w->cancelled = false;
 		say(w, s.msg);
 		w->asked = w->sent;
 		break;
-	case STEP_CONFIRM:
+	case TODO_CONFIRM:
 		w->phase = PH_CONFIRM;
 		break;
 	default:
@@ -231,8 +229,8 @@ static void begin(unsigned i)
 	}
 	w->timed = cfg->script[i][w->pc] == ACT_TIMED ||
 		   cfg->script[i][w->pc] == ACT_HOPE;
-	step(i, call_begin(&w->c, kind, sync_id(cfg->kind, 0), value,
-			   &w->guess));
+	step(i,
+	     call_begin(&w->c, kind, sync_id(cfg->kind, 0), value, &w->guess));
 }
 
 /* --- transitions --------------------------------------------------------------- */
@@ -313,7 +311,7 @@ static void check(void)
 		waiting += now->seat[i].state == SEAT_WAITING;
 	}
 	assert_int_equal(waiting, now->queued);
-	assert_int_equal(now->word < 0, waiting > 0);
+	assert_int_equal(now->word<0, waiting> 0);
 	if (cfg->kind == SYNC_SEM) {
 		assert_true(now->word >= -1);
 		assert_int_equal(owned + (unsigned)MAX(now->word, 0),
@@ -378,8 +376,8 @@ static uint64_t hash(const struct state *s)
 
 	h = mix(h, (uint64_t)s->object.wakes);
 	h = mix(h, s->object.head | (uint64_t)s->object.tail << 32);
-	h = mix(h, s->items | s->breaks << 8 | s->queued << 16 |
-			   s->excused << 24);
+	h = mix(h,
+		s->items | s->breaks << 8 | s->queued << 16 | s->excused << 24);
 	for (unsigned i = 0; i < N; i++) {
 		const struct sync_seat *t = &s->seat[i];
 
@@ -533,13 +531,12 @@ static void run(const struct config *c)
 
 static void model__mutex(void **state)
 {
-	static const struct config c = {
-		.kind = SYNC_SEM,
-		.units = 1,
-		.breaks = 1,
-		.script = {{ACT_WAIT, ACT_POST},
-			   {ACT_TIMED, ACT_POST},
-			   {ACT_WAIT, ACT_POST}}};
+	static const struct config c = {.kind = SYNC_SEM,
+					.units = 1,
+					.breaks = 1,
+					.script = {{ACT_WAIT, ACT_POST},
+						   {ACT_TIMED, ACT_POST},
+						   {ACT_WAIT, ACT_POST}}};
 
 	(void)state;
 	run(&c);
@@ -587,12 +584,11 @@ static void model__all_die(void **state)
 
 static void model__items(void **state)
 {
-	static const struct config c = {.kind = SYNC_WAITQ,
-					.num = 1,
-					.breaks = 1,
-					.script = {{ACT_TAKE},
-						   {ACT_TAKE},
-						   {ACT_GIVE, ACT_GIVE}}};
+	static const struct config c = {
+		.kind = SYNC_WAITQ,
+		.num = 1,
+		.breaks = 1,
+		.script = {{ACT_TAKE}, {ACT_TAKE}, {ACT_GIVE, ACT_GIVE}}};
 
 	(void)state;
 	run(&c);
@@ -600,12 +596,11 @@ static void model__items(void **state)
 
 static void model__items_for_all(void **state)
 {
-	static const struct config c = {.kind = SYNC_WAITQ,
-					.num = UINT32_MAX,
-					.breaks = 1,
-					.script = {{ACT_TAKE},
-						   {ACT_TAKE},
-						   {ACT_GIVE, ACT_GIVE}}};
+	static const struct config c = {
+		.kind = SYNC_WAITQ,
+		.num = UINT32_MAX,
+		.breaks = 1,
+		.script = {{ACT_TAKE}, {ACT_TAKE}, {ACT_GIVE, ACT_GIVE}}};
 
 	(void)state;
 	run(&c);
@@ -613,12 +608,11 @@ static void model__items_for_all(void **state)
 
 static void model__two_give(void **state)
 {
-	static const struct config c = {.kind = SYNC_WAITQ,
-					.num = 1,
-					.breaks = 1,
-					.script = {{ACT_TAKE, ACT_TAKE},
-						   {ACT_GIVE},
-						   {ACT_GIVE}}};
+	static const struct config c = {
+		.kind = SYNC_WAITQ,
+		.num = 1,
+		.breaks = 1,
+		.script = {{ACT_TAKE, ACT_TAKE}, {ACT_GIVE}, {ACT_GIVE}}};
 
 	(void)state;
 	run(&c);
