@@ -368,6 +368,153 @@ struct nopin_reg_attr {
 struct ibv_mr *nopin_reg(struct ibv_pd *pd, const struct nopin_reg_attr *attr,
 			 size_t size);
 
+/**
+ * struct nopin_home - Where counting semaphores and wait queues are that processes
+ * share, on any hosts: its members. Its manual page describes all of it.
+ */
+struct nopin_home;
+/** struct nopin_member - A process, or a thread of one, at a home. */
+struct nopin_member;
+
+/**
+ * struct nopin_card - What a member and its home tell each other before they
+ * begin, by means of the program, as R_Keys. In host byte order.
+ */
+struct nopin_card {
+	uint64_t mail, words;
+	uint32_t mail_rkey, words_rkey, counter, bell, objects, index;
+};
+
+/**
+ * struct nopin_home_attr - 0: what stands in brackets.
+ * @members:	at the same time (64), up to 16384
+ * @objects:	semaphores and wait queues (16), up to 65536
+ * @alive_ns:	so often a silent member is asked whether it lives (500 ms), 1 ms at
+ *		least
+ */
+struct nopin_home_attr {
+	uint32_t members, objects;
+	uint64_t alive_ns;
+};
+
+/**
+ * nopin_home_create() - @attr: NULL: all 0.
+ * Return: 0; EINVAL: @attr; ENOMEM; EIO: no connection to itself.
+ */
+int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
+		      struct nopin_home **home);
+
+/**
+ * nopin_home_destroy() - Its objects end: members' calls fail with ENOTCONN.
+ * Return: 0; EBUSY: a thread is in nopin_home_serve().
+ */
+int nopin_home_destroy(struct nopin_home *home);
+
+/**
+ * nopin_home_join() - A new member, at the other end of @qp. That is the home's, with
+ * its completions, until nopin_home_serve() reports the member. It has the home's
+ * protection domain, 8 sends at least, and a send CQ of its own.
+ * @theirs:	from nopin_member_create()
+ * @ours:	for nopin_member_start(), when @qp is RTS
+ * Return: 0; EUSERS: there are too many; EINVAL: @qp; ENOMEM.
+ */
+int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
+		    const struct nopin_card *theirs, struct nopin_card *ours);
+
+/**
+ * enum nopin_gone - DIED: the connection failed. LEFT: nopin_member_destroy(). LIED:
+ * it sent what no member sends.
+ */
+enum nopin_gone {
+	NOPIN_GONE_DIED = 1,
+	NOPIN_GONE_LEFT = 2,
+	NOPIN_GONE_LIED = 3,
+};
+
+/**
+ * struct nopin_home_event - A member is none any more.
+ * @qp:		the program's again
+ * @index:	from the card of nopin_home_join(); may be another's from now on
+ * @waited:	the object in whose queue it was, or 0
+ */
+struct nopin_home_event {
+	struct ibv_qp *qp;
+	uint32_t index;
+	enum nopin_gone gone;
+	uint32_t waited, reserved;
+};
+
+/**
+ * nopin_home_serve() - The calling thread is the home's, until there is something to
+ * tell. To be called again at once: meanwhile nobody is woken.
+ * @how:	it waits for members
+ * Return: 0; ECANCELED: nopin_home_stop(); EBUSY: another thread does; EINVAL: @how;
+ * EIO: the home cannot reach its own memory.
+ */
+int nopin_home_serve(struct nopin_home *home, enum nopin_wait how,
+		     struct nopin_home_event *event);
+/** nopin_home_stop() - nopin_home_serve() returns, now and ever. */
+int nopin_home_stop(struct nopin_home *home);
+
+/**
+ * nopin_sem_create() - A semaphore of @units units.
+ * @sem:	what members name it by; never 0
+ * Return: 0; EINVAL: more than INT32_MAX; ENOSPC: there are too many objects.
+ */
+int nopin_sem_create(struct nopin_home *home, uint32_t units, uint32_t *sem);
+/** nopin_waitq_create() - A wait queue; otherwise as nopin_sem_create(). */
+int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq);
+
+/**
+ * nopin_member_create() - Of a home to which @qp is connected, or will be; until
+ * nopin_member_destroy() that is the member's, with its completions. It has 8 sends
+ * at least, and a send CQ of its own.
+ * @card:	for nopin_home_join()
+ * Return: 0; EINVAL: @qp; ENOMEM.
+ *
+ * One thread at a time calls a member: EBUSY. All calls fail with ENOTCONN when the
+ * home cannot be reached any more, and ever after.
+ */
+int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
+			struct nopin_card *card);
+/** nopin_member_start() - @home: from nopin_home_join(). Return: 0; ENOMEM. */
+int nopin_member_start(struct nopin_member *member,
+		       const struct nopin_card *home);
+/** nopin_member_destroy() - Leave, if the home is there. What it has it keeps. */
+int nopin_member_destroy(struct nopin_member *member);
+
+/**
+ * nopin_sem_wait() - Take a unit; first come, first served.
+ * @timeout_ns:	UINT64_MAX: for ever
+ * Return: 0; ETIMEDOUT; EINVAL: @sem, @how; ENOTCONN; EBUSY; EMFILE.
+ */
+int nopin_sem_wait(struct nopin_member *member, uint32_t sem,
+		   uint64_t timeout_ns, enum nopin_wait how);
+/** nopin_sem_trywait() - Return: as nopin_sem_wait(); EAGAIN: there is none. */
+int nopin_sem_trywait(struct nopin_member *member, uint32_t sem);
+/** nopin_sem_post() - Give one back. Return: 0; EOVERFLOW; EINVAL; ENOTCONN... */
+int nopin_sem_post(struct nopin_member *member, uint32_t sem);
+
+/**
+ * nopin_waitq_prepare() - To be called before the program looks whether it has to
+ * wait: nopin_waitq_wait() with this @ticket sees every wake-up from now on.
+ */
+int nopin_waitq_prepare(struct nopin_member *member, uint32_t waitq,
+			uint64_t *ticket);
+/**
+ * nopin_waitq_wait() - Until it is woken; then the program looks again: it may be for
+ * nothing.
+ * Return: as nopin_sem_wait().
+ */
+int nopin_waitq_wait(struct nopin_member *member, uint32_t waitq,
+		     uint64_t ticket, uint64_t timeout_ns, enum nopin_wait how);
+/**
+ * nopin_waitq_wake() - The first @num who wait, UINT64_MAX: all. Who is between
+ * prepare and wait is woken too, if there were fewer.
+ * Return: 0; EINVAL: @num is 0; ENOTCONN...
+ */
+int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

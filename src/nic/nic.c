@@ -330,6 +330,11 @@ int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)
 	return 0;
 }
 
+uint64_t nic_now(const struct nic *nic)
+{
+	return os_now(nic->os);
+}
+
 void nic_counters(struct nic *nic, struct counters *out)
 {
 	nic_lock(nic);

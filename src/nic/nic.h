@@ -81,6 +81,9 @@ struct nic_gid {
 /** nic_gid() - Return: 0, or -ENOENT beyond the table. */
 int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out);
 
+/** nic_now() - Nanoseconds of the clock that all timeouts go by. */
+uint64_t nic_now(const struct nic *nic);
+
 /** nic_counters() - A snapshot. */
 void nic_counters(struct nic *nic, struct counters *out);
 

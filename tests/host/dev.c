@@ -11,7 +11,6 @@
 enum {
 	/* 4.3 s: no page of these tests may cause one, nor half of it an RNR,
 	 * nor may a virtual CPU that is taken away for 0.3 s */
-	ACK_TIMEOUT = 20,
 	RD_DEPTH = 16,
 	TEXT_MAX = 16384,
 };
@@ -156,7 +155,7 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	REQUIRE(ibv_modify_qp(qp, attr, IBV_QP_STATE | mask) == 0);
 }
 
-uint8_t link_retries = 7, link_rnr_retries = 7;
+uint8_t link_timeout = 20, link_retries = 7, link_rnr_retries = 7;
 
 static void connect_to(struct link *l, const struct hello *mine,
 		       const struct hello *peer)
@@ -174,7 +173,7 @@ static void connect_to(struct link *l, const struct hello *mine,
 		.max_dest_rd_atomic = RD_DEPTH,
 		.max_rd_atomic = RD_DEPTH,
 		.min_rnr_timer = 1,
-		.timeout = ACK_TIMEOUT,
+		.timeout = link_timeout,
 		.retry_cnt = link_retries,
 		.rnr_retry = link_rnr_retries,
 		.ah_attr = {.is_global = 1,

@@ -129,8 +129,9 @@ struct link {
 	uint32_t rkey;
 };
 
-/** link_retries, link_rnr_retries - Of links that are opened from now on. */
-extern uint8_t link_retries, link_rnr_retries;
+/** link_timeout, link_retries, link_rnr_retries - Of links that are opened from now
+ * on. */
+extern uint8_t link_timeout, link_retries, link_rnr_retries;
 
 void host_open(struct host *h);
 

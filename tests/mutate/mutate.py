@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""mutate.py [--seeds N] [WORD]: breaks xport/ and mem/ on purpose, one mistake
+"""mutate.py [--seeds N] [WORD]: breaks xport/, mem/ and sync/ on purpose, one mistake
 of mutations.py at a time (those with WORD in their names), in a copy of the
 tree, and runs UNITS and the simulator on each. Ends with a line
 "N passed, N failed": a mistake that no test catches has failed."""
@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
 SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
              "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
-             "ud", "flood", "resume", "notify", "upcall"]
+             "ud", "flood", "resume", "notify", "upcall", "sync"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
          "mem_release_test", "nic_prefetch_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
@@ -32,7 +32,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
          "os_move_test", "mem_share_test", "mem_eventcount_test",
          "nic_counter_test", "mem_upcall_test", "mem_spare_test",
-         "nic_upcall_test"]
+         "nic_upcall_test", "sync_home_test", "sync_model_test"]
 PATIENCE_S = 300
 
 

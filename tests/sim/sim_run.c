@@ -48,6 +48,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_resume,
 	&scenario_notify,
 	&scenario_upcall,
+	&scenario_sync,
 };
 
 struct options {

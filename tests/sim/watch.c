@@ -325,6 +325,8 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 		case AREA_DATAGRAMS:
 			ud_wrote(node, addr, len);
 			return;
+		case AREA_SYNC:
+			return;
 		case AREA_CELLS:
 			watch_cells(node, addr, len);
 			return;

@@ -96,6 +96,7 @@ enum area_kind {
 	AREA_RECV,
 	AREA_CELLS,
 	AREA_DATAGRAMS, /* ud.c */
+	AREA_SYNC, /* sync.c, which knows itself what is in it */
 	AREA_DEAD
 };
 struct area {

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* home.c: the home of semaphores and wait queues on its queue pairs: sync/home.c
+ * decides, this moves the messages, looks after the members' lives, and does the
+ * atomics on the home's own words through a QP that is connected to itself.
+ *
+ * A member's message is in its box when the counter rises that is the member's own;
+ * it raises the bell, too, which is what the home sleeps on. So those of whom the
+ * home sees at one look that they came are taken by turns, beginning behind the
+ * last one, and all others in the order of coming.
+ * What a member wrote may change at any time: it is copied, then looked at.
+ */
+#include "ext/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { MEMBERS = 64, OBJECTS = 16, ALIVE_MS = 500, NS_PER_MS = 1000000 };
+
+/**
+ * struct seat - @beat_ns: when something was sent last. @mr: of its box. @gone: not
+ * 0: to be reported. @theirs.mail: where it looks for answers
+ */
+struct seat {
+	struct link link;
+	struct nopin_counter *counter;
+	struct ibv_mr *mr;
+	struct nopin_card theirs;
+	uint64_t beat_ns;
+	enum nopin_gone gone;
+	uint32_t waited;
+};
+
+/** struct line - What is written by nobody else shares no cache line. */
+struct line {
+	uint64_t v;
+	uint64_t pad[7];
+};
+
+/**
+ * struct nopin_home
+ * @word:	of each object; then @box and @answer of each member, @old: in one
+ *		piece of memory
+ * @mr:		of the words; @own: of @answer and @old, no peer's
+ * @first:	whom to look at first
+ */
+struct nopin_home {
+	struct nic *nic;
+	struct ibv_pd *pd;
+	pthread_mutex_t lock;
+	struct nopin_counter *bell;
+	struct link self;
+	struct sync_home core;
+	struct seat *seat;
+	struct line *word, *answer, *old;
+	struct box *box;
+	struct ibv_mr *mr, *own;
+	uint64_t alive_ns;
+	uint32_t kinds, first;
+	bool serving, stop, broken;
+};
+
+/* --- what the core wants ------------------------------------------------------- */
+
+static int64_t word_add(void *arg, uint32_t object, int64_t delta)
+{
+	struct nopin_home *h = arg;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic = {.remote_addr = (uintptr_t)&h->word[object],
+			      .compare_add = (uint64_t)delta,
+			      .rkey = h->mr->rkey}};
+
+	if (!link_atomic(&h->self, wr, h->old, h->own->lkey))
+		while (h->self.out && !h->self.failed)
+			link_reap(&h->self);
+	h->broken |= h->self.failed;
+	return (int64_t)__atomic_load_n(&h->old->v, __ATOMIC_ACQUIRE);
+}
+
+static void answer(void *arg, uint32_t member, enum sync_result result)
+{
+	struct nopin_home *h = arg;
+	struct seat *s = &h->seat[member];
+
+	h->answer[member].v = result;
+	link_reap(&s->link);
+	if (link_write(&s->link, &h->answer[member], 8, h->own->lkey,
+		       s->theirs.mail, s->theirs.mail_rkey, s->theirs.counter))
+		s->link.failed = true;
+	s->beat_ns = nic_now(h->nic);
+}
+
+/* --- making one ---------------------------------------------------------------- */
+
+static int self_connect(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.port_num = 1,
+				.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC |
+						   IBV_ACCESS_REMOTE_WRITE,
+				.path_mtu = IBV_MTU_1024,
+				.dest_qp_num = qp->qp_num,
+				.max_rd_atomic = 1,
+				.max_dest_rd_atomic = 1,
+				.timeout = 14,
+				.retry_cnt = 7,
+				.rnr_retry = 7,
+				.ah_attr = {.is_global = 1, .port_num = 1}};
+
+	if (ibv_query_gid(qp->context, 1, 0, &a.ah_attr.grh.dgid) ||
+	    ibv_modify_qp(qp, &a,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				  IBV_QP_ACCESS_FLAGS))
+		return EIO;
+	a.qp_state = IBV_QPS_RTR;
+	if (ibv_modify_qp(qp, &a,
+			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				  IBV_QP_MAX_DEST_RD_ATOMIC |
+				  IBV_QP_MIN_RNR_TIMER))
+		return EIO;
+	a.qp_state = IBV_QPS_RTS;
+	return ibv_modify_qp(qp, &a,
+			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				     IBV_QP_MAX_QP_RD_ATOMIC)
+		       ? EIO
+		       : 0;
+}
+
+static int self_open(struct nopin_home *h)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = LINK_DEPTH, .max_send_sge = 1}};
+
+	init.send_cq = ibv_create_cq(h->pd->context, LINK_DEPTH, NULL, NULL, 0);
+	if (!init.send_cq)
+		return errno;
+	init.recv_cq = init.send_cq;
+	h->self.qp = ibv_create_qp(h->pd, &init);
+	if (!h->self.qp) {
+		ibv_destroy_cq(init.send_cq);
+		return errno;
+	}
+	return self_connect(h->self.qp);
+}
+
+static void self_close(struct nopin_home *h)
+{
+	struct ibv_cq *cq;
+
+	if (!h->self.qp)
+		return;
+	cq = h->self.qp->send_cq;
+	ibv_destroy_qp(h->self.qp);
+	ibv_destroy_cq(cq);
+}
+
+static int memory_open(struct nopin_home *h)
+{
+	const size_t m = h->core.members, o = h->core.objects;
+	const size_t lines = o + 2 * m + 1;
+
+	h->seat = calloc(m, sizeof(*h->seat));
+	h->core.seat = calloc(m, sizeof(*h->core.seat));
+	h->core.object = calloc(o, sizeof(*h->core.object));
+	h->word = aligned_alloc(LINE, lines * LINE);
+	if (!h->seat || !h->core.seat || !h->core.object || !h->word)
+		return ENOMEM;
+	memset(h->word, 0, lines * LINE);
+	h->box = (struct box *)(h->word + o);
+	h->answer = (struct line *)(h->box + m);
+	h->old = h->answer + m;
+	h->mr = ibv_reg_mr(h->pd, h->word, o * LINE,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+	h->own = ibv_reg_mr(h->pd, h->answer, (m + 1) * LINE,
+			    IBV_ACCESS_LOCAL_WRITE);
+	return h->mr && h->own ? 0 : errno;
+}
+
+static void seat_free(struct seat *s)
+{
+	if (s->mr)
+		ibv_dereg_mr(s->mr);
+	if (s->counter)
+		nopin_counter_destroy(s->counter);
+	*s = (struct seat){.mr = NULL};
+}
+
+static void home_free(struct nopin_home *h)
+{
+	for (uint32_t i = 0; h->seat && i < h->core.members; i++)
+		seat_free(&h->seat[i]);
+	self_close(h);
+	if (h->own)
+		ibv_dereg_mr(h->own);
+	if (h->mr)
+		ibv_dereg_mr(h->mr);
+	if (h->bell)
+		nopin_counter_destroy(h->bell);
+	pthread_mutex_destroy(&h->lock);
+	free(h->word);
+	free(h->core.object);
+	free(h->core.seat);
+	free(h->seat);
+	free(h);
+}
+
+static int attr_take(struct nopin_home *h, const struct nopin_home_attr *attr)
+{
+	static const struct nopin_home_attr none;
+	const struct nopin_home_attr *a = attr ? attr : &none;
+
+	if (a->members > SYNC_MEMBERS_MAX || a->objects > SYNC_OBJECTS_MAX)
+		return EINVAL;
+	h->core.members = a->members ? a->members : MEMBERS;
+	h->core.objects = a->objects ? a->objects : OBJECTS;
+	h->alive_ns = a->alive_ns ? MAX(a->alive_ns, (uint64_t)NS_PER_MS)
+				  : (uint64_t)ALIVE_MS * NS_PER_MS;
+	return 0;
+}
+
+int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
+		      struct nopin_home **home)
+{
+	struct nopin_home *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return ENOMEM;
+	h->pd = pd;
+	h->nic = vctx_of(pd->context)->nic;
+	pthread_mutex_init(&h->lock, NULL);
+	h->core.port = (struct sync_port){h, word_add, answer};
+	rc = attr_take(h, attr);
+	if (!rc)
+		rc = nopin_counter_create(pd, NULL, NULL, &h->bell);
+	if (!rc)
+		rc = memory_open(h);
+	if (!rc)
+		rc = self_open(h);
+	if (rc) {
+		home_free(h);
+		return rc;
+	}
+	*home = h;
+	return 0;
+}
+
+int nopin_home_destroy(struct nopin_home *h)
+{
+	if (in_child(h->pd->context))
+		return ENODEV;
+	pthread_mutex_lock(&h->lock);
+	if (h->serving) {
+		pthread_mutex_unlock(&h->lock);
+		return EBUSY;
+	}
+	for (uint32_t i = 0; i < h->core.members; i++)
+		if (h->seat[i].link.qp && !h->seat[i].gone)
+			link_fail(&h->seat[i].link);
+	pthread_mutex_unlock(&h->lock);
+	home_free(h);
+	return 0;
+}
+
+/* --- objects and members ------------------------------------------------------- */
+
+static int object_create(struct nopin_home *h, enum sync_kind kind,
+			 uint64_t word, uint32_t *id)
+{
+	int rc = ENOSPC;
+
+	if (in_child(h->pd->context))
+		return ENODEV;
+	pthread_mutex_lock(&h->lock);
+	if (h->kinds < h->core.objects) {
+		__atomic_store_n(&h->word[h->kinds].v, word, __ATOMIC_RELEASE);
+		home_object(&h->core, h->kinds, kind);
+		*id = sync_id(kind, h->kinds++);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+int nopin_sem_create(struct nopin_home *home, uint32_t units, uint32_t *sem)
+{
+	if (units > SYNC_UNITS_MAX)
+		return EINVAL;
+	return object_create(home, SYNC_SEM, units, sem);
+}
+
+int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq)
+{
+	return object_create(home, SYNC_WAITQ, 0, waitq);
+}
+
+static int seat_take(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
+		     const struct nopin_card *theirs)
+{
+	struct seat *s = &h->seat[i];
+	int rc = nopin_counter_create(h->pd, NULL, NULL, &s->counter);
+
+	if (rc)
+		return rc;
+	h->box[i] = (struct box){.confirmed = 0};
+	s->mr = ibv_reg_mr(h->pd, &h->box[i], sizeof(h->box[i]),
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (!s->mr) {
+		rc = errno;
+		seat_free(s);
+		return rc;
+	}
+	s->theirs = *theirs;
+	s->beat_ns = nic_now(h->nic);
+	s->link.qp = qp;
+	home_join(&h->core, i);
+	return 0;
+}
+
+static int join(struct nopin_home *h, struct ibv_qp *qp,
+		const struct nopin_card *theirs, struct nopin_card *ours)
+{
+	uint32_t i = 0;
+	int rc;
+
+	while (i < h->core.members && h->seat[i].link.qp)
+		i++;
+	if (i == h->core.members)
+		return EUSERS;
+	rc = seat_take(h, i, qp, theirs);
+	if (!rc)
+		*ours = (struct nopin_card){
+			.mail = (uintptr_t)&h->box[i],
+			.words = (uintptr_t)h->word,
+			.mail_rkey = h->seat[i].mr->rkey,
+			.words_rkey = h->mr->rkey,
+			.counter = nopin_counter_id(h->seat[i].counter),
+			.bell = nopin_counter_id(h->bell),
+			.objects = h->core.objects,
+			.index = i};
+	return rc;
+}
+
+int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
+		    const struct nopin_card *theirs, struct nopin_card *ours)
+{
+	int rc = link_check(qp);
+
+	if (rc || qp->pd != home->pd)
+		return rc ? rc : EINVAL;
+	pthread_mutex_lock(&home->lock);
+	rc = join(home, qp, theirs, ours);
+	pthread_mutex_unlock(&home->lock);
+	return rc;
+}
+
+/* --- serving ------------------------------------------------------------------- */
+
+static void expel(struct nopin_home *h, uint32_t i, enum nopin_gone why)
+{
+	struct seat *s = &h->seat[i];
+	uint32_t object;
+
+	link_fail(&s->link);
+	object = home_gone(
+		&h->core, i,
+		__atomic_load_n(&h->box[i].confirmed, __ATOMIC_ACQUIRE));
+	if (object != UINT32_MAX)
+		s->waited = sync_id(h->core.object[object].kind, object);
+	s->gone = why;
+}
+
+/* All that is in the member's box. Return: false: no member writes that. */
+static bool take(struct nopin_home *h, uint32_t i)
+{
+	const struct sync_seat *c = &h->core.seat[i];
+	const uint64_t num = __atomic_load_n(
+		nopin_counter_word(h->seat[i].counter), __ATOMIC_ACQUIRE);
+	struct sync_msg msg;
+
+	while (c->taken < num) {
+		if (num - c->taken > ARRAY_SIZE(h->box[i].msg))
+			return false;
+		memcpy(&msg, &h->box[i].msg[(c->taken + 1) % 2], sizeof(msg));
+		h->first = (i + 1) % h->core.members;
+		if (!home_take(&h->core, i, &msg))
+			return false;
+	}
+	return true;
+}
+
+/* Is it alive? Before the QP is connected nobody knows. */
+static void beat(struct nopin_home *h, struct seat *s, uint64_t now)
+{
+	if (s->link.out)
+		link_reap(&s->link);
+	if (s->link.out || now - s->beat_ns < h->alive_ns)
+		return;
+	s->beat_ns = now;
+	(void)link_write(&s->link, NULL, 0, 0, 0, 0, 0);
+}
+
+static void look_at(struct nopin_home *h, uint32_t i, uint64_t now)
+{
+	struct seat *s = &h->seat[i];
+
+	if (!s->link.qp || s->gone)
+		return;
+	if (!take(h, i)) {
+		expel(h, i, NOPIN_GONE_LIED);
+		return;
+	}
+	beat(h, s, now);
+	if (s->link.failed || (h->core.seat[i].left && !s->link.out))
+		expel(h, i,
+		      h->core.seat[i].left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
+}
+
+static bool report(struct nopin_home *h, struct nopin_home_event *event)
+{
+	for (uint32_t i = 0; i < h->core.members; i++) {
+		struct seat *s = &h->seat[i];
+
+		if (!s->gone)
+			continue;
+		*event = (struct nopin_home_event){.qp = s->link.qp,
+						   .index = i,
+						   .gone = s->gone,
+						   .waited = s->waited};
+		seat_free(s);
+		return true;
+	}
+	return false;
+}
+
+/* Return: 0: there is an event; EAGAIN: nothing to do. */
+static int look(struct nopin_home *h, struct nopin_home_event *event)
+{
+	const uint32_t first = h->first;
+	const uint64_t now = nic_now(h->nic);
+
+	for (uint32_t i = 0; i < h->core.members; i++)
+		look_at(h, (first + i) % h->core.members, now);
+	if (h->broken)
+		return EIO;
+	if (report(h, event))
+		return 0;
+	return h->stop ? ECANCELED : EAGAIN;
+}
+
+static int serve(struct nopin_home *h, enum nopin_wait how,
+		 struct nopin_home_event *event)
+{
+	const uint64_t *bell = nopin_counter_word(h->bell);
+	int rc = EAGAIN;
+
+	for (;;) {
+		uint64_t rung = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
+
+		pthread_mutex_lock(&h->lock);
+		rc = look(h, event);
+		pthread_mutex_unlock(&h->lock);
+		if (rc != EAGAIN)
+			return rc;
+		rc = nopin_counter_wait(h->bell, rung + 1, h->alive_ns / 4,
+					how);
+		if (rc && rc != ETIMEDOUT)
+			return rc;
+	}
+}
+
+int nopin_home_serve(struct nopin_home *home, enum nopin_wait how,
+		     struct nopin_home_event *event)
+{
+	bool was;
+	int rc;
+
+	if (in_child(home->pd->context))
+		return ENODEV;
+	pthread_mutex_lock(&home->lock);
+	was = home->serving;
+	home->serving = true;
+	pthread_mutex_unlock(&home->lock);
+	if (was)
+		return EBUSY;
+	rc = serve(home, how, event);
+	pthread_mutex_lock(&home->lock);
+	home->serving = false;
+	pthread_mutex_unlock(&home->lock);
+	return rc;
+}
+
+int nopin_home_stop(struct nopin_home *home)
+{
+	if (in_child(home->pd->context))
+		return ENODEV;
+	pthread_mutex_lock(&home->lock);
+	home->stop = true;
+	link_reap(&home->self);
+	(void)link_write(&home->self, NULL, 0, 0, 0, 0,
+			 nopin_counter_id(home->bell));
+	pthread_mutex_unlock(&home->lock);
+	return 0;
+}

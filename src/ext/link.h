@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* link.h: what home.c and member.c share: a QP of their own, and what lies in
+ * memory at either end of it.
+ */
+#ifndef NOPIN_EXT_LINK_H
+#define NOPIN_EXT_LINK_H
+
+#include "ext/ext.h"
+#include "sync/sync.h"
+
+enum { LINK_DEPTH = 8, LINE = 64 };
+
+/** struct box - Of a member at its home: message number n is in msg[n % 2]. */
+struct box {
+	struct sync_msg msg[2];
+	uint64_t confirmed;
+	uint64_t pad[3];
+};
+static_assert(sizeof(struct box) == LINE, "no two members share a line");
+
+/**
+ * struct link - All requests are signaled.
+ * @out:	without a completion
+ * @failed:	the connection is over
+ */
+struct link {
+	struct ibv_qp *qp;
+	unsigned out;
+	bool failed;
+};
+
+/** link_check() - Return: 0; EINVAL: not what it takes. */
+int link_check(struct ibv_qp *qp);
+/**
+ * link_write() - Post a WRITE of @len bytes at @from, with key @lkey.
+ * @counter:	of the peer, to raise; 0: none
+ */
+int link_write(struct link *l, const void *from, uint32_t len, uint32_t lkey,
+	       uint64_t to, uint32_t rkey, uint32_t counter);
+/** link_atomic() - Post @wr, an atomic without flags and SGEs. @old: 8 bytes. */
+int link_atomic(struct link *l, struct ibv_send_wr wr, void *old,
+		uint32_t lkey);
+/** link_reap() - Take completions. */
+void link_reap(struct link *l);
+/** link_fail() - From the return on nothing of the peer arrives. */
+void link_fail(struct link *l);
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* member.c: calls on semaphores and wait queues. sync/member.c says what is next;
+ * this does it, on the member's queue pair, and waits.
+ *
+ * Who waits asks every now and then whether the home lives; the answer is the
+ * connection's. A wait that is late is over when the home says so, which may be
+ * that it was not.
+ */
+#include "ext/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MS UINT64_C(1000000)
+
+enum {
+	SPINS = 5000, /* an atomic is there before, as a rule */
+	ALIVE_MS = 250,
+};
+
+/** struct mail - Of a member: the home writes @answer, the rest is read only. */
+struct mail {
+	uint64_t answer, old, confirmed, pad;
+	struct sync_msg msg[2];
+};
+static_assert(sizeof(struct mail) == LINE, "shares no line");
+
+/**
+ * struct nopin_member
+ * @sent:	messages
+ * @answers:	that came
+ * @guess:	what the words of objects were last
+ * @busy:	a thread is in a call
+ */
+struct nopin_member {
+	struct link link;
+	struct nic *nic;
+	struct nopin_counter *counter;
+	struct mail *mail;
+	struct ibv_mr *mr;
+	struct nopin_card home;
+	int64_t *guess;
+	uint64_t sent, answers;
+	bool busy;
+};
+
+/* --- life ------------------------------------------------------------------------ */
+
+static void member_free(struct nopin_member *m)
+{
+	if (m->mr)
+		ibv_dereg_mr(m->mr);
+	if (m->counter)
+		nopin_counter_destroy(m->counter);
+	free(m->mail);
+	free(m->guess);
+	free(m);
+}
+
+static int member_open(struct nopin_member *m)
+{
+	struct ibv_pd *pd = m->link.qp->pd;
+	int rc = link_check(m->link.qp);
+
+	if (!rc)
+		rc = nopin_counter_create(pd, NULL, NULL, &m->counter);
+	if (rc)
+		return rc;
+	m->mail = aligned_alloc(LINE, sizeof(*m->mail));
+	if (!m->mail)
+		return ENOMEM;
+	memset(m->mail, 0, sizeof(*m->mail));
+	m->mr = ibv_reg_mr(pd, m->mail, sizeof(*m->mail),
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	return m->mr ? 0 : errno;
+}
+
+int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
+			struct nopin_card *card)
+{
+	struct nopin_member *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m)
+		return ENOMEM;
+	m->link.qp = qp;
+	m->nic = vctx_of(qp->context)->nic;
+	rc = member_open(m);
+	if (rc) {
+		member_free(m);
+		return rc;
+	}
+	*card = (struct nopin_card){.mail = (uintptr_t)&m->mail->answer,
+				    .mail_rkey = m->mr->rkey,
+				    .counter = nopin_counter_id(m->counter)};
+	*member = m;
+	return 0;
+}
+
+static bool enter(struct nopin_member *m)
+{
+	return !__atomic_exchange_n(&m->busy, true, __ATOMIC_ACQUIRE);
+}
+
+static void leave(struct nopin_member *m)
+{
+	__atomic_store_n(&m->busy, false, __ATOMIC_RELEASE);
+}
+
+int nopin_member_start(struct nopin_member *m, const struct nopin_card *home)
+{
+	int64_t *guess;
+	int rc = 0;
+
+	if (in_child(m->link.qp->context))
+		return ENODEV;
+	if (!enter(m))
+		return EBUSY;
+	guess = calloc(MIN(home->objects, SYNC_OBJECTS_MAX), sizeof(*guess));
+	if (m->guess || !guess) {
+		rc = m->guess ? EINVAL : ENOMEM;
+		free(guess);
+	} else {
+		m->guess = guess;
+		m->home = *home;
+		m->home.objects = MIN(home->objects, SYNC_OBJECTS_MAX);
+	}
+	leave(m);
+	return rc;
+}
+
+/* --- steps ----------------------------------------------------------------------- */
+
+static int lost(struct nopin_member *m)
+{
+	link_fail(&m->link);
+	return ENOTCONN;
+}
+
+/* Until all that was posted is done. */
+static int settle(struct nopin_member *m)
+{
+	for (unsigned n = 0; m->link.out && !m->link.failed; n++) {
+		if (n > SPINS)
+			nopin_counter_wait(m->counter, m->answers + 1, MS,
+					   NOPIN_WAIT_FUTEX);
+		link_reap(&m->link);
+	}
+	return m->link.failed ? ENOTCONN : 0;
+}
+
+static int swap(struct nopin_member *m, uint32_t id,
+		const struct sync_step *step, int64_t *old)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic = {.remote_addr = m->home.words +
+					     (uint64_t)sync_index(id) * LINE,
+			      .compare_add = (uint64_t)step->compare,
+			      .swap = (uint64_t)step->swap,
+			      .rkey = m->home.words_rkey}};
+	int rc;
+
+	if (link_atomic(&m->link, wr, &m->mail->old, m->mr->lkey))
+		return lost(m);
+	rc = settle(m);
+	*old = (int64_t)__atomic_load_n(&m->mail->old, __ATOMIC_ACQUIRE);
+	return rc;
+}
+
+static int confirm(struct nopin_member *m, uint64_t number)
+{
+	m->mail->confirmed = number;
+	if (link_write(&m->link, &m->mail->confirmed, 8, m->mr->lkey,
+		       m->home.mail + offsetof(struct box, confirmed),
+		       m->home.mail_rkey, 0))
+		return lost(m);
+	return settle(m);
+}
+
+/* Completions of earlier ones may not have been taken: there is room for those. */
+static int say(struct nopin_member *m, const struct sync_msg *msg)
+{
+	const unsigned i = ++m->sent % 2;
+
+	m->mail->msg[i] = *msg;
+	link_reap(&m->link);
+	if (m->link.failed ||
+	    link_write(&m->link, &m->mail->msg[i], sizeof(*msg), m->mr->lkey,
+		       m->home.mail + i * sizeof(*msg), m->home.mail_rkey,
+		       m->home.counter) ||
+	    link_write(&m->link, NULL, 0, 0, 0, 0, m->home.bell))
+		return lost(m);
+	return 0;
+}
+
+/* It took a while: is the home there? */
+static int probe(struct nopin_member *m)
+{
+	link_reap(&m->link);
+	if (!m->link.failed && !m->link.out &&
+	    link_write(&m->link, NULL, 0, 0, 0, 0, 0))
+		return lost(m);
+	return m->link.failed ? ENOTCONN : 0;
+}
+
+/**
+ * struct patience - Of a call. @why: it is to be cancelled, and then it was
+ * (ETIMEDOUT) or it could not wait as it was told to.
+ */
+struct patience {
+	uint64_t until_ns;
+	enum nopin_wait how;
+	int why;
+};
+
+/* One stretch of waiting. Return: 0: go on; or why the call ends. */
+static int wait_some(struct nopin_member *m, struct patience *p)
+{
+	const struct sync_msg cancel = {.op = SYNC_CANCEL};
+	const uint64_t now = nic_now(m->nic), most = ALIVE_MS * MS;
+	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
+	int rc;
+
+	if (!left && !p->why) {
+		p->why = ETIMEDOUT;
+		return say(m, &cancel);
+	}
+	rc = nopin_counter_wait(m->counter, m->answers + 1,
+				p->why ? most : MIN(left, most), p->how);
+	if (!rc)
+		return 0;
+	if (rc == ETIMEDOUT)
+		return probe(m);
+	if (p->how == NOPIN_WAIT_FUTEX || p->why)
+		return rc;
+	p->why = rc;
+	p->how = NOPIN_WAIT_FUTEX;
+	return say(m, &cancel);
+}
+
+/* @number: of the message */
+static int ask(struct nopin_member *m, const struct sync_msg *msg,
+	       struct patience *p, uint64_t *number, enum sync_result *result)
+{
+	const uint64_t *word = nopin_counter_word(m->counter);
+	int rc = say(m, msg);
+
+	*number = m->sent;
+	while (!rc && __atomic_load_n(word, __ATOMIC_ACQUIRE) <= m->answers)
+		rc = wait_some(m, p);
+	if (rc)
+		return rc;
+	m->answers++;
+	*result = (enum sync_result)__atomic_load_n(&m->mail->answer,
+						    __ATOMIC_RELAXED);
+	return *result > SYNC_PENDING && *result < SYNC_RESULT_NUM ? 0
+								   : lost(m);
+}
+
+static int result_error(enum sync_result result, const struct patience *p)
+{
+	switch (result) {
+	case SYNC_OK:
+		return 0;
+	case SYNC_LATE:
+		return p->why ? p->why : EAGAIN;
+	case SYNC_FULL:
+		return EOVERFLOW;
+	default:
+		return EINVAL;
+	}
+}
+
+/* --- calls ----------------------------------------------------------------------- */
+
+static int run(struct nopin_member *m, struct sync_call *c,
+	       struct sync_step step, struct patience *p)
+{
+	enum sync_result result;
+	uint64_t number = 0;
+	int64_t old = 0;
+	int rc = m->link.failed ? ENOTCONN : 0;
+
+	while (!rc && step.kind != TODO_DONE) {
+		if (step.kind == TODO_SWAP) {
+			rc = swap(m, c->id, &step, &old);
+			step = call_swapped(c, old);
+		} else if (step.kind == TODO_ASK) {
+			rc = ask(m, &step.msg, p, &number, &result);
+			step = rc ? step : call_answered(c, result);
+		} else {
+			rc = confirm(m, number);
+			step = call_confirmed(c);
+		}
+	}
+	return rc ? rc : result_error(step.result, p);
+}
+
+static int call(struct nopin_member *m, enum call_kind kind, uint32_t id,
+		uint64_t *value, struct patience *p)
+{
+	const enum sync_kind is = kind < CALL_PREPARE ? SYNC_SEM : SYNC_WAITQ;
+	const uint32_t i = sync_index(id);
+	struct sync_call c;
+	int rc = EINVAL;
+
+	if (in_child(m->link.qp->context))
+		return ENODEV;
+	if (!enter(m))
+		return EBUSY;
+	if (m->guess && i < m->home.objects && id == sync_id(is, i)) {
+		rc = run(m, &c, call_begin(&c, kind, id, *value, &m->guess[i]),
+			 p);
+		if (!rc)
+			*value = c.value;
+	}
+	leave(m);
+	return rc;
+}
+
+static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
+		      uint64_t value, uint64_t timeout_ns, enum nopin_wait how)
+{
+	const uint64_t now = nic_now(m->nic);
+	struct patience p = {.until_ns = timeout_ns < UINT64_MAX - now
+						 ? now + timeout_ns
+						 : UINT64_MAX,
+			     .how = how};
+
+	if ((unsigned)how > NOPIN_WAIT_FUTEX)
+		return EINVAL;
+	return call(m, kind, id, &value, &p);
+}
+
+/* As long as it takes. */
+static int call_short(struct nopin_member *m, enum call_kind kind, uint32_t id,
+		      uint64_t value)
+{
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, 0};
+
+	return call(m, kind, id, &value, &p);
+}
+
+int nopin_sem_wait(struct nopin_member *member, uint32_t sem,
+		   uint64_t timeout_ns, enum nopin_wait how)
+{
+	return call_timed(member, CALL_SEM_WAIT, sem, 0, timeout_ns, how);
+}
+
+int nopin_sem_trywait(struct nopin_member *member, uint32_t sem)
+{
+	int rc = call_timed(member, CALL_SEM_TRY, sem, 0, 0, NOPIN_WAIT_BLOCK);
+
+	return rc == ETIMEDOUT ? EAGAIN : rc;
+}
+
+int nopin_sem_post(struct nopin_member *member, uint32_t sem)
+{
+	return call_short(member, CALL_SEM_POST, sem, 0);
+}
+
+int nopin_waitq_prepare(struct nopin_member *member, uint32_t waitq,
+			uint64_t *ticket)
+{
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, 0};
+	uint64_t wakes = 0;
+	int rc = call(member, CALL_PREPARE, waitq, &wakes, &p);
+
+	if (!rc)
+		*ticket = wakes;
+	return rc;
+}
+
+int nopin_waitq_wait(struct nopin_member *member, uint32_t waitq,
+		     uint64_t ticket, uint64_t timeout_ns, enum nopin_wait how)
+{
+	return call_timed(member, CALL_WAIT, waitq, ticket, timeout_ns, how);
+}
+
+int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
+{
+	return num ? call_short(member, CALL_WAKE, waitq, num) : EINVAL;
+}
+
+int nopin_member_destroy(struct nopin_member *m)
+{
+	const struct sync_msg msg = {.op = SYNC_LEAVE};
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, 0};
+	enum sync_result result;
+	uint64_t number;
+
+	if (in_child(m->link.qp->context))
+		return ENODEV;
+	if (!enter(m))
+		return EBUSY;
+	if (m->guess && !m->link.failed)
+		(void)ask(m, &msg, &p, &number, &result);
+	member_free(m);
+	return 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* home.c: the home of semaphores and wait queues: who waits, in the order of
+ * coming, and who is next.
+ *
+ * Invariant: the word of an object is negative from the moment that its queue has a
+ * member until it has none. All changes of a negative word are made here, and they
+ * are additions, so that no traffic of members can hold the home up. A word that is
+ * not what it must be was written by a member that does not keep to this: it is put
+ * right, and nobody but those who share the object had harm.
+ */
+#include "sync/sync.h"
+
+enum { NOBODY = SYNC_MEMBERS_MAX };
+
+/* --- the queue ----------------------------------------------------------------- */
+
+static bool queue_empty(const struct sync_object *o)
+{
+	return o->head == NOBODY;
+}
+
+static void queue_add(struct sync_home *h, uint32_t object, uint32_t member)
+{
+	struct sync_object *o = &h->object[object];
+	struct sync_seat *s = &h->seat[member];
+
+	s->state = SEAT_WAITING;
+	s->object = object;
+	s->wait = s->taken;
+	s->next = NOBODY;
+	s->prev = o->tail;
+	if (queue_empty(o))
+		o->head = member;
+	else
+		h->seat[o->tail].next = member;
+	o->tail = member;
+}
+
+static void queue_del(struct sync_home *h, uint32_t member)
+{
+	const struct sync_seat *s = &h->seat[member];
+	struct sync_object *o = &h->object[s->object];
+
+	if (s->prev == NOBODY)
+		o->head = s->next;
+	else
+		h->seat[s->prev].next = s->next;
+	if (s->next == NOBODY)
+		o->tail = s->prev;
+	else
+		h->seat[s->next].prev = s->prev;
+}
+
+static void grant(struct sync_home *h, uint32_t member)
+{
+	h->seat[member].state = SEAT_GRANTED;
+	h->port.answer(h->port.arg, member, SYNC_OK);
+}
+
+static void grant_first(struct sync_home *h, uint32_t object)
+{
+	const uint32_t member = h->object[object].head;
+
+	queue_del(h, member);
+	grant(h, member);
+}
+
+/* --- the word ------------------------------------------------------------------ */
+
+static int64_t word_add(struct sync_home *h, uint32_t object, uint64_t delta)
+{
+	return h->port.add(h->port.arg, object, (int64_t)delta);
+}
+
+/* The last one who waited does not any more. @wakes: how often that was a wake-up. */
+static void word_release(struct sync_home *h, uint32_t object, uint64_t wakes)
+{
+	const struct sync_object *o = &h->object[object];
+	const bool sem = o->kind == SYNC_SEM;
+	const uint64_t is = sem ? -UINT64_C(1)
+				: (uint64_t)o->wakes | (uint64_t)SYNC_WAITED;
+	const uint64_t to = sem ? 0 : (uint64_t)o->wakes + wakes;
+	const uint64_t was = (uint64_t)word_add(h, object, to - is);
+
+	if (was != is)
+		word_add(h, object, is - was);
+}
+
+/* --- semaphores ---------------------------------------------------------------- */
+
+static void sem_wait(struct sync_home *h, uint32_t object, uint32_t member)
+{
+	int64_t was = 0;
+
+	if (queue_empty(&h->object[object]))
+		was = word_add(h, object, -UINT64_C(1));
+	if (was > 0) {
+		h->seat[member].wait = h->seat[member].taken;
+		grant(h, member);
+		return;
+	}
+	if (was < 0)
+		word_add(h, object, -(uint64_t)was);
+	queue_add(h, object, member);
+}
+
+static void sem_post(struct sync_home *h, uint32_t object)
+{
+	if (queue_empty(&h->object[object])) {
+		word_add(h, object, 1);
+		return;
+	}
+	grant_first(h, object);
+	if (queue_empty(&h->object[object]))
+		word_release(h, object, 0);
+}
+
+/* --- wait queues --------------------------------------------------------------- */
+
+/* Was there no wake-up after the first @wakes? If so the word says that somebody
+ * waits. */
+static bool waitq_enter(struct sync_home *h, uint32_t object, uint64_t wakes)
+{
+	struct sync_object *o = &h->object[object];
+	int64_t was;
+
+	if (!queue_empty(o))
+		return (uint64_t)o->wakes == wakes;
+	was = word_add(h, object, (uint64_t)SYNC_WAITED);
+	o->wakes = was & INT64_MAX;
+	if (was < 0)
+		word_add(h, object, (uint64_t)SYNC_WAITED);
+	if ((uint64_t)o->wakes == wakes)
+		return true;
+	word_release(h, object, 0);
+	return false;
+}
+
+static void waitq_wait(struct sync_home *h, uint32_t object, uint32_t member,
+		       uint64_t wakes)
+{
+	if (waitq_enter(h, object, wakes)) {
+		queue_add(h, object, member);
+		return;
+	}
+	h->seat[member].state = SEAT_IDLE;
+	h->port.answer(h->port.arg, member, SYNC_OK);
+}
+
+/* Who has looked and not come yet must not sleep: the number of wake-ups rises
+ * unless all of this one went to members who were here before. */
+static void waitq_wake(struct sync_home *h, uint32_t object, uint64_t num)
+{
+	struct sync_object *o = &h->object[object];
+
+	if (queue_empty(o)) {
+		word_add(h, object, num > 0);
+		return;
+	}
+	while (num-- && !queue_empty(o))
+		grant_first(h, object);
+	if (queue_empty(o))
+		word_release(h, object, 1);
+}
+
+/* --- messages ------------------------------------------------------------------ */
+
+static void wake(struct sync_home *h, uint32_t object, uint64_t num)
+{
+	if (h->object[object].kind == SYNC_SEM)
+		sem_post(h, object);
+	else
+		waitq_wake(h, object, num);
+}
+
+static void unqueue(struct sync_home *h, uint32_t member)
+{
+	const uint32_t object = h->seat[member].object;
+
+	queue_del(h, member);
+	if (queue_empty(&h->object[object]))
+		word_release(h, object, 0);
+}
+
+static void cancel(struct sync_home *h, uint32_t member)
+{
+	struct sync_seat *s = &h->seat[member];
+
+	if (s->state != SEAT_WAITING)
+		return; /* the wake-up was first */
+	unqueue(h, member);
+	s->state = SEAT_IDLE;
+	h->port.answer(h->port.arg, member, SYNC_LATE);
+}
+
+static bool is_object(const struct sync_home *h, uint32_t id)
+{
+	const uint32_t object = sync_index(id);
+
+	return object < h->objects && h->object[object].kind &&
+	       id == sync_id(h->object[object].kind, object);
+}
+
+bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
+{
+	const uint32_t object = sync_index(msg->id);
+	struct sync_seat *s = &h->seat[member];
+
+	s->taken++;
+	if (msg->op == SYNC_CANCEL) {
+		cancel(h, member);
+		return true;
+	}
+	if (s->state == SEAT_WAITING || s->left ||
+	    (msg->op != SYNC_LEAVE && msg->op != SYNC_WAIT &&
+	     msg->op != SYNC_WAKE))
+		return false;
+	s->state = SEAT_IDLE; /* who asks again has confirmed */
+	if (msg->op == SYNC_LEAVE) {
+		s->left = true;
+		h->port.answer(h->port.arg, member, SYNC_OK);
+	} else if (!is_object(h, msg->id)) {
+		h->port.answer(h->port.arg, member, SYNC_INVALID);
+	} else if (msg->op == SYNC_WAKE) {
+		wake(h, object, msg->arg);
+		h->port.answer(h->port.arg, member, SYNC_OK);
+	} else if (h->object[object].kind == SYNC_SEM) {
+		sem_wait(h, object, member);
+	} else {
+		waitq_wait(h, object, member, msg->arg);
+	}
+	return true;
+}
+
+uint32_t home_gone(struct sync_home *h, uint32_t member, uint64_t confirmed)
+{
+	struct sync_seat *s = &h->seat[member];
+	const enum seat_state was = s->state;
+
+	s->state = SEAT_FREE;
+	if (was == SEAT_GRANTED && confirmed != s->wait)
+		wake(h, s->object, 1);
+	if (was != SEAT_WAITING)
+		return UINT32_MAX;
+	unqueue(h, member);
+	return s->object;
+}
+
+void home_join(struct sync_home *h, uint32_t member)
+{
+	h->seat[member] = (struct sync_seat){.state = SEAT_IDLE};
+}
+
+void home_object(struct sync_home *h, uint32_t object, enum sync_kind kind)
+{
+	h->object[object] = (struct sync_object){
+		.kind = kind, .head = NOBODY, .tail = NOBODY};
+}

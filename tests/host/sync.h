@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sync.h: a home of semaphores and wait queues, and members of it in other
+ * processes, each with a connection of its own.
+ */
+#ifndef NOPIN_TESTS_HOST_SYNC_H
+#define NOPIN_TESTS_HOST_SYNC_H
+
+#include "host.h"
+
+#include <nopin.h>
+
+/** struct sync_link - One end of a connection, with the CQ that it wants. */
+struct sync_link {
+	struct host h;
+	struct link l;
+};
+
+/** sync_link_open() - As link_open(), on the device of @h. */
+void sync_link_open(struct sync_link *s, const struct host *h, int fd);
+void sync_link_close(struct sync_link *s);
+
+/** sync_join() - The member at the other end of @fd, which does member_open(). */
+void sync_join(struct nopin_home *home, const struct sync_link *s, int fd);
+
+/** member_open() - Join the home at the other end of @fd, which does sync_join(). */
+struct nopin_member *member_open(const struct sync_link *s, int fd);
+
+#endif

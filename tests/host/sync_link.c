@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sync_link.c: homes and their members become acquainted. */
+#include "sync.h"
+
+#include <sys/socket.h>
+
+void sync_link_open(struct sync_link *s, const struct host *h, int fd)
+{
+	s->h = *h;
+	s->h.cq = ibv_create_cq(h->ctx, 16, NULL, NULL, 0);
+	REQUIRE(s->h.cq);
+	link_open(&s->l, &s->h, fd, NULL);
+}
+
+void sync_link_close(struct sync_link *s)
+{
+	REQUIRE(ibv_destroy_qp(s->l.qp) == 0);
+	REQUIRE(ibv_destroy_cq(s->h.cq) == 0);
+}
+
+static void say_card(int fd, const struct nopin_card *card)
+{
+	REQUIRE(send(fd, card, sizeof(*card), MSG_NOSIGNAL) == sizeof(*card));
+}
+
+static void hear_card(int fd, struct nopin_card *card)
+{
+	REQUIRE(recv(fd, card, sizeof(*card), MSG_WAITALL) == sizeof(*card));
+}
+
+void sync_join(struct nopin_home *home, const struct sync_link *s, int fd)
+{
+	struct nopin_card theirs, ours;
+
+	hear_card(fd, &theirs);
+	REQUIRE(nopin_home_join(home, s->l.qp, &theirs, &ours) == 0);
+	say_card(fd, &ours);
+}
+
+struct nopin_member *member_open(const struct sync_link *s, int fd)
+{
+	struct nopin_card mine, home;
+	struct nopin_member *m;
+
+	REQUIRE(nopin_member_create(s->l.qp, &m, &mine) == 0);
+	say_card(fd, &mine);
+	hear_card(fd, &home);
+	REQUIRE(nopin_member_start(m, &home) == 0);
+	return m;
+}

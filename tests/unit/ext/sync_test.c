@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sync_test.c: semaphores and wait queues as a program uses them: a home and four
+ * members in one process, each with a thread.
+ */
+#include "pair.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { MEMBERS = 4, ROUNDS = 200 };
+
+#define MS UINT64_C(1000000)
+
+static struct nopin_home *home;
+static struct end {
+	struct ibv_cq *cq[2];
+	struct ibv_qp *qp[2]; /* the member's, the home's */
+	struct nopin_member *m;
+	struct nopin_card card;
+	unsigned gone;
+} end[MEMBERS];
+static pthread_t server;
+static uint32_t sem, waitq;
+
+/* --- a home and its members ------------------------------------------------ */
+
+static void *serve(void *arg)
+{
+	struct nopin_home_event e;
+	int rc;
+
+	(void)arg;
+	while (!(rc = nopin_home_serve(home, NOPIN_WAIT_BLOCK, &e)))
+		for (int i = 0; i < MEMBERS; i++)
+			if (e.qp == end[i].qp[1])
+				__atomic_store_n(&end[i].gone, e.gone,
+						 __ATOMIC_RELEASE);
+	assert_int_equal(rc, ECANCELED);
+	return NULL;
+}
+
+static void end_open(struct end *e)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 8, .max_send_sge = 1}};
+	struct nopin_card card;
+
+	e->gone = 0;
+	for (int i = 0; i < 2; i++) {
+		e->cq[i] = ibv_create_cq(ctx, 8, NULL, NULL, 0);
+		init.send_cq = init.recv_cq = e->cq[i];
+		e->qp[i] = ibv_create_qp(pd, &init);
+		assert_non_null(e->qp[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		pair_connect(e->qp[i], e->qp[!i]->qp_num);
+	assert_int_equal(nopin_member_create(e->qp[0], &e->m, &card), 0);
+	assert_int_equal(nopin_sem_post(e->m, 1), EINVAL);
+	assert_int_equal(nopin_home_join(home, e->qp[1], &card, &e->card), 0);
+	assert_int_equal(nopin_member_start(e->m, &e->card), 0);
+	assert_int_equal(nopin_member_start(e->m, &e->card), EINVAL);
+}
+
+static int setup(void **state)
+{
+	const struct nopin_home_attr attr = {.members = MEMBERS,
+					     .alive_ns = 40 * MS};
+
+	pair_open(state);
+	assert_int_equal(nopin_home_create(pd, &attr, &home), 0);
+	assert_int_equal(nopin_sem_create(home, 1, &sem), 0);
+	assert_int_equal(nopin_waitq_create(home, &waitq), 0);
+	for (int i = 0; i < MEMBERS; i++)
+		end_open(&end[i]);
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+	return 0;
+}
+
+static void end_close(struct end *e)
+{
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ibv_destroy_qp(e->qp[i]), 0);
+		assert_int_equal(ibv_destroy_cq(e->cq[i]), 0);
+	}
+}
+
+static int teardown(void **state)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		assert_int_equal(nopin_member_destroy(end[i].m), 0);
+	assert_int_equal(nopin_home_stop(home), 0);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	assert_int_equal(nopin_home_destroy(home), 0);
+	for (int i = 0; i < MEMBERS; i++)
+		end_close(&end[i]);
+	return pair_close(state);
+}
+
+static unsigned gone(struct end *e)
+{
+	unsigned why;
+
+	while (!(why = __atomic_load_n(&e->gone, __ATOMIC_ACQUIRE)))
+		usleep(1000);
+	return why;
+}
+
+/* --- calls, each on a thread ----------------------------------------------- */
+
+struct call {
+	pthread_t thread;
+	struct end *e;
+	uint64_t timeout_ns;
+	enum nopin_wait how;
+	int rc;
+	unsigned place;
+};
+static unsigned places;
+
+static void *sem_thread(void *arg)
+{
+	struct call *c = arg;
+
+	c->rc = nopin_sem_wait(c->e->m, sem, c->timeout_ns, c->how);
+	c->place = __atomic_add_fetch(&places, 1, __ATOMIC_ACQ_REL);
+	return NULL;
+}
+
+static void *waitq_thread(void *arg)
+{
+	struct call *c = arg;
+	uint64_t ticket;
+
+	assert_int_equal(nopin_waitq_prepare(c->e->m, waitq, &ticket), 0);
+	c->rc = nopin_waitq_wait(c->e->m, waitq, ticket, c->timeout_ns, c->how);
+	c->place = __atomic_add_fetch(&places, 1, __ATOMIC_ACQ_REL);
+	return NULL;
+}
+
+static void begin(struct call *c, int i, void *(*fn)(void *),
+		  uint64_t timeout_ns)
+{
+	*c = (struct call){.e = &end[i],
+			   .timeout_ns = timeout_ns,
+			   .how = (enum nopin_wait)(i % 3)};
+	assert_int_equal(pthread_create(&c->thread, NULL, fn, c), 0);
+	usleep(50000); /* it is in the queue, as a rule */
+}
+
+static int finish(struct call *c)
+{
+	assert_int_equal(pthread_join(c->thread, NULL), 0);
+	return c->rc;
+}
+
+/* --- semaphores ------------------------------------------------------------ */
+
+static void sem__one(void **state)
+{
+	struct nopin_member *m = end[0].m;
+
+	(void)state;
+	assert_int_equal(nopin_sem_wait(m, sem, UINT64_MAX, NOPIN_WAIT_BLOCK),
+			 0);
+	assert_int_equal(nopin_sem_trywait(m, sem), EAGAIN);
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), EAGAIN);
+	assert_int_equal(nopin_sem_wait(m, sem, 30 * MS, NOPIN_WAIT_BLOCK),
+			 ETIMEDOUT);
+	assert_int_equal(nopin_sem_wait(m, sem, 0, NOPIN_WAIT_SPIN), ETIMEDOUT);
+	assert_int_equal(nopin_sem_post(end[1].m, sem), 0);
+	assert_int_equal(nopin_sem_trywait(m, sem), 0);
+	assert_int_equal(nopin_sem_post(m, sem), 0);
+}
+
+static void sem__wrong(void **state)
+{
+	struct nopin_member *m = end[0].m;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(nopin_sem_post(m, waitq), EINVAL);
+	assert_int_equal(nopin_sem_post(m, 0), EINVAL);
+	assert_int_equal(nopin_sem_post(m, sem + 1000), EINVAL);
+	assert_int_equal(nopin_sem_wait(m, sem, 1, (enum nopin_wait)3), EINVAL);
+	assert_int_equal(nopin_waitq_wake(m, waitq, 0), EINVAL);
+	assert_int_equal(nopin_waitq_wake(m, sem, 1), EINVAL);
+	assert_int_equal(nopin_sem_create(home, UINT32_MAX, &id), EINVAL);
+	assert_int_equal(nopin_sem_create(home, INT32_MAX, &id), 0);
+	assert_int_equal(nopin_sem_post(m, id), EOVERFLOW);
+	/* one that was not made */
+	assert_int_equal(nopin_sem_wait(m, id + 1, MS, NOPIN_WAIT_BLOCK),
+			 EINVAL);
+	for (int i = 3; i < 16; i++)
+		assert_int_equal(nopin_sem_create(home, 0, &id), 0);
+	assert_int_equal(nopin_sem_create(home, 0, &id), ENOSPC);
+}
+
+static void sem__first_come_first_served(void **state)
+{
+	struct call c[MEMBERS];
+
+	(void)state;
+	places = 0;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	for (int i = 1; i < MEMBERS; i++)
+		begin(&c[i], i, sem_thread, UINT64_MAX);
+	assert_int_equal(nopin_sem_post(end[1].m, sem), EBUSY);
+	for (int i = 1; i < MEMBERS; i++) {
+		assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+		assert_int_equal(finish(&c[i]), 0);
+		assert_int_equal(c[i].place, i);
+	}
+}
+
+/* One who gives up is passed over. */
+static void sem__times_out_in_the_queue(void **state)
+{
+	struct call c[3];
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	begin(&c[1], 1, sem_thread, 100 * MS);
+	begin(&c[2], 2, sem_thread, UINT64_MAX);
+	assert_int_equal(finish(&c[1]), ETIMEDOUT);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(finish(&c[2]), 0);
+	assert_int_equal(nopin_sem_post(end[2].m, sem), 0);
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), 0);
+}
+
+static unsigned inside, turns;
+
+static void *turns_thread(void *arg)
+{
+	struct end *e = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		assert_int_equal(
+			nopin_sem_wait(e->m, sem, UINT64_MAX, NOPIN_WAIT_BLOCK),
+			0);
+		assert_int_equal(
+			__atomic_fetch_add(&inside, 1, __ATOMIC_ACQ_REL), 0);
+		turns++;
+		__atomic_fetch_sub(&inside, 1, __ATOMIC_ACQ_REL);
+		assert_int_equal(nopin_sem_post(e->m, sem), 0);
+	}
+	return NULL;
+}
+
+static void sem__excludes(void **state)
+{
+	pthread_t t[MEMBERS];
+
+	(void)state;
+	inside = turns = 0;
+	for (int i = 0; i < MEMBERS; i++)
+		assert_int_equal(
+			pthread_create(&t[i], NULL, turns_thread, &end[i]), 0);
+	for (int i = 0; i < MEMBERS; i++)
+		assert_int_equal(pthread_join(t[i], NULL), 0);
+	assert_int_equal(turns, MEMBERS * ROUNDS);
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), EAGAIN);
+}
+
+/* --- wait queues ----------------------------------------------------------- */
+
+static void waitq__woken_before_it_waits(void **state)
+{
+	uint64_t ticket;
+
+	(void)state;
+	assert_int_equal(nopin_waitq_prepare(end[0].m, waitq, &ticket), 0);
+	assert_int_equal(nopin_waitq_wake(end[1].m, waitq, 1), 0);
+	assert_int_equal(nopin_waitq_wait(end[0].m, waitq, ticket, UINT64_MAX,
+					  NOPIN_WAIT_BLOCK),
+			 0);
+	assert_int_equal(nopin_waitq_prepare(end[0].m, waitq, &ticket), 0);
+	assert_int_equal(nopin_waitq_wait(end[0].m, waitq, ticket, 20 * MS,
+					  NOPIN_WAIT_SPIN),
+			 ETIMEDOUT);
+}
+
+static void waitq__one_and_all(void **state)
+{
+	struct call c[MEMBERS];
+
+	(void)state;
+	places = 0;
+	for (int i = 1; i < MEMBERS; i++)
+		begin(&c[i], i, waitq_thread, UINT64_MAX);
+	assert_int_equal(nopin_waitq_wake(end[0].m, waitq, 1), 0);
+	assert_int_equal(finish(&c[1]), 0);
+	assert_int_equal(c[1].place, 1);
+	assert_int_equal(__atomic_load_n(&places, __ATOMIC_ACQUIRE), 1);
+	assert_int_equal(nopin_waitq_wake(end[0].m, waitq, UINT64_MAX), 0);
+	assert_int_equal(finish(&c[2]), 0);
+	assert_int_equal(finish(&c[3]), 0);
+}
+
+/* --- the end --------------------------------------------------------------- */
+
+static void link_break(const struct end *e)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+
+	assert_int_equal(ibv_modify_qp(e->qp[0], &a, IBV_QP_STATE), 0);
+}
+
+static void member__leaves(void **state)
+{
+	struct nopin_card card, ours;
+	struct nopin_member *m;
+
+	(void)state;
+	assert_int_equal(nopin_member_create(end[0].qp[0], &m, &card), 0);
+	assert_int_equal(nopin_home_join(home, end[0].qp[1], &card, &ours),
+			 EUSERS);
+	assert_int_equal(nopin_member_destroy(m), 0);
+	assert_int_equal(nopin_member_destroy(end[0].m), 0);
+	assert_int_equal(gone(&end[0]), NOPIN_GONE_LEFT);
+	end_close(&end[0]);
+	end_open(&end[0]);
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+}
+
+static void member__lies(void **state)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+	(void)state;
+	/* it raises its counter, and its box is empty */
+	assert_int_equal(nopin_post_write_notify(end[0].qp[0], &wr,
+						 end[0].card.counter, &bad),
+			 0);
+	assert_int_equal(gone(&end[0]), NOPIN_GONE_LIED);
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), ENOTCONN);
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), 0);
+}
+
+/* Who waits with a member's QP gone; who is behind it is served. */
+static void member__dies_waiting(void **state)
+{
+	struct call c[3];
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	begin(&c[1], 1, sem_thread, UINT64_MAX);
+	begin(&c[2], 2, sem_thread, UINT64_MAX);
+	/* its library goes on to run in this process, and cannot reach anybody */
+	link_break(&end[1]);
+	assert_int_equal(finish(&c[1]), ENOTCONN);
+	assert_int_equal(gone(&end[1]), NOPIN_GONE_DIED);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(finish(&c[2]), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		T(sem__one),
+		T(sem__wrong),
+		T(sem__first_come_first_served),
+		T(sem__times_out_in_the_queue),
+		T(sem__excludes),
+		T(waitq__woken_before_it_waits),
+		T(waitq__one_and_all),
+		T(member__leaves),
+		T(member__lies),
+		T(member__dies_waiting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
