@@ -194,6 +194,25 @@ static void weight__ages(void **state)
 	assert_int_equal(mr_free(f.m, key[1]), 0);
 }
 
+/* It is no reason to take what a minimum needs. */
+static void weight__where_a_minimum_counts(void **state)
+{
+	uint64_t p[5];
+	uint32_t key[3];
+
+	(void)state;
+	same_set(p, 5);
+	key[0] = reg_min(p[0], 1, 1, 0);
+	key[1] = reg_min(p[1], 1, 1, 0);
+	key[2] = reg_min(p[2], 1, 0, 9);
+	for (int k = 0; k < 5; k++)
+		map(p[k]);
+	for (int k = 0; k < 5; k++)
+		assert_int_equal(fix_ready(&f, p[k], true), k != 2);
+	for (int k = 0; k < 3; k++)
+		assert_int_equal(mr_free(f.m, key[k]), 0);
+}
+
 /* --- against a model ---------------------------------------------------- */
 
 enum { MODEL_REGIONS = 24, MODEL_PAGES = 40 };
@@ -292,6 +311,7 @@ int main(void)
 		EXACT(minimum__all_together),
 		EXACT(weight__decides),
 		EXACT(weight__ages),
+		EXACT(weight__where_a_minimum_counts),
 		EXACT(known__is_what_a_model_counts),
 		AGEING(known__is_what_a_model_counts),
 	};
