@@ -346,8 +346,8 @@ int nopin_upcalls_run(struct nopin_upcalls *queue, nopin_upcall_fn fn,
  * @addr, @length, @access: as of ibv_reg_mr()
  * @minimum:	entries of the NIC's table that others do not take from the region if
  *		that can be, while it has no more of them
- * @weight:	1..1000; 0: 1. Its entries are replaced so much later than those of a
- *		region of weight 1
+ * @weight:	1..1000; 0: 1. Of two entries that were not used for long, that of the
+ *		region with less weight is replaced
  * @upcalls:	NULL: the program is told nothing
  */
 struct nopin_reg_attr {

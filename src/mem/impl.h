@@ -182,7 +182,8 @@ enum spt_state {
 	SPT_STATE_NUM
 };
 
-enum { SPT_WAYS = 4, SPT_VICTIMS = 4096 };
+/* SPT_SPARED: entries of a set that minimums of regions may keep (spare.c). */
+enum { SPT_WAYS = 4, SPT_SPARED = 2, SPT_VICTIMS = 4096 };
 
 /**
  * struct spt - The shadow page table; see the head of spt.c.

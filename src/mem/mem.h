@@ -93,7 +93,7 @@ enum { MR_WEIGHT_MAX = 1000, MR_WATCHED_MAX = 4096 };
  * @fault:	what answers its missing pages; NONE: as the QP or the NIC says
  * @minimum:	entries of the shadow page table that are not replaced if that is
  *		possible, while it has no more of them
- * @weight:	its entries are replaced so much later, 1..MR_WEIGHT_MAX; 0: 1
+ * @weight:	between two old entries the one of less goes, 1..MR_WEIGHT_MAX; 0: 1
  * @upcalls:	who is told what becomes of its pages, or NULL
  * @cookie:	comes back with what is told
  */

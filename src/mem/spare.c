@@ -59,10 +59,20 @@ static struct worth e_worth(struct mem *m, const uint64_t *e)
 	return w;
 }
 
+/* The oldest of a set that may go and is not @but. Return: -1: there is none. */
+static int oldest(const struct spt *s, const uint64_t *set, unsigned but)
+{
+	for (int i = SPT_WAYS - 1; i >= 0; i--)
+		if (!e_held(s, set[i]) && !(but >> i & 1))
+			return i;
+	return -1;
+}
+
 /**
- * set_spare() - Which entry of a set is to be replaced, by those who have the pages:
- * none that is needed, if there is another; of the others the one whose place in the
- * order of touch, divided by its weight, is the last.
+ * set_spare() - Which entry of a set is to be replaced, by those who have the pages.
+ * Up to SPT_SPARED that are needed are spared, if another may go. Where none is, the
+ * oldest goes, or the next one to it if that has less weight. So whoever is spared
+ * nothing still has two places in each set: an access may need two pages of it.
  * @m:		the NIC's memory
  * @set:	all in use
  * @way:	the oldest that may go
@@ -71,22 +81,23 @@ static struct worth e_worth(struct mem *m, const uint64_t *e)
  */
 int set_spare(struct mem *m, const uint64_t *set, int way)
 {
-	struct worth best = e_worth(m, &set[way]), w;
-	int oldest = way;
+	struct worth w[SPT_WAYS];
+	unsigned needed = 0, num = 0;
+	int out, next;
 
-	for (int i = way - 1; i >= 0; i--) {
-		if (e_held(&m->spt, set[i]))
-			continue;
-		w = e_worth(m, &set[i]);
-		if (w.needed ||
-		    (!best.needed && (uint64_t)(i + 1) * best.weight <=
-					     (uint64_t)(way + 1) * w.weight))
-			continue;
-		best = w;
-		way = i;
+	for (unsigned i = 0; i < SPT_WAYS; i++) {
+		w[i] = e_worth(m, &set[i]);
+		needed |= (unsigned)w[i].needed << i;
+		num += w[i].needed;
 	}
-	count_add(m->cnt, CNT_spt_below, best.needed);
-	if (way != oldest)
-		count(m->cnt, CNT_spt_spared);
-	return way;
+	/* of too many that are needed, the oldest */
+	out = oldest(&m->spt, set, num > SPT_SPARED ? ~needed : needed);
+	if (out < 0)
+		out = way;
+	next = oldest(&m->spt, set, 1U << out);
+	if (num == 0 && next >= 0 && w[next].weight < w[out].weight)
+		out = next;
+	count_add(m->cnt, CNT_spt_below, w[out].needed);
+	count_add(m->cnt, CNT_spt_spared, out != way);
+	return out;
 }

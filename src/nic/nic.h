@@ -5,9 +5,9 @@
  *
  * Every function may be called from any thread and returns 0 or -errno unless it
  * says otherwise. None is a cancellation point, but nic_channel_get(),
- * nic_async_get() and nic_upcalls_get() while they sleep: nothing is held then, and no event is lost
- * (programs cancel their CQ thread there). In a fork()ed child of the
- * process that opened the NIC every function answers -ENODEV and touches
+ * nic_async_get() and nic_upcalls_get() while they sleep: nothing is held then, and
+ * no event is lost (programs cancel their CQ thread there). In a fork()ed child of
+ * the process that opened the NIC every function answers -ENODEV and touches
  * nothing.
  */
 #ifndef NOPIN_NIC_NIC_H

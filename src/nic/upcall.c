@@ -79,7 +79,8 @@ struct upcalls *nic_upcalls_queue(struct nic_upcalls *u)
 	return &u->q;
 }
 
-/* An empty queue costs no lock, and a full one no work that nobody left. */
+/* An empty queue costs no lock. With what was taken one returns at once: what others
+ * left meanwhile is not for who has news, which may be old by then. */
 static bool take(struct nic_upcalls *u, struct upcall *out)
 {
 	struct nic *nic = u->nic;
@@ -94,8 +95,8 @@ static bool take(struct nic_upcalls *u, struct upcall *out)
 	if (!u->q.waiting)
 		os_event_clear(u->fd);
 	handoff_unlock(&nic->engine);
-	if (handoff_left(&nic->engine))
-		progress_work(nic, false);
+	if (handoff_left(&nic->engine) && !nic->cfg.manual)
+		os_kick(nic->os);
 	return got;
 }
 
