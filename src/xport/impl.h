@@ -41,9 +41,9 @@ bool win_has(const struct window *w, psn_t psn);
 uint32_t win_slots(const struct xport *x, uint32_t held);
 /** win_room() - How many packets more could be kept in @w. */
 uint32_t win_room(const struct xport *x, const struct window *w);
-/** win_spare() - May what can be asked for again take a slot? Requests that were
- * not lent one are to find some. */
-bool win_spare(const struct xport *x, const struct window *w);
+/** win_spare() - How many slots more may what can be asked for again take? Requests
+ * that were not lent one are to find some. */
+uint32_t win_spare(const struct xport *x, const struct window *w);
 /** win_keep() - Copy a packet into a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns);

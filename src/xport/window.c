@@ -128,7 +128,7 @@ uint32_t win_room(const struct xport *x, const struct window *w)
 	return win_slots(x, *w->held + lent(w)) + lent(w);
 }
 
-bool win_spare(const struct xport *x, const struct window *w)
+uint32_t win_spare(const struct xport *x, const struct window *w)
 {
 	return win_slots(x, 2 * (*w->held + lent(w)));
 }
