@@ -132,7 +132,6 @@ struct flight_run {
  * @lost:	bit i: PSN map_base + i is to be sent again (nopin peers); so the
  *		maps that follow
  * @resent:	it was, and nothing behind @recover has come yet
- * @sacked:	the peer has it
  * @gap:	it was overtaken, first seen at @gap_since, and counts as lost at
  *		@gap_at (TIME_NEVER: there is none)
  * @recover:	@max when the last loss was found
@@ -169,7 +168,7 @@ struct req {
 	uint32_t cur, started, rsp, asked_to;
 	struct window win;
 	uint32_t rd_out, rd_chunk;
-	uint64_t lost, resent, sacked, gap;
+	uint64_t lost, resent, gap;
 	uint64_t gap_since, gap_at, doubted;
 	psn_t map_base, recover;
 	bool recovering;

@@ -137,7 +137,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 
 void retry_forget(struct req *r)
 {
-	r->lost = r->resent = r->sacked = r->gap = 0;
+	r->lost = r->resent = r->gap = 0;
 	r->gap_at = TIME_NEVER;
 	r->recovering = false;
 }
@@ -363,12 +363,11 @@ static void move_maps(struct qp *qp, uint64_t now_ns)
 	r->gap = apart ? 0 : r->gap >> by;
 	r->lost = apart ? 0 : r->lost >> by;
 	r->resent = apart ? 0 : r->resent >> by;
-	r->sacked = apart ? 0 : r->sacked >> by;
 	r->map_base = r->acc;
 }
 
-/* Of what is before @high, what did not come and is not being sent again. */
-static uint64_t holes(const struct qp *qp, psn_t high)
+/* Of what is before @high, what is not in @sack and is not being sent again. */
+static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
 {
 	const struct req *r = &qp->req;
 	const int32_t n = MIN(psn_diff(high, r->acc), 64);
@@ -376,7 +375,7 @@ static uint64_t holes(const struct qp *qp, psn_t high)
 
 	if (n <= 0)
 		return 0;
-	map = ~UINT64_C(0) >> (64 - n) & ~(r->sacked | r->resent | r->lost);
+	map = ~UINT64_C(0) >> (64 - n) & ~(sack | r->resent | r->lost);
 	for (uint64_t left = map; left; left &= left - 1) {
 		const int i = __builtin_ctzll(left);
 
@@ -412,14 +411,14 @@ static void gap_lost(struct qp *qp, uint64_t now_ns)
 	qp_kick(qp);
 }
 
-static void gap_seen(struct qp *qp, psn_t high, uint64_t now_ns)
+static void gap_seen(struct qp *qp, psn_t high, uint64_t sack, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
 	if (!r->gap && r->gap_at != TIME_NEVER)
 		gap_over(qp);
 	if (!r->gap) {
-		r->gap = holes(qp, high);
+		r->gap = holes(qp, high, sack);
 		r->gap_since = now_ns;
 		if (r->gap)
 			r->gap_at = now_ns + qp->peer->late.wait_ns;
@@ -438,15 +437,12 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 	if (r->held || (p->xack_flags & XACK_HOLD))
 		return;
 	move_maps(qp, now_ns);
-	/* Only the answer to a question is sure to tell all. */
-	r->sacked = probed ? sack : r->sacked | sack;
-	if (r->gap & r->sacked)
+	if (r->gap & sack)
 		late_came(&qp->peer->late, now_ns - r->gap_since);
-	r->gap &= ~r->sacked;
-	r->lost &= ~r->sacked;
-	if (r->sacked)
-		high = psn_add(high,
-			       63 - (uint32_t)__builtin_clzll(r->sacked));
+	r->gap &= ~sack;
+	r->lost &= ~sack;
+	if (sack)
+		high = psn_add(high, 63 - (uint32_t)__builtin_clzll(sack));
 	if (probed && psn_diff(r->probe_max, high) > 0)
 		high = r->probe_max;
 	if (psn_diff(high, r->snd) > 0)
@@ -456,7 +452,7 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 		r->recovering = r->lost != 0;
 		r->resent = 0;
 	}
-	gap_seen(qp, high, now_ns);
+	gap_seen(qp, high, sack, now_ns);
 }
 
 void retry_twice(struct qp *qp, uint64_t now_ns)

@@ -196,10 +196,10 @@ void win_advance(struct window *w, uint32_t mtu)
 
 bool win_behind(const struct window *w)
 {
-	return w->num && psn_diff(list_entry(w->waiting.next, struct accepted,
-					     link)
-					  ->pkt.psn,
-				  w->next) < 0;
+	return w->num &&
+	       psn_diff(list_entry(w->waiting.next, struct accepted, link)
+				->pkt.psn,
+			w->next) < 0;
 }
 
 uint64_t win_sack(const struct window *w)

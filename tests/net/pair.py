@@ -35,7 +35,7 @@ AGAIN = re.compile(r"retransmits|dups_rx|replays|read_restarts|drop_no_slot")
 LOCKS = os.environ.get("NOPIN_REG") in ("pin", "pin-cache")
 MAY_LOCK = os.environ.get("NOPIN_REG", "").startswith("pin")
 # Where packets are overtaken and none is lost, no place may be missing for any.
-ORDER = re.compile(r"kernel_drops|timeouts|gso_off|paths_missing|drop_no_slot|"
+ORDER = re.compile(r"kernel_drops|gso_off|paths_missing|drop_no_slot|"
                    r"beyond_credit|drop_(?!psn|qpn).*")
 PARDON = re.compile(r"fault_resume|fault_replay|rnr_rx|rnr_tx")
 

@@ -98,9 +98,11 @@ side() {
 	ip -n "$1" link set n0 mtu 1500 up
 	ip -n "$1" route add default via "$3"
 	ip -n "$1" -6 route add default via "$5"
-	if [ -z "$relay" ]; then # a tun device cannot in any case
+	if [ -z "$relay" ]; then
 		ip netns exec "$1" ethtool -K n0 tx-udp-segmentation "$gso" \
 			>/dev/null
+	else # it segments nothing, and what its queue cannot take is lost
+		ip -n "$1" link set n0 txqueuelen 16384
 	fi
 	if [ "$loss" != 0 ]; then
 		ip netns exec "$1" nft -f - <<-END
