@@ -93,8 +93,9 @@ static void run(struct world *w)
 	EXPECT(w, loses(w) || w->stats.kernel_drops == 0,
 	       "the receive buffer overflowed");
 	EXPECT(w,
-	       faults(w) || w->total.v[CNT_fault_replay] * 100 <=
-				    w->total.v[CNT_rx_packets],
+	       loses(w) || faults(w) ||
+		       w->total.v[CNT_fault_replay] * 100 <=
+			       w->total.v[CNT_rx_packets],
 	       "%" PRIu64 " responses had no place when they came",
 	       w->total.v[CNT_fault_replay]);
 	if (!w->total.v[CNT_fault_resume])
