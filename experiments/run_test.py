@@ -40,6 +40,7 @@ EXPECTED = (
     ("f", ".*", r"no memory limit can be set here \(cgroup\): .*"),
     ("a", "warm, pinned", r"two regions of \d+ MiB do not fit"),
     ("f", "all of it", "no server could be started"),
+    ("o", ".*", "no tun devices"),
     (".", ".*pin.*", r"Cannot allocate memory|Operation not permitted"),
 )
 
