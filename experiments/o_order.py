@@ -85,7 +85,8 @@ def numbers(output):
     found = re.search(r"#bytes.*\n(.*)", output)
     if not found:
         raise Failed("perftest printed no figures")
-    return [float(n) for n in found[1].split()]
+    # one may be -nan, and what the NIC says may follow in the same line
+    return [float(n) for n in re.findall(r"-?nan|[\d.]+", found[1])]
 
 
 class Measured:
