@@ -125,6 +125,16 @@ static int read_mtu(struct nic_config *cfg)
 	return err;
 }
 
+static int read_paths(struct nic_config *cfg)
+{
+	uint64_t paths = 1;
+	int err = read_size("NOPIN_PATHS", 1, PATHS_MAX, "1 to 8", &paths);
+
+	static_assert(PATHS_MAX == 8, "what is said to be valid");
+	cfg->paths = (unsigned)paths;
+	return err;
+}
+
 static int read_sizes(struct nic_config *cfg)
 {
 	uint64_t entries = 4 << 20;
@@ -173,6 +183,8 @@ int config_read(struct nic_config *cfg)
 				  &cfg->scatter);
 	if (!err)
 		err = read_link();
+	if (!err)
+		err = read_paths(cfg);
 	/* Where the engine is to sleep, nobody else does: no fault is met while
 	 * a burst is received. And its sleep is to be told. With bounce buffers
 	 * nothing is received in place. */

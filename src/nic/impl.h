@@ -47,6 +47,7 @@ struct nic_config {
 	uint64_t pin_cache; /* NOPIN_PIN_CACHE or 0 */
 	enum ahead ahead;
 	bool scatter;
+	unsigned paths; /* to each nopin; 0: one */
 	uint32_t mtu; /* NOPIN_MTU or 0 */
 	uint64_t pool_bytes;
 	uint32_t entries;
@@ -251,7 +252,7 @@ struct nic {
 	struct list dests; /* peers that datagrams go to, the last used first */
 	bool closed, dead;
 	struct timerq hello_timers;
-	unsigned nqps, ud_qps, ndests, standard_peers;
+	unsigned nqps, ud_qps, ndests, standard_peers, sprayed;
 	size_t rcvbuf;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;

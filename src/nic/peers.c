@@ -23,6 +23,7 @@ enum {
 	REMINDERS = 16, /* in 7 s */
 	WIRE_VERSION = 3,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
+	SPRAY_MAX = 64, /* descriptors beyond the first of each peer */
 	DESTS_MAX = 256, /* that are remembered while nothing is sent there */
 };
 
@@ -169,6 +170,37 @@ static struct peer *find(const struct list *peers, const struct endpoint *ep,
 	return NULL;
 }
 
+/* By the port's own socket it can be sent to in any case. */
+static void connect_lines(struct nic *nic, struct peer *p)
+{
+	const unsigned paths = MAX(nic->cfg.paths, 1);
+
+	if (p->kind != PEER_NOPIN || p->datagrams || p->lines ||
+	    nic->x.peers > LINES_MAX)
+		return;
+	while (p->lines < paths && (!p->lines || nic->sprayed < SPRAY_MAX)) {
+		const int line = os_connect(nic->os, &p->local, &p->ep);
+
+		if (!line)
+			break;
+		nic->sprayed += p->lines != 0;
+		p->line[p->lines++] = line;
+	}
+	if (paths == 1 || p->lines == paths)
+		return;
+	count_add(&nic->cnt, CNT_paths_missing, paths - p->lines);
+	log_info("port %u is reached by %u paths instead of %u", p->ep.port,
+		 MAX(p->lines, 1), paths);
+}
+
+static void disconnect_lines(struct nic *nic, struct peer *p)
+{
+	while (p->lines) {
+		os_disconnect(nic->os, p->line[--p->lines]);
+		nic->sprayed -= p->lines != 0;
+	}
+}
+
 static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 {
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
@@ -178,9 +210,7 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 		log_info("the NIC on port %u is taken for a standard one",
 			 p->asked.port);
 	p->ep.port = kind == PEER_STANDARD ? ROCE_PORT : p->asked.port;
-	if (kind == PEER_NOPIN && !p->datagrams && !p->line &&
-	    nic->x.peers <= LINES_MAX)
-		p->line = os_connect(nic->os, &p->local, &p->ep);
+	connect_lines(nic, p);
 	peer_answered(&nic->x, p);
 }
 
@@ -256,8 +286,7 @@ static void free_peer(struct nic *nic, struct peer *p)
 	list_del(&p->link);
 	list_del(&p->ack_link);
 	nic->standard_peers -= p->kind == PEER_STANDARD;
-	if (p->line)
-		os_disconnect(nic->os, p->line);
+	disconnect_lines(nic, p);
 	heap_free(p);
 }
 

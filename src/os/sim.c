@@ -304,7 +304,7 @@ int os_open(struct os **out, const struct os_config *cfg)
 
 void os_close(struct os *os)
 {
-	CHECK(os->open);
+	CHECK(os->open && !os->lines);
 	os->open = false;
 	sim_net_close(os);
 	sim_pager_close(os);

@@ -139,12 +139,14 @@ unsigned sim_threads(const struct sim *sim);
  *		in standard ones; half of the extension packets are dropped as
  *		the UDP checksum would
  * @bytes_per_us: bandwidth; 0: no limit
+ * @path_ns:	what comes from another source port takes another path, of which the
+ *		longest is so much longer than the shortest (0: one path)
  * @renumber:	the sender's card numbers the segments of a burst in its own way:
  *		of the standard packets in it the ICRC of all but the first is
  *		wrong at the receiver
  */
 struct sim_link_config {
-	uint64_t latency_min_ns, latency_max_ns, reorder_ns;
+	uint64_t latency_min_ns, latency_max_ns, reorder_ns, path_ns;
 	uint32_t loss, burst_loss, dup, reorder, corrupt;
 	uint32_t bytes_per_us;
 	bool renumber;

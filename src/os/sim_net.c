@@ -287,24 +287,32 @@ static void unit_arrive(void *arg, uint64_t machines)
 
 /* --- on the way ------------------------------------------------------------------------ */
 
+/* Which path is longer than which is not in the order of the ports. */
+static uint64_t path_extra(const struct sim_link_config *cfg, unsigned path)
+{
+	return cfg->path_ns * (path * 7 % SIM_PATHS) / (SIM_PATHS - 1);
+}
+
 /* Consumes @u. */
 static void unit_fly(struct sim_unit *u, unsigned from, unsigned to, bool late)
 {
 	struct sim *sim = u->from->sim;
 	struct sim_link *link = &sim->link[from][to];
 	const struct sim_link_config *cfg = &link->cfg;
+	const unsigned path = cfg->path_ns ? u->src.port % SIM_PATHS : 0;
 	uint64_t at = MAX(sim->now_ns, link->busy_until_ns);
 
 	if (cfg->bytes_per_us != 0)
 		at += (uint64_t)u->len * SIM_US / cfg->bytes_per_us;
 	link->busy_until_ns = at;
-	at += sim_between(sim, cfg->latency_min_ns, cfg->latency_max_ns);
+	at += sim_between(sim, cfg->latency_min_ns, cfg->latency_max_ns) +
+	      path_extra(cfg, path);
 	if (late) {
 		at += sim_between(sim, 0, cfg->reorder_ns);
 		sim->stats.reordered++;
 	} else {
 		/* One path keeps the order. */
-		at = link->last_ns = MAX(at, link->last_ns);
+		at = link->last_ns[path] = MAX(at, link->last_ns[path]);
 	}
 	sim_at(sim, at, unit_arrive, u, (uint64_t)from << 8 | to);
 }
@@ -442,20 +450,21 @@ static void unit_depart(struct sim_unit *u, unsigned from, unsigned to)
 
 /* --- sending side ------------------------------------------------------------------------ */
 
-/* All ways are equally quick here. */
+/* A line is its source port; nobody receives there. */
 int os_connect(struct os *os, const struct ipaddr *src,
 	       const struct endpoint *dst)
 {
-	(void)os;
-	(void)src;
 	(void)dst;
-	return 0;
+	if (ip_machine(os->sim, src) != os->cfg.machine)
+		return 0;
+	os->lines++;
+	return SIM_LINE_FIRST + (int)(os->line_next++ % SIM_LINES);
 }
 
 void os_disconnect(struct os *os, int line)
 {
-	(void)os;
-	(void)line;
+	CHECK(line >= SIM_LINE_FIRST && os->lines);
+	os->lines--;
 }
 
 bool os_gso(struct os *os)
@@ -528,7 +537,9 @@ static int tx_alloc(struct os *os, const struct os_tx *tx,
 		return -ENOMEM;
 	*u = (struct sim_unit){
 		.from = os,
-		.src = {.ip = tx->src, .port = os->port[tx->port].number},
+		.src = {.ip = tx->src,
+			.port = tx->line ? (uint16_t)tx->line
+					 : os->port[tx->port].number},
 		.dst = tx->dst,
 		.len = (uint32_t)len,
 		.seg = tx->seg ? MIN(tx->seg, (uint32_t)len) : (uint32_t)len,

@@ -19,10 +19,12 @@ struct sim_event {
 	uint64_t val;
 };
 
+enum { SIM_PATHS = 16, SIM_LINE_FIRST = 32768, SIM_LINES = 16384 };
+
 struct sim_link {
 	struct sim_link_config cfg;
 	bool cut;
-	uint64_t busy_until_ns, last_ns;
+	uint64_t busy_until_ns, last_ns[SIM_PATHS];
 };
 
 /** struct sim_claim - A name held on a machine; its "descriptor" is @fd. */
@@ -99,6 +101,7 @@ struct os {
 	/* sim_net.c */
 	struct sim_port port[OS_PORTS_MAX];
 	unsigned next_port;
+	unsigned lines, line_next;
 	uint64_t kernel_drops;
 	struct sim_error error[SIM_ERRORS_MAX];
 	unsigned errors;

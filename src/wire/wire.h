@@ -138,8 +138,9 @@ enum xack_flag {
 	XACK_PROBED = 1 << 4, /* this is the answer */
 	XACK_FAULT = 1 << 5, /* RNR because of a page: costs no RNR retry */
 	XACK_SUSPEND = 1 << 6, /* we wait for a region of ours: hold_us */
+	XACK_TWICE = 1 << 7, /* what had been accepted came once more */
 	XACK_KNOWN = XACK_SACK | XACK_HOLD | XACK_RESUME | XACK_PROBE |
-		     XACK_PROBED | XACK_FAULT | XACK_SUSPEND,
+		     XACK_PROBED | XACK_FAULT | XACK_SUSPEND | XACK_TWICE,
 };
 
 /**

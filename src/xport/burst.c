@@ -18,7 +18,7 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->qp = qp;
 	b->peer = peer;
 	b->to = peer->ep;
-	b->line = ext ? peer->line : 0;
+	b->line = ext && peer->lines ? peer->line[0] : 0;
 	b->ext = ext;
 	b->request = b->roce = b->narrow = b->says = false;
 	b->nsegs = b->nacks = 0;
@@ -27,6 +27,16 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 	b->bytes_used = 0;
 	moves_reset(&b->gathers);
 	b->holds.num = 0;
+}
+
+void burst_spray(struct burst *b)
+{
+	struct peer *p = b->peer;
+
+	if (!b->ext || p->lines < 2)
+		return;
+	p->path = (p->path + 1) % p->lines;
+	b->line = p->line[p->path];
 }
 
 bool burst_full(const struct burst *b)

@@ -210,16 +210,38 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
  * until then what comes behind it is no news. */
 static bool dropped_for_page(const struct req *r)
 {
-	return r->rsp_missed && r->rsp_wait.ticket.v && !r->win.num;
+	return r->rsp_missed && r->rsp_wait.ticket.v && !win_behind(&r->win);
 }
 
+/* What is kept from behind the gap is not asked for again. */
 static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 {
-	qp->req.rsp_gap = true;
+	struct req *r = &qp->req;
+	psn_t end = r->snd;
+
+	if (r->win.num && !win_behind(&r->win))
+		end = list_entry(r->win.waiting.next, struct accepted, link)
+			      ->pkt.psn;
+	r->rsp_gap = true;
+	r->rsp_gap_at = TIME_NEVER;
 	count(qp->x->cnt, CNT_read_restarts);
 	flight_note(&qp->log, now_ns, FLIGHT_RETX, due, FLIGHT_GAP,
-		    (uint64_t)psn_diff(qp->req.snd, due));
-	retry_ask_again(qp, due);
+		    (uint64_t)psn_diff(end, due));
+	retry_ask_again(qp, due, end);
+}
+
+/* The response that is due is missing, and what was sent later has come. */
+static void response_overtaken(struct qp *qp, psn_t due, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == due)
+		return;
+	r->rsp_gap_psn = due;
+	r->rsp_gap_since = now_ns;
+	r->rsp_gap_at = now_ns + qp->peer->late.wait_ns;
+	comp_timeout(qp, now_ns);
+	qp_rearm(qp);
 }
 
 /* The responses behind the one that was dropped may still be in our socket, or still
@@ -228,7 +250,7 @@ static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
  * it is asked again soon. */
 void comp_page_came(struct qp *qp, uint64_t now_ns)
 {
-	if (!qp->req.rsp_missed || qp->req.win.num)
+	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
 		return;
 	if (qp->peer->kind == PEER_NOPIN)
 		retry_ask(qp, now_ns);
@@ -243,10 +265,10 @@ static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	if (qp->rx_moving || r->win.num || r->rsp_wait.ticket.v ||
+	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
 	    r->snd == r->una || (r->rsp_gap && !probed))
 		return;
-	take_gap(qp, r->una, now_ns);
+	response_overtaken(qp, r->una, now_ns);
 }
 
 /* Does @p answer what we ask? Not an earlier question, which says nothing of
@@ -294,7 +316,9 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		r->acc = acc;
 	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
-		retry_sack(qp, p, answer);
+		retry_sack(qp, p, answer, now_ns);
+	if (p->xack_flags & XACK_TWICE)
+		retry_twice(qp, now_ns);
 	if (answer)
 		r->asked = false;
 	if (p->xack_flags & XACK_HOLD)
@@ -469,6 +493,65 @@ static void response_dropped(struct qp *qp)
 	mem_account_answer(qp->x->mem, &qp->req.rsp_wait, STRATEGY_REPLAY);
 }
 
+/* What had come before and is in order now. */
+static void responses_advance(struct qp *qp)
+{
+	uint32_t index;
+	psn_t due;
+
+	while (response_due(qp, &due, &index) && win_has(&qp->req.win, due))
+		qp->req.win.next = psn_add(due, 1);
+}
+
+static void response_taken(struct qp *qp, psn_t psn)
+{
+	qp->req.win.next = psn_add(psn, 1);
+	if (qp->req.win.num)
+		responses_advance(qp);
+}
+
+/* Is @p, which is not due yet, one that was asked for? */
+static bool asked_for(const struct qp *qp, const struct pkt *p)
+{
+	const struct wqe *w;
+	uint32_t index;
+
+	if (psn_diff(p->psn, qp->req.max) >= 0 ||
+	    !req_wqe_at(qp, p->psn, &index) || beyond_failure(&qp->req, index))
+		return false;
+	w = wq_at(qp->cfg.sq, index);
+	return wqe_is_read(w) && response_fits(qp, p, w);
+}
+
+/* Others before @p, of which @due is the first, have not come. */
+static void take_ahead(struct qp *qp, const struct pkt *p,
+		       const uint8_t *payload, psn_t due, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	count(qp->x->cnt, CNT_gaps_rx);
+	if (p->ext && !p->placed && !dropped_for_page(r) && asked_for(qp, p) &&
+	    !win_has(&r->win, p->psn) &&
+	    (!win_spare(qp->x, &r->win) ||
+	     win_keep(qp->x, &r->win, p, payload, now_ns)))
+		response_dropped(qp);
+	if (!r->rsp_gap && !dropped_for_page(r))
+		response_overtaken(qp, due, now_ns);
+}
+
+/* It had come before; so had what was asked for again, perhaps. */
+static void take_twice(struct qp *qp, psn_t psn, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	count(qp->x->cnt, CNT_dups_rx);
+	if (!r->rsp_doubted || psn != r->rsp_doubted_psn)
+		return;
+	count(qp->x->cnt, CNT_losses_doubted);
+	late_doubted(&qp->peer->late, now_ns - r->rsp_doubted);
+	r->rsp_doubted = 0;
+}
+
 static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 				    const uint8_t *payload, struct rx_run *run,
 				    uint64_t now_ns)
@@ -480,13 +563,11 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 
 	if (!response_due(qp, &due, &index) || beyond_failure(r, index) ||
 	    (d = psn_diff(p->psn, due)) < 0) {
-		count(qp->x->cnt, CNT_dups_rx);
+		take_twice(qp, p->psn, now_ns);
 		return RX_NEXT;
 	}
-	if (d > 0 || (p->placed && r->win.num)) {
-		count(qp->x->cnt, CNT_gaps_rx);
-		if (!r->rsp_gap && !dropped_for_page(r))
-			take_gap(qp, due, now_ns);
+	if (d > 0 || (p->placed && win_behind(&r->win))) {
+		take_ahead(qp, p, payload, due, now_ns);
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {
@@ -495,22 +576,22 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 	}
 	if (!run->qp && !qp->rx_moving)
 		comp_placed(qp, p->psn, now_ns);
-	if (r->win.num || (qp->rx_moving && !run->qp)) {
+	if (win_behind(&r->win) || (qp->rx_moving && !run->qp)) {
 		if (!win_keep(qp->x, &r->win, p, payload, now_ns))
-			r->win.next = psn_add(p->psn, 1);
+			response_taken(qp, p->psn);
 		else
 			response_dropped(qp);
 		return RX_NEXT;
 	}
 	switch (place_response(qp, p, payload, index, NULL, run, now_ns)) {
 	case V_OK:
-		r->win.next = psn_add(p->psn, 1);
+		response_taken(qp, p->psn);
 		return RX_NEXT;
 	case V_NO_RESOURCE:
 		return RX_FULL;
 	case V_WAIT:
 		if (fault_response(qp, p, payload, now_ns))
-			r->win.next = psn_add(p->psn, 1);
+			response_taken(qp, p->psn);
 		return RX_NEXT;
 	default:
 		return RX_NEXT;
@@ -552,6 +633,7 @@ bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		for (unsigned i = 0; i < run->num; i++)
 			a = list_entry(a->link.next, struct accepted, link);
 		if (&a->link == &r->win.waiting ||
+		    psn_diff(a->pkt.psn, r->win.next) >= 0 ||
 		    !req_wqe_at(qp, a->pkt.psn, &index) ||
 		    beyond_failure(r, index))
 			break;
@@ -593,7 +675,14 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 		r->rd_out--;
 	if (chunk_end && w->op == WR_READ)
 		flow_read_done(qp, comp_chunk_charge(qp, w, k));
-	r->rsp_gap = r->rsp_missed = false;
+	r->rsp_missed = false;
+	if (psn_diff(psn_add(psn, 1), r->again_to) >= 0)
+		r->rsp_gap = false;
+	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == psn) {
+		r->rsp_gap_at = TIME_NEVER;
+		late_came(&qp->peer->late, now_ns - r->rsp_gap_since);
+		late_gap(&qp->peer->late);
+	}
 	comp_placed(qp, psn, now_ns);
 	r->una = psn_add(psn, 1);
 	comp_placed(qp, r->una, now_ns);
@@ -618,6 +707,36 @@ static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
 		retry_rewind(qp, FLIGHT_FAULT, now_ns);
 		return;
 	}
+}
+
+/* Behind the gap that was filled there may be another one. */
+static void still_overtaken(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+	psn_t due;
+
+	if (r->win.num && !win_behind(&r->win) && !r->rsp_gap &&
+	    response_due(qp, &due, &index))
+		response_overtaken(qp, due, now_ns);
+}
+
+void comp_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+	psn_t due;
+
+	if (now_ns < r->rsp_gap_at)
+		return;
+	r->rsp_gap_at = TIME_NEVER;
+	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
+	    !response_due(qp, &due, &index) || due != r->rsp_gap_psn)
+		return;
+	late_gap(&qp->peer->late);
+	r->rsp_doubted = r->rsp_gap_since;
+	r->rsp_doubted_psn = due;
+	take_gap(qp, due, now_ns);
 }
 
 void comp_commit(struct rx_run *run, uint64_t now_ns)
@@ -647,5 +766,6 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 				return;
 		}
 	}
+	still_overtaken(qp, now_ns);
 	retry_alive(qp, true, now_ns);
 }

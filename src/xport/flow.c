@@ -23,7 +23,7 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
 
 bool flow_whole(const struct peer *p)
 {
-	return p->gso && (p->features & HELLO_GRO);
+	return p->gso && (p->features & HELLO_GRO) && !p->late.wait_ns;
 }
 
 /* A power of two of shares: one more peer finds its own unclaimed, and the others
@@ -166,11 +166,24 @@ void flow_resumed(struct qp *qp)
 	qp->peer->in_flight += r->doubt;
 }
 
+/* Where responses overtake each other any of them may need a slot. */
+static uint32_t read_most(const struct qp *qp)
+{
+	const struct xport *x = qp->x;
+	uint64_t most;
+
+	if (!qp->peer->late.wait_ns)
+		return x->read_budget;
+	most = (uint64_t)win_spare(x, &qp->req.win) *
+	       flow_charge(false, 1, qp->mtu);
+	return (uint32_t)MIN(x->read_budget, most);
+}
+
 bool flow_may_read(struct qp *qp, uint32_t charge)
 {
 	struct xport *x = qp->x;
 
-	if (!x->read_out || (uint64_t)x->read_out + charge <= x->read_budget)
+	if (!x->read_out || (uint64_t)x->read_out + charge <= read_most(qp))
 		return true;
 	if (list_empty(&qp->peer_link))
 		list_add_tail(&x->read_waiters, &qp->peer_link);

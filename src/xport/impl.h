@@ -41,6 +41,9 @@ bool win_has(const struct window *w, psn_t psn);
 uint32_t win_slots(const struct xport *x, uint32_t held);
 /** win_room() - How many packets more could be kept in @w. */
 uint32_t win_room(const struct xport *x, const struct window *w);
+/** win_spare() - How many slots more may what can be asked for again take? Requests
+ * that were not lent one are to find some. */
+uint32_t win_spare(const struct xport *x, const struct window *w);
 /** win_keep() - Copy a packet into a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns);
@@ -57,6 +60,8 @@ void win_copied(const struct rx_run *run, unsigned i);
 /** win_placed() - Its payload is in application memory: count, then drop. */
 void win_placed(struct xport *x, struct window *w, struct accepted *a,
 		uint64_t now_ns);
+/** win_behind() - Does a packet wait that is behind no gap? */
+bool win_behind(const struct window *w);
 /** win_sack() - Bit i: next + 1 + i is waiting. */
 uint64_t win_sack(const struct window *w);
 /** win_truncate() - Forget all packets from @psn on; next = psn. */
@@ -123,6 +128,12 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
  */
 struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl);
 bool burst_full(const struct burst *b);
+/**
+ * burst_spray() - @b, of requests or responses, takes the next of the paths to its
+ * peer. What is said to it alone (ACKs, questions) always takes the same: little,
+ * soon, and of no use when others overtake it.
+ */
+void burst_spray(struct burst *b);
 /**
  * burst_next() - Append the middle packet of a message whose previous packet is
  * the last of @b: extension packets, no inline payload. Return: as burst_seg().
@@ -200,6 +211,8 @@ void comp_reap(struct qp *qp, uint64_t now_ns);
 void comp_oldest(struct qp *qp, enum wc_status status, uint64_t now_ns);
 void comp_drained(struct qp *qp);
 bool comp_reads_pending(const struct qp *qp);
+/** comp_timeout() - A response that others overtook may be lost by now. */
+void comp_timeout(struct qp *qp, uint64_t now_ns);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
@@ -218,18 +231,23 @@ void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
 void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
 /** retry_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
 void retry_ask(struct qp *qp, uint64_t now_ns);
-/** retry_ask_again() - Send what was asked for from @due on again, nothing else. */
-void retry_ask_again(struct qp *qp, psn_t due);
+/** retry_ask_again() - Send what was asked for in [@due, @end) again. */
+void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
 void retry_arm(struct qp *qp, uint64_t now_ns);
 /** retry_disarm() - Nothing is waited for; the next question is the first. */
 void retry_disarm(struct req *r);
+/** retry_forget() - What the peer has and lacks is not known any more. */
+void retry_forget(struct req *r);
 /** retry_reload() - There was progress: what it cost before counts no more. */
 void retry_reload(struct qp *qp);
 void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
 void retry_timeout(struct qp *qp, uint64_t now_ns);
 /** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
 void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns);
-void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
+		uint64_t now_ns);
+/** retry_twice() - The peer has something that came twice. */
+void retry_twice(struct qp *qp, uint64_t now_ns);
 void retry_hold(struct qp *qp, uint64_t now_ns);
 void retry_resume(struct qp *qp, uint64_t now_ns);
 bool retry_is_lost(const struct qp *qp, psn_t psn);
@@ -237,6 +255,15 @@ void retry_resent(struct qp *qp, psn_t psn);
 /** retry_spend() - One retry. false: none was left, the QP failed. */
 bool retry_spend(struct qp *qp, enum wc_status status, uint64_t now_ns);
 bool retry_next_lost(struct qp *qp, psn_t *psn);
+
+/* reorder.c */
+/** late_came() - A gap was filled after @ns by what had been sent first. */
+void late_came(struct lateness *l, uint64_t ns);
+/** late_doubted() - What was sent again after a gap, which came @ns later or earlier
+ * than that, was not lost. */
+void late_doubted(struct lateness *l, uint64_t ns);
+/** late_gap() - One more gap is over, however it was filled. */
+void late_gap(struct lateness *l);
 
 /* resp.c */
 void resp_reset(struct qp *qp);

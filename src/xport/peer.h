@@ -16,13 +16,26 @@
  */
 enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
 
+enum { PATHS_MAX = 8 };
+
+/**
+ * struct lateness - Of what goes between a peer and us.
+ * @wait_ns:	a packet that others overtook is lost after so long; 0: at once
+ * @most_ns:	how late one was at most, of the last @gaps
+ */
+struct lateness {
+	uint64_t wait_ns, most_ns;
+	unsigned gaps;
+};
+
 /**
  * struct peer
  * @ep:		where packets for it go
  * @asked:	where the hello went: the port its QPN names
  * @local:	our address towards it
  * @nonce:	what our extension packets to it must carry
- * @line:	a quicker way there for extension packets (os_connect()), or 0
+ * @line:	quicker ways there for extension packets (os_connect()), the first
+ *		@lines of them; bursts with payload take @path and go in turn
  * @gso:	several packets a send
  * @datagrams:	only datagrams go there; it has no share of anything
  * @budget:	bytes of its receive buffer that we may fill
@@ -40,6 +53,7 @@ enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
  * @quota_of:	the nonce of the NIC that did
  * @kept_serial: and of what we keep to
  * @out:	requests sent and not placed, beyond the first of each QP
+ * @late:	how late packets come that others overtook (reorder.c)
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.peer_link) that wait for budget
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
@@ -56,13 +70,15 @@ struct peer {
 	uint32_t nonce;
 	uint32_t features;
 	bool gso, datagrams;
-	int line;
+	int line[PATHS_MAX];
+	unsigned lines, path;
 	unsigned refs;
 	uint32_t budget, in_flight;
 	uint32_t slots;
 	uint32_t lent, filled, told, serial, echoed;
 	uint32_t quota, quota_serial, quota_of, kept_serial, out;
 	bool wants;
+	struct lateness late;
 	struct list shares;
 	struct list stalled;
 	struct list owed, ack_link;

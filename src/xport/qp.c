@@ -465,6 +465,7 @@ void qp_rearm(struct qp *qp)
 
 	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
 		at = MIN(r->rto_at, r->probe_at);
+		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
 		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
 		at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
@@ -661,6 +662,7 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	}
 	if (!found && !req_tx(qp, b, now_ns))
 		return false;
+	burst_spray(b);
 	qp->tx_moving = true;
 	return true;
 }

@@ -129,9 +129,14 @@ struct flight_run {
  * @win:	READ and atomic responses; win.head == una while one is due
  * @rd_out:	READ chunks and atomics asked for and not answered
  * @rd_chunk:	packets of one READ request at most
- * @lost:	bit i: PSN lost_base + i is to be sent again (nopin peers)
- * @recover:	@max when the last loss was found: the holes below @sack_high
- *		are being sent again until news of what is behind it comes
+ * @lost:	bit i: PSN map_base + i is to be sent again (nopin peers); so the
+ *		maps that follow
+ * @resent:	it was, and nothing behind @recover has come yet
+ * @gap:	it was overtaken, first seen at @gap_since, and counts as lost at
+ *		@gap_at (TIME_NEVER: there is none)
+ * @recover:	@max when the last loss was found
+ * @doubted:	when the gap began that was filled by what was sent again last, for
+ *		nothing if the peer says that it came twice; 0: none
  * @asked, @question: XACK_PROBE is not answered yet; what we asked last
  * @revoked:	the LOCAL_INV that is next waits for the moves in its region
  * @probe_max:	@snd when we asked that for the first time
@@ -149,10 +154,13 @@ struct flight_run {
  *		until it says otherwise, or until then (0: they run)
  * @suspend_ns:	what it said how long that takes
  * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
- * @rsp_gap:	a response before the one that came is missing; told once
+ * @rsp_gap:	what is missing before @again_to was asked for again
+ * @rsp_gap_psn: the response that others overtook, first seen at @rsp_gap_since,
+ *		and lost at @rsp_gap_at (TIME_NEVER: there is none)
+ * @rsp_doubted_psn: the one that was asked for again last; @rsp_doubted: as above
  * @rsp_missed:	a response was dropped because its page was not there
  * @ask_again:	the READs and atomics in [@again_at, @again_end) are to be sent
- *		again: of responses only the one that is due is taken
+ *		again
  * @epoch:	counts how often we went back
  */
 struct req {
@@ -160,11 +168,14 @@ struct req {
 	uint32_t cur, started, rsp, asked_to;
 	struct window win;
 	uint32_t rd_out, rd_chunk;
-	uint64_t lost;
-	psn_t lost_base, recover;
+	uint64_t lost, resent, gap;
+	uint64_t gap_since, gap_at, doubted;
+	psn_t map_base, recover;
 	bool recovering;
-	psn_t sack_high, probe_max;
-	psn_t again_at, again_end;
+	psn_t probe_max;
+	psn_t again_at, again_end, again_to;
+	psn_t rsp_gap_psn, rsp_doubted_psn;
+	uint64_t rsp_gap_since, rsp_gap_at, rsp_doubted;
 	psn_t park_psn;
 	uint32_t cwnd;
 	struct flight_run flight[FLIGHT_RUNS];

@@ -42,13 +42,15 @@ void req_reset(struct qp *qp)
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
 	r->forgotten = r->doubt = 0;
-	r->recover = r->lost_base = r->sack_high = r->probe_max = psn;
+	r->recover = r->map_base = r->probe_max = r->again_to = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
 	r->rd_chunk = MAX(1, qp->x->read_budget / 2 /
 				     MAX(1, flow_charge(false, 1, qp->mtu)));
-	r->lost = 0;
-	r->recovering = r->held = r->failed = r->rsp_gap = false;
+	retry_forget(r);
+	r->doubted = r->rsp_doubted = 0;
+	r->rsp_gap_at = TIME_NEVER;
+	r->held = r->failed = r->rsp_gap = false;
 	r->rsp_missed = r->ask_again = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	retry_reload(qp);

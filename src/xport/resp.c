@@ -161,7 +161,9 @@ static void take_ahead(struct qp *qp, const struct pkt *p,
 	if (r->rnr_told || r->forgot)
 		return;
 	if (p->ext) {
-		if (ahead < REQ_PSNS_AHEAD && !win_has(&r->win, p->psn))
+		if (win_has(&r->win, p->psn))
+			r->xack |= XACK_TWICE;
+		else if (ahead < REQ_PSNS_AHEAD)
 			keep(qp, p, payload, now_ns);
 		ack_owe(qp, now_ns);
 	} else if (!r->gap_told) {
@@ -204,6 +206,8 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	r->lossy = true;
 	flight_note(&qp->log, now_ns, FLIGHT_DUP, p->psn, p->opcode,
 		    r->win.next);
+	if (p->ext)
+		r->xack |= XACK_TWICE;
 	if (psn_diff(p->psn, r->win.head) < 0)
 		replay_duplicate(qp, p, now_ns);
 	else if (p->ext)

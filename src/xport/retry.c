@@ -135,6 +135,13 @@ static void recount_reads(struct qp *qp, psn_t to)
 	flow_read(qp, charge);
 }
 
+void retry_forget(struct req *r)
+{
+	r->lost = r->resent = r->gap = 0;
+	r->gap_at = TIME_NEVER;
+	r->recovering = false;
+}
+
 /* Go on sending at @to, una or acc. */
 static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
 		    uint64_t now_ns)
@@ -150,8 +157,8 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
 		  psn_diff(r->snd, to), flight_info[why].name);
 	r->snd = r->acc = to;
 	r->cur = req_wqe_at(qp, to, &index) ? index : r->started;
-	r->lost = 0;
-	r->recovering = r->ask_again = false;
+	retry_forget(r);
+	r->ask_again = false;
 	r->epoch++;
 	flow_forget(qp);
 	recount_reads(qp, to);
@@ -192,13 +199,13 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	qp_kick(qp);
 }
 
-void retry_ask_again(struct qp *qp, psn_t due)
+void retry_ask_again(struct qp *qp, psn_t due, psn_t end)
 {
 	struct req *r = &qp->req;
 
 	r->ask_again = true;
 	r->again_at = due;
-	r->again_end = r->snd;
+	r->again_end = r->again_to = end;
 	qp_kick(qp);
 }
 
@@ -268,17 +275,20 @@ void retry_resume(struct qp *qp, uint64_t now_ns)
 
 bool retry_is_lost(const struct qp *qp, psn_t psn)
 {
-	int32_t i = psn_diff(psn, qp->req.lost_base);
+	int32_t i = psn_diff(psn, qp->req.map_base);
 
 	return i >= 0 && i < 64 && (qp->req.lost >> i & 1);
 }
 
 void retry_resent(struct qp *qp, psn_t psn)
 {
-	int32_t i = psn_diff(psn, qp->req.lost_base);
+	struct req *r = &qp->req;
 
-	if (i >= 0 && i < 64)
-		qp->req.lost &= ~(UINT64_C(1) << i);
+	if (!retry_is_lost(qp, psn))
+		return;
+	r->lost &= ~(UINT64_C(1) << psn_diff(psn, r->map_base));
+	r->resent |= UINT64_C(1) << psn_diff(psn, r->map_base);
+	r->doubted = r->gap_since;
 }
 
 /* The next READ chunk or atomic that is to be asked for again. What was taken
@@ -300,6 +310,8 @@ static bool next_again(struct qp *qp, psn_t *psn)
 		if (wqe_is_read(w)) {
 			r->again_at = psn_add(w->first_psn,
 					      comp_chunk_end(qp, w, k));
+			if (psn_diff(r->again_at, r->again_to) > 0)
+				r->again_to = r->again_at;
 			return true;
 		}
 		r->again_at = psn_add(w->first_psn, w->num_psn);
@@ -317,7 +329,7 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 	while (r->lost) {
 		int i = __builtin_ctzll(r->lost);
 
-		*psn = psn_add(r->lost_base, (uint32_t)i);
+		*psn = psn_add(r->map_base, (uint32_t)i);
 		if (psn_diff(*psn, r->acc) >= 0 && psn_diff(*psn, r->snd) < 0)
 			return true;
 		r->lost &= ~(UINT64_C(1) << i);
@@ -325,71 +337,133 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 	return false;
 }
 
-/* PSNs of [from, to) that are neither accepted nor in @sack are lost. */
-static void mark_lost(struct qp *qp, psn_t from, psn_t to, uint64_t sack)
+/* READ requests stand for many PSNs, of which only the first is a packet's. */
+static bool is_packet(const struct qp *qp, psn_t psn)
 {
-	struct req *r = &qp->req;
-	int32_t shift = psn_diff(r->acc, r->lost_base);
 	const struct wqe *w;
 	uint32_t index;
 
-	r->lost = shift >= 0 && shift < 64 ? r->lost >> shift : 0;
-	r->lost_base = r->acc;
-	for (int i = 0; i < 64; i++) {
-		psn_t psn = psn_add(r->acc, (uint32_t)i);
+	if (!req_wqe_at(qp, psn, &index))
+		return false;
+	w = wq_at(qp->cfg.sq, index);
+	return w->op != WR_READ ||
+	       (uint32_t)psn_diff(psn, w->first_psn) % qp->req.rd_chunk == 0;
+}
 
-		if (psn_diff(psn, to) >= 0)
-			break;
-		if (psn_diff(psn, from) < 0 || (i && (sack >> (i - 1) & 1)))
-			continue;
-		if (!req_wqe_at(qp, psn, &index))
-			continue;
-		w = wq_at(qp->cfg.sq, index);
-		if (w->op == WR_READ &&
-		    (uint32_t)psn_diff(psn, w->first_psn) % r->rd_chunk)
-			continue; /* no packet of ours has this PSN */
-		r->lost |= UINT64_C(1) << i;
+/* Let all maps begin at acc. */
+static void move_maps(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	const int32_t by = psn_diff(r->acc, r->map_base);
+	const bool apart = by < 0 || by >= 64;
+	const uint64_t gone = apart ? ~UINT64_C(0) : (UINT64_C(1) << by) - 1;
+
+	if (by >= 0 && r->gap & gone)
+		late_came(&qp->peer->late, now_ns - r->gap_since);
+	r->gap = apart ? 0 : r->gap >> by;
+	r->lost = apart ? 0 : r->lost >> by;
+	r->resent = apart ? 0 : r->resent >> by;
+	r->map_base = r->acc;
+}
+
+/* Of what is before @high, what is not in @sack and is not being sent again. */
+static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
+{
+	const struct req *r = &qp->req;
+	const int32_t n = MIN(psn_diff(high, r->acc), 64);
+	uint64_t map;
+
+	if (n <= 0)
+		return 0;
+	map = ~UINT64_C(0) >> (64 - n) & ~(sack | r->resent | r->lost);
+	for (uint64_t left = map; left; left &= left - 1) {
+		const int i = __builtin_ctzll(left);
+
+		if (!is_packet(qp, psn_add(r->acc, (uint32_t)i)))
+			map &= ~(UINT64_C(1) << i);
 	}
-	if (r->lost)
-		log_debug("qp 0x%x: lost 0x%llx from 0x%x", qp->cfg.qpn,
-			  (unsigned long long)r->lost, r->lost_base);
-	if (r->lost && !r->recovering) {
+	return map;
+}
+
+static void gap_over(struct qp *qp)
+{
+	qp->req.gap_at = TIME_NEVER;
+	late_gap(&qp->peer->late);
+}
+
+/* What was overtaken and has not come in time is lost. */
+static void gap_lost(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	move_maps(qp, now_ns);
+	gap_over(qp);
+	if (!r->gap)
+		return;
+	log_debug("qp 0x%x: lost 0x%llx from 0x%x", qp->cfg.qpn,
+		  (unsigned long long)r->gap, r->map_base);
+	r->lost |= r->gap;
+	r->gap = 0;
+	if (!r->recovering) {
 		r->recovering = true;
 		r->recover = r->max;
 	}
 	qp_kick(qp);
 }
 
-void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
+static void gap_seen(struct qp *qp, psn_t high, uint64_t sack, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t high = r->acc, from = r->acc;
+
+	if (!r->gap && r->gap_at != TIME_NEVER)
+		gap_over(qp);
+	if (!r->gap) {
+		r->gap = holes(qp, high, sack);
+		r->gap_since = now_ns;
+		if (r->gap)
+			r->gap_at = now_ns + qp->peer->late.wait_ns;
+	}
+	if (now_ns >= r->gap_at)
+		gap_lost(qp, now_ns);
+}
+
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
+		uint64_t now_ns)
+{
+	const uint64_t sack = p->xack_flags & XACK_SACK ? p->sack << 1 : 0;
+	struct req *r = &qp->req;
+	psn_t high = r->acc;
 
 	if (r->held || (p->xack_flags & XACK_HOLD))
 		return;
-	if (p->xack_flags & XACK_SACK && p->sack)
-		high = psn_add(r->acc,
-			       64 - (uint32_t)__builtin_clzll(p->sack) + 1);
-	if (probed) {
-		/* also what was sent again before we asked */
-		r->recovering = false;
-		if (psn_diff(r->probe_max, high) > 0)
-			high = r->probe_max;
-	}
+	move_maps(qp, now_ns);
+	if (r->gap & sack)
+		late_came(&qp->peer->late, now_ns - r->gap_since);
+	r->gap &= ~sack;
+	r->lost &= ~sack;
+	if (sack)
+		high = psn_add(high, 63 - (uint32_t)__builtin_clzll(sack));
+	if (probed && psn_diff(r->probe_max, high) > 0)
+		high = r->probe_max;
 	if (psn_diff(high, r->snd) > 0)
 		high = r->snd;
-	if (psn_diff(high, r->acc) <= 0)
-		return;
-	if (r->recovering && psn_diff(high, r->recover) <= 0) {
-		/* the holes below sack_high are being sent again */
-		if (psn_diff(r->sack_high, from) > 0)
-			from = r->sack_high;
-	} else {
-		r->recovering = false;
+	/* News of what was sent later; the answer, also of what was sent again. */
+	if (probed || !r->recovering || psn_diff(high, r->recover) > 0) {
+		r->recovering = r->lost != 0;
+		r->resent = 0;
 	}
-	if (psn_diff(high, r->sack_high) > 0 || !r->recovering)
-		r->sack_high = high;
-	mark_lost(qp, from, high, p->xack_flags & XACK_SACK ? p->sack : 0);
+	gap_seen(qp, high, sack, now_ns);
+}
+
+void retry_twice(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (!r->doubted)
+		return;
+	count(qp->x->cnt, CNT_losses_doubted);
+	late_doubted(&qp->peer->late, now_ns - r->doubted);
+	r->doubted = 0;
 }
 
 /* --- time ------------------------------------------------------------------ */
@@ -422,7 +496,7 @@ static void ack_timeout(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	if (r->win.num || r->rsp_wait.ticket.v || qp->rx_moving ||
+	if (win_behind(&r->win) || r->rsp_wait.ticket.v || qp->rx_moving ||
 	    !outstanding(qp)) {
 		/* the peer has done its part; the wait is ours */
 		r->rto_at = outstanding(qp)
@@ -456,6 +530,10 @@ void retry_timeout(struct qp *qp, uint64_t now_ns)
 	hold_timeout(qp, now_ns);
 	if (r->held && now_ns >= r->hold_until)
 		retry_resume(qp, now_ns);
+	if (now_ns >= r->gap_at)
+		gap_lost(qp, now_ns);
+	if (now_ns >= r->rsp_gap_at)
+		comp_timeout(qp, now_ns);
 	if (now_ns >= r->rto_at)
 		ack_timeout(qp, now_ns);
 	else if (now_ns >= r->probe_at && outstanding(qp))

@@ -128,6 +128,11 @@ uint32_t win_room(const struct xport *x, const struct window *w)
 	return win_slots(x, *w->held + lent(w)) + lent(w);
 }
 
+uint32_t win_spare(const struct xport *x, const struct window *w)
+{
+	return win_slots(x, 2 * (*w->held + lent(w)));
+}
+
 /* Is there a slot for @pkt? All but the first of a QP's requests with payload are
  * what its peer was lent. */
 static bool slot_for(struct xport *x, const struct window *w,
@@ -187,6 +192,14 @@ void win_advance(struct window *w, uint32_t mtu)
 
 	while ((a = win_at(w, w->next)))
 		w->next = psn_add(w->next, span_of(a, mtu));
+}
+
+bool win_behind(const struct window *w)
+{
+	return w->num &&
+	       psn_diff(list_entry(w->waiting.next, struct accepted, link)
+				->pkt.psn,
+			w->next) < 0;
 }
 
 uint64_t win_sack(const struct window *w)

@@ -252,7 +252,7 @@ struct burst_ack {
  * @qp:		NULL when it holds only ACKs
  * @to:		where @peer was when this was planned: it may turn out to be
  *		another kind of NIC before it is sent
- * @line:	peer.line then, if that is the way
+ * @line:	one of peer.line then, if that is the way
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made

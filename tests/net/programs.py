@@ -12,6 +12,7 @@ all.
   --user         as an ordinary user (where we are root) who may lock no memory
   --verify       with all data verified, as tests/verify does it
   --calm         no NIC may count a packet that was lost or sent again
+  --ordered      no NIC may count a packet for which it had no place
   --stock        as where net.core.rmem_max is what Linux ships with
   --evict MS     with all data verified, in memory that is evicted every MS ms
   --counted NAME,...
@@ -213,6 +214,7 @@ def parse_arguments():
     parser.add_argument("--user", action="store_true")
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--calm", action="store_true")
+    parser.add_argument("--ordered", action="store_true")
     parser.add_argument("--stock", action="store_true")
     parser.add_argument("--evict", type=int, default=0)
     parser.add_argument("--counted", type=lambda names: names.split(","))
@@ -262,7 +264,7 @@ def main():
         return 77
     with pair.Place(args.build, args.netns, args.user,
                     args.verify or args.evict, args.calm, args.stock,
-                    args.evict) as place:
+                    args.evict, args.ordered) as place:
         place.patience *= args.patience
         good = sum(run_case(case, place, args.pairs) for case in cases)
     if args.counted and not any(case.counted & set(args.counted)

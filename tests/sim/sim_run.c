@@ -49,6 +49,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_notify,
 	&scenario_upcall,
 	&scenario_sync,
+	&scenario_order,
 };
 
 struct options {

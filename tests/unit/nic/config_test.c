@@ -22,11 +22,11 @@ static void keep_line(const char *line, int len)
 
 static int setup(void **state)
 {
-	static const char *const all[] = {"NOPIN_FAULT",   "NOPIN_REG",
-					  "NOPIN_AHEAD",   "NOPIN_PIN_CACHE",
-					  "NOPIN_LINK",	   "NOPIN_SCATTER",
-					  "NOPIN_MTU",	   "NOPIN_POOL",
-					  "NOPIN_ENTRIES", "NOPIN_LOG"};
+	static const char *const all[] = {
+		"NOPIN_FAULT",	   "NOPIN_REG",	 "NOPIN_AHEAD",
+		"NOPIN_PIN_CACHE", "NOPIN_LINK", "NOPIN_SCATTER",
+		"NOPIN_MTU",	   "NOPIN_POOL", "NOPIN_ENTRIES",
+		"NOPIN_LOG",	   "NOPIN_PATHS"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -100,6 +100,9 @@ static void config__each_value(void **state)
 								      << 30);
 	assert_int_equal(with("NOPIN_ENTRIES", "64").entries, 64);
 	assert_int_equal(with("NOPIN_ENTRIES", "0x1000").entries, 4096);
+	assert_int_equal(with("NOPIN_LOG", "none").paths, 1);
+	assert_int_equal(with("NOPIN_PATHS", "1").paths, 1);
+	assert_int_equal(with("NOPIN_PATHS", "8").paths, 8);
 	with("NOPIN_LINK", "auto");
 	with("NOPIN_LINK", "udp");
 }
@@ -131,6 +134,10 @@ static void config__refused(void **state)
 		{"NOPIN_POOL", "1Mb", "64K to 4G"},
 		{"NOPIN_POOL", "M", "64K to 4G"},
 		{"NOPIN_ENTRIES", "63", "64 to 1G"},
+		{"NOPIN_PATHS", "0", "1 to 8"},
+		{"NOPIN_PATHS", "9", "1 to 8"},
+		{"NOPIN_PATHS", "", "1 to 8"},
+		{"NOPIN_PATHS", "4 paths", "1 to 8"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

@@ -3,6 +3,7 @@
  * NIC believe that they may have on the way fits into it, whenever they came.
  */
 #include "side.h"
+#include "xport/impl.h"
 
 enum { MANY = 20, CROWD = 8, ROUNDS = 4, HALF = BUF / 2 };
 
@@ -250,6 +251,72 @@ static void port_4791__passes_on(void **state)
 	leave_from(1);
 }
 
+/* Of one socket each has one, until there are enough of them. */
+static void paths__bounded(void **state)
+{
+	enum { PATHS = 8, SPRAYED = 64 };
+	struct nic_config many = cfg;
+	unsigned lines = 0;
+
+	(void)state;
+	many.paths = PATHS;
+	side_open(to, &many);
+	for (unsigned n = 1; n <= MANY; n++) {
+		join(n - 1, &cfg, QPS_RTS);
+		do
+			settle(n);
+		while (to[n - 1].qp->qp.peer->kind == PEER_PROBING);
+		assert_in_range(to[n - 1].qp->qp.peer->lines, 1, PATHS);
+		assert_int_equal(from[n - 1].qp->qp.peer->lines, 1);
+		lines += to[n - 1].qp->qp.peer->lines;
+	}
+	assert_int_equal(lines, MANY + SPRAYED);
+	assert_int_equal(to->nic->sprayed, SPRAYED);
+	assert_int_equal(to->nic->cnt.v[CNT_paths_missing],
+			 MANY * PATHS - lines);
+	leave(0);
+	assert_int_equal(to->nic->sprayed, SPRAYED - PATHS + 1);
+	for (unsigned i = 1; i < MANY; i++)
+		leave(i);
+	assert_int_equal(to->nic->sprayed, 0);
+	close_to();
+}
+
+/* Data is sprayed, what is only said is not. */
+static void paths__in_turn(void **state)
+{
+	enum { PATHS = 3 };
+	struct burst *b = heap_alloc(sizeof(*b));
+	struct nic_config many = cfg;
+	struct peer *p;
+
+	(void)state;
+	assert_non_null(b);
+	many.paths = PATHS;
+	side_open(to, &cfg);
+	join(0, &many, QPS_RTS);
+	do
+		settle(1);
+	while (from->qp->qp.peer->kind == PEER_PROBING);
+	p = from->qp->qp.peer;
+	assert_int_equal(p->lines, PATHS);
+	p->path = 0;
+	for (unsigned i = 1; i <= 2 * PATHS; i++) {
+		post_write(0);
+		know_pages(&from[0]);
+		assert_true(qp_tx(&from->qp->qp, b, os_now(from->nic->os)));
+		assert_int_equal(b->line, p->line[i % PATHS]);
+		qp_tx_commit(b, 0, os_now(from->nic->os));
+	}
+	ack_say(&from->qp->qp, XACK_PROBE, 0);
+	assert_true(peer_ack_burst(&from->nic->x, p, b, 0));
+	assert_int_equal(b->line, p->line[0]);
+	p->acks_out--;
+	from->qp->qp.resp.acks_out--;
+	heap_free(b);
+	close_all(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +324,8 @@ int main(void)
 		cmocka_unit_test(share__crowd),
 		cmocka_unit_test(share__of_the_last),
 		cmocka_unit_test(port_4791__passes_on),
+		cmocka_unit_test(paths__bounded),
+		cmocka_unit_test(paths__in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

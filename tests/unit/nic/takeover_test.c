@@ -175,7 +175,8 @@ static void replay__the_tail_only(void **state)
 	assert_true(step->rx.len >= (CAME + LOST) * step->rx.seg);
 	step->rx.len = CAME * step->rx.seg;
 	finish_receive(side[0].nic, step);
-	retry_ask_again(&side[0].qp->qp, side[0].qp->qp.req.una);
+	retry_ask_again(&side[0].qp->qp, side[0].qp->qp.req.una,
+			side[0].qp->qp.req.snd);
 	send_all(&side[0]);
 	before = *sent;
 	pump(&side[1]);
@@ -258,7 +259,7 @@ static void scatter__repeated_in_part(void **state)
 	post(&side[0], WR_WRITE, LEN);
 	send_all(&side[0]);
 	receive_in_place(&side[1], slow);
-	r->lost_base = r->acc;
+	r->map_base = r->acc;
 	r->lost = 1 << 5;
 	qp_kick(&side[0].qp->qp);
 	send_all(&side[0]);
