@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* m_notify.c: what it costs to be told of a WRITE, by how one waits for it.
  *
- *   m_notify TURNS [BYTES]
+ *   m_notify TURNS [BYTES [WAY]]
  *
  * Two processes WRITE to each other in turn, each when it saw the other's. It sees
  * it
@@ -32,6 +32,7 @@ static const char *const names[WAYS] = {"write", "spin", "word",    "block",
 
 static unsigned turns;
 static uint32_t len = 8;
+static const char *only;
 
 /**
  * struct side - @first: who begins. @want: of EXCHANGES how many are to come.
@@ -235,6 +236,8 @@ static void side(int fd)
 	side_open(fd);
 	for (unsigned i = 0; i < turns + 1; i++) /* the first warms up */
 		for (enum way way = 0; way < WAYS; way++) {
+			if (only && strcmp(only, names[way]) != 0)
+				continue;
 			me.want = EXCHANGES; /* before the other begins */
 			host_say(fd, way);
 			REQUIRE(host_hear(fd) == way);
@@ -260,6 +263,8 @@ int main(int argc, char **argv)
 	turns = (unsigned)number(argv[1]);
 	if (argc > 2)
 		len = (uint32_t)number(argv[2]);
+	if (argc > 3)
+		only = argv[3];
 	REQUIRE(turns <= TURNS_MAX && len > 0 && len <= LEN_MAX);
 	host_start();
 	fd = host_fork(side);

@@ -7,7 +7,8 @@
  * has an event of its own, so that nobody is woken for nothing or takes another's.
  * Who waits on the sockets (NIC_WAIT_BLOCK) runs the engine itself, as in
  * nic_channel_get(): its notification costs one wake-up. Who waits on a futex is
- * woken by whoever runs it, and leaves the sockets to him.
+ * woken by whoever runs it, and leaves the sockets to him; so does a handler's
+ * thread while another one blocks, or each packet would wake both.
  *
  * Any thread in here is on the list of users while it is: nic_counter_free() waits
  * for the last of them.
@@ -20,6 +21,8 @@
  * struct user - A thread in nic_counter_wait() or nic_counter_run().
  * @target:	what it waits for; UINT64_MAX: nothing
  * @fd:		what wakes it, or -1: @woken is a futex
+ * @set:	@fd is
+ * @ours:	it is a thread of ours
  * @handling:	it is in the program's handler
  */
 struct user {
@@ -28,7 +31,7 @@ struct user {
 	uint64_t target;
 	int fd;
 	uint32_t woken;
-	bool handling;
+	bool set, ours, handling;
 };
 
 /**
@@ -64,7 +67,10 @@ static uint64_t value_of(const struct nic_counter *c)
 static void wake(struct user *u)
 {
 	__atomic_store_n(&u->woken, 1, __ATOMIC_RELEASE);
-	if (u->fd >= 0)
+	if (pthread_equal(u->thread, pthread_self()))
+		return; /* it runs the engine, and looks before it sleeps */
+	u->set = u->fd >= 0;
+	if (u->set)
 		os_event_set(u->fd);
 	else
 		os_futex_wake(&u->woken);
@@ -143,8 +149,9 @@ static bool aim(struct nic_counter *c, struct user *u, uint64_t target)
 	waits = !c->gone && value_of(c) < target;
 	u->woken = 0;
 	u->target = waits ? target : UINT64_MAX;
-	if (u->fd >= 0)
+	if (u->set)
 		os_event_clear(u->fd);
+	u->set = false;
 	pthread_mutex_unlock(&c->lock);
 	return waits;
 }
@@ -172,7 +179,9 @@ static int sleep_until(struct nic_counter *c, struct user *u, uint64_t target,
 	while (!__atomic_load_n(&u->woken, __ATOMIC_ACQUIRE)) {
 		if (os_now(nic->os) >= until_ns)
 			break;
-		if (u->fd >= 0)
+		if (u->ours && progress_blocked(nic))
+			os_wait(nic->os, OS_WAIT_TIMER, until_ns, u->fd);
+		else if (u->fd >= 0)
 			progress_block(nic, u->fd, &u->woken, until_ns);
 		else
 			os_futex_wait(nic->os, &u->woken, 0, until_ns);
@@ -239,13 +248,15 @@ static bool handle(struct nic_counter *c, struct user *u, bool begins)
 	return ok;
 }
 
-static int run(struct nic_counter *c, nic_counter_fn handler, void *arg)
+static int run(struct nic_counter *c, nic_counter_fn handler, void *arg,
+	       bool ours)
 {
 	uint64_t seen = 0;
 	struct user u;
 	int err = 0;
 
 	enter(c, &u);
+	u.ours = ours;
 	while (!err) {
 		err = wait_as(c, &u, seen + 1, TIME_NEVER, NIC_WAIT_BLOCK);
 		if (err || !handle(c, &u, true))
@@ -262,14 +273,14 @@ int nic_counter_run(struct nic_counter *c, nic_counter_fn handler, void *arg)
 {
 	if (nic_child(c->nic))
 		return -ENODEV;
-	return run(c, handler, arg);
+	return run(c, handler, arg, false);
 }
 
 static void handler_thread(void *arg)
 {
 	struct nic_counter *c = arg;
 
-	run(c, c->handler, c->arg);
+	run(c, c->handler, c->arg, true);
 }
 
 /* --- life ------------------------------------------------------------------ */

@@ -398,6 +398,8 @@ void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
  */
 void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 		    uint64_t until_ns);
+/** progress_blocked() - Is a thread in there, and runs the engine? */
+bool progress_blocked(const struct nic *nic);
 /** progress_closed() - After os_wait(): did the program close our descriptors? */
 void progress_closed(struct nic *nic);
 int progress_start(struct nic *nic);

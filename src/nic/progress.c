@@ -603,7 +603,8 @@ void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(unblock, nic);
-	while (progress_receive(nic, &now))
+	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) &&
+	       progress_receive(nic, &now))
 		if (work_waits(nic))
 			work(nic, false, now);
 	/* What is owed then goes with what the program sends, as if it polled. */
@@ -614,6 +615,11 @@ void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 	}
 	pthread_cleanup_pop(1);
 	progress_closed(nic);
+}
+
+bool progress_blocked(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED);
 }
 
 int progress_start(struct nic *nic)
