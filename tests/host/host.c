@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { CHILDREN_MAX = 8, NOBODY = 65534 };
+enum { CHILDREN_MAX = 20, NOBODY = 65534 };
 
 static pid_t child[CHILDREN_MAX];
 static unsigned children;

@@ -27,7 +27,7 @@ static struct {
 	unsigned inside, turns;
 	pid_t pid[MEMBERS];
 	uint32_t sem, waitq;
-} *shared;
+} * shared;
 
 static struct host h;
 static struct nopin_home *home;
