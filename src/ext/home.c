@@ -216,7 +216,7 @@ static int attr_take(struct nopin_home *h, const struct nopin_home_attr *attr)
 		return EINVAL;
 	h->core.members = a->members ? a->members : MEMBERS;
 	h->core.objects = a->objects ? a->objects : OBJECTS;
-	h->alive_ns = a->alive_ns ? a->alive_ns
+	h->alive_ns = a->alive_ns ? MAX(a->alive_ns, (uint64_t)NS_PER_MS)
 				  : (uint64_t)ALIVE_MS * NS_PER_MS;
 	return 0;
 }

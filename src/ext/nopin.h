@@ -263,7 +263,7 @@ int nopin_qp_set_counting(struct ibv_qp *qp, int on);
 
 /**
  * struct nopin_home - Where counting semaphores and wait queues are that processes
- * share, on any hosts: its members. nopin_sem(3) describes all of it.
+ * share, on any hosts: its members. nopin_home(3) describes all of it.
  */
 struct nopin_home;
 /** struct nopin_member - A process, or a thread of one, at a home. */
@@ -282,7 +282,8 @@ struct nopin_card {
  * struct nopin_home_attr - 0: what stands in brackets.
  * @members:	at the same time (64), up to 16384
  * @objects:	semaphores and wait queues (16), up to 65536
- * @alive_ns:	so often a silent member is asked whether it lives (500 ms)
+ * @alive_ns:	so often a silent member is asked whether it lives (500 ms), 1 ms at
+ *		least
  */
 struct nopin_home_attr {
 	uint32_t members, objects;
