@@ -70,7 +70,7 @@ static int64_t word_add(void *arg, uint32_t object, int64_t delta)
 			      .compare_add = (uint64_t)delta,
 			      .rkey = h->mr->rkey}};
 
-	if (!link_atomic(&h->self, &wr, h->old, h->own->lkey))
+	if (!link_atomic(&h->self, wr, h->old, h->own->lkey))
 		while (h->self.out && !h->self.failed)
 			link_reap(&h->self);
 	h->broken |= h->self.failed;

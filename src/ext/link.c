@@ -44,16 +44,15 @@ int link_write(struct link *l, const void *from, uint32_t len, uint32_t lkey,
 	return posted(l, ibv_post_send(l->qp, &wr, &bad));
 }
 
-int link_atomic(struct link *l, struct ibv_send_wr *wr, void *old,
-		uint32_t lkey)
+int link_atomic(struct link *l, struct ibv_send_wr wr, void *old, uint32_t lkey)
 {
 	struct ibv_sge sge = {(uintptr_t)old, 8, lkey};
 	struct ibv_send_wr *bad;
 
-	wr->sg_list = &sge;
-	wr->num_sge = 1;
-	wr->send_flags = IBV_SEND_SIGNALED;
-	return posted(l, ibv_post_send(l->qp, wr, &bad));
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	return posted(l, ibv_post_send(l->qp, &wr, &bad));
 }
 
 void link_reap(struct link *l)

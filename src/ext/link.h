@@ -38,7 +38,7 @@ int link_check(struct ibv_qp *qp);
 int link_write(struct link *l, const void *from, uint32_t len, uint32_t lkey,
 	       uint64_t to, uint32_t rkey, uint32_t counter);
 /** link_atomic() - Post @wr, an atomic without flags and SGEs. @old: 8 bytes. */
-int link_atomic(struct link *l, struct ibv_send_wr *wr, void *old,
+int link_atomic(struct link *l, struct ibv_send_wr wr, void *old,
 		uint32_t lkey);
 /** link_reap() - Take completions. */
 void link_reap(struct link *l);

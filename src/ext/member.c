@@ -161,7 +161,7 @@ static int swap(struct nopin_member *m, uint32_t id,
 			      .rkey = m->home.words_rkey}};
 	int rc;
 
-	if (link_atomic(&m->link, &wr, &m->mail->old, m->mr->lkey))
+	if (link_atomic(&m->link, wr, &m->mail->old, m->mr->lkey))
 		return lost(m);
 	rc = settle(m);
 	*old = (int64_t)__atomic_load_n(&m->mail->old, __ATOMIC_ACQUIRE);

@@ -263,7 +263,7 @@ int nopin_qp_set_counting(struct ibv_qp *qp, int on);
 
 /**
  * struct nopin_home - Where counting semaphores and wait queues are that processes
- * share, on any hosts: its members. nopin_home(3) describes all of it.
+ * share, on any hosts: its members. Its manual page describes all of it.
  */
 struct nopin_home;
 /** struct nopin_member - A process, or a thread of one, at a home. */
