@@ -297,6 +297,18 @@ int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq)
 	return object_create(home, SYNC_WAITQ, 0, waitq);
 }
 
+int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num)
+{
+	int rc;
+
+	if (in_child(home->pd->context))
+		return ENODEV;
+	pthread_mutex_lock(&home->lock);
+	rc = -home_waiting(&home->core, object, num);
+	pthread_mutex_unlock(&home->lock);
+	return rc;
+}
+
 static int seat_take(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
 		     const struct nopin_card *theirs)
 {

@@ -357,6 +357,8 @@ int nopin_home_stop(struct nopin_home *home);
 int nopin_sem_create(struct nopin_home *home, uint32_t units, uint32_t *sem);
 /** nopin_waitq_create() - A wait queue; otherwise as nopin_sem_create(). */
 int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq);
+/** nopin_home_waiting() - How many wait, now. Return: 0; EINVAL: no such object. */
+int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num);
 
 /**
  * nopin_member_create() - Of a home to which @qp is connected, or will be; until

@@ -99,10 +99,10 @@ struct sync_seat {
 	uint64_t taken, wait;
 };
 
-/** struct sync_object - @head, @tail: seats, SYNC_MEMBERS_MAX: none. */
+/** struct sync_object - @head, @tail: seats, SYNC_MEMBERS_MAX: none. @num: all. */
 struct sync_object {
 	enum sync_kind kind;
-	uint32_t head, tail;
+	uint32_t head, tail, num;
 	int64_t wakes; /* of a wait queue that is waited in, when that began */
 };
 
@@ -127,6 +127,8 @@ struct sync_home {
 
 /** home_object() - Now it is one. The word is @word, the caller puts it there. */
 void home_object(struct sync_home *h, uint32_t object, enum sync_kind kind);
+/** home_waiting() - How many are in the queue. Return: 0; -EINVAL: of what? */
+int home_waiting(const struct sync_home *h, uint32_t id, uint32_t *num);
 /** home_join() - A free seat has a member. */
 void home_join(struct sync_home *h, uint32_t member);
 /**
