@@ -176,7 +176,7 @@ static void reaper_thread(void *arg)
 	struct world *w = s->w;
 	struct member *m = &s->m[sim_between(w->sim, 2, MEMBERS - 1)];
 
-	sim_sleep(w->sim, some_ns(s, 8 * SIM_MS));
+	sim_sleep(w->sim, some_ns(s, 20 * SIM_MS));
 	w->expect_errors = true;
 	switch (sim_between(w->sim, 0, 3)) {
 	case 0:
@@ -240,7 +240,7 @@ static void member_open(struct sync_world *s, unsigned i)
 
 	m->s = s;
 	m->index = i;
-	m->rounds = (unsigned)sim_between(s->w->sim, 4, 16);
+	m->rounds = (unsigned)sim_between(s->w->sim, 10, 60);
 	m->active = true;
 	conn_open(s->w, conn, node, &s->w->node[0]);
 	side_open(&m->here, node, &conn->end[0], ACCESS_REMOTE_WRITE);

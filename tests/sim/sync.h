@@ -18,7 +18,7 @@ enum {
 
 #define ALIVE_NS (20 * (uint64_t)SIM_MS)
 #define BOUND_NS (30000 * (uint64_t)SIM_MS)
-#define CUT_NS	 (20000 * (uint64_t)SIM_MS)
+#define CUT_NS	 (6000 * (uint64_t)SIM_MS)
 
 /** struct side - One end of a connection, and memory of its node for it. */
 struct side {
