@@ -426,7 +426,7 @@ static void look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 		return;
 	}
 	beat(h, s, now);
-	if (s->link.failed || (h->core.seat[i].left && !s->link.out))
+	if (s->link.failed || h->core.seat[i].left)
 		expel(h, i,
 		      h->core.seat[i].left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
 }

@@ -375,7 +375,7 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 /** nopin_member_start() - @home: from nopin_home_join(). Return: 0; ENOMEM. */
 int nopin_member_start(struct nopin_member *member,
 		       const struct nopin_card *home);
-/** nopin_member_destroy() - Leave, if the home is there. What it has it keeps. */
+/** nopin_member_destroy() - Leave, if the home is there; what was taken stays so. */
 int nopin_member_destroy(struct nopin_member *member);
 
 /**

@@ -222,7 +222,6 @@ bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
 	s->state = SEAT_IDLE; /* who asks again has confirmed */
 	if (msg->op == SYNC_LEAVE) {
 		s->left = true;
-		h->port.answer(h->port.arg, member, SYNC_OK);
 	} else if (!is_object(h, msg->id)) {
 		h->port.answer(h->port.arg, member, SYNC_INVALID);
 	} else if (msg->op == SYNC_WAKE) {

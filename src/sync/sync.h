@@ -50,11 +50,11 @@ static inline uint32_t sync_index(uint32_t id)
 }
 
 /**
- * enum sync_op - What a member asks its home for. One thing at a time; but
- * SYNC_CANCEL follows SYNC_WAIT, and is not answered: SYNC_WAIT is.
+ * enum sync_op - What a member asks its home for. One thing at a time, which is
+ * answered; but SYNC_CANCEL follows SYNC_WAIT, and only that is answered.
  * SYNC_WAIT:	for a unit; or for a wake-up after the first arg
  * SYNC_WAKE:	give a unit back; or wake up to arg members
- * SYNC_LEAVE:	be none any more
+ * SYNC_LEAVE:	be none any more; no answer
  */
 enum sync_op {
 	SYNC_OP_NONE,

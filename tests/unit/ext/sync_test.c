@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MEMBERS = 4, ROUNDS = 200 };
@@ -321,6 +322,33 @@ static void waitq__one_and_all(void **state)
 	assert_int_equal(finish(&c[3]), 0);
 }
 
+static void sync__in_a_child(void **state)
+{
+	struct nopin_member *m = end[0].m;
+	struct nopin_home_event e;
+	uint64_t ticket;
+	uint32_t id;
+	int status;
+
+	(void)state;
+	if (fork() == 0)
+		_exit(nopin_sem_wait(m, sem, 0, NOPIN_WAIT_SPIN) != ENODEV ||
+		      nopin_sem_post(m, sem) != ENODEV ||
+		      nopin_waitq_prepare(m, waitq, &ticket) != ENODEV ||
+		      nopin_waitq_wake(m, waitq, 1) != ENODEV ||
+		      nopin_member_destroy(m) != ENODEV ||
+		      nopin_member_start(m, &end[0].card) != ENODEV ||
+		      nopin_home_serve(home, NOPIN_WAIT_SPIN, &e) != ENODEV ||
+		      nopin_home_stop(home) != ENODEV ||
+		      nopin_home_destroy(home) != ENODEV ||
+		      nopin_home_waiting(home, sem, &id) != ENODEV ||
+		      nopin_sem_create(home, 1, &id) != ENODEV);
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(nopin_home_destroy(home), EBUSY);
+	assert_int_equal(nopin_sem_trywait(m, sem), 0);
+}
+
 /* --- the end --------------------------------------------------------------- */
 
 static void link_break(const struct end *e)
@@ -389,6 +417,7 @@ int main(void)
 		T(sem__excludes),
 		T(waitq__woken_before_it_waits),
 		T(waitq__one_and_all),
+		T(sync__in_a_child),
 		T(member__leaves),
 		T(member__lies),
 		T(member__dies_waiting),
