@@ -241,6 +241,10 @@ static void look_at(struct sync_world *s, unsigned i)
 	}
 	if (m->home.failed)
 		expel(s, i);
+	for (unsigned k = 0; k < ARRAY_SIZE(s->queued); k++)
+		EXPECT(s->w, s->object[k].num == s->queued[k],
+		       "%u are in a queue of %u", s->object[k].num,
+		       s->queued[k]);
 }
 
 void home_thread(void *arg)
