@@ -37,7 +37,7 @@ static void hold(struct member *m)
 
 	m->believes++;
 	s->held++;
-	s->held_ns = sim_now(s->w->sim);
+	s->quiet_ns = sim_now(s->w->sim);
 	EXPECT(s->w, s->held <= s->units, "%u holders of %u units", s->held,
 	       s->units);
 	sim_sleep(s->w->sim, some_ns(s, 300 * SIM_US));
@@ -147,7 +147,7 @@ static void put_back(struct member *m)
 	int64_t word;
 
 	if (!s->deaths || s->deaths != s->broken ||
-	    sim_now(s->w->sim) - s->held_ns < LOST_NS)
+	    sim_now(s->w->sim) - s->quiet_ns < LOST_NS)
 		return;
 	sim_peek(s->self[1].node->os, s->words + SEM * LINE, &word, 8);
 	if (word > 0)
@@ -159,7 +159,7 @@ static void put_back(struct member *m)
 		s->m[i].believes = 0;
 	}
 	EXPECT(s->w, s->lost++ < s->broken, "more units are lost than members");
-	s->held_ns = sim_now(s->w->sim);
+	s->quiet_ns = sim_now(s->w->sim);
 	member_call(m, CALL_SEM_POST, &none, 0);
 }
 

@@ -60,7 +60,7 @@ struct sync_world {
 	unsigned queue[2][MEMBERS], queued[2];
 	unsigned units, held, items, deaths, broken, lost, active, first;
 	bool stop;
-	uint64_t longest_ns, held_ns;
+	uint64_t longest_ns, quiet_ns;
 };
 
 /** side_read(), side_write() - Memory of @side, as its program. */

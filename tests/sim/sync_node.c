@@ -206,6 +206,7 @@ static void expel(struct sync_world *s, unsigned i)
 	side_read(&m->home, B_CONFIRMED, &confirmed, sizeof(confirmed));
 	home_gone(&s->core, i, confirmed);
 	s->deaths++;
+	s->quiet_ns = sim_now(s->w->sim);
 	sim_say(s->w->sim, "member %u is gone", i);
 }
 
