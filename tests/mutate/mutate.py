@@ -30,7 +30,8 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_scatter_test", "nic_pins_test", "nic_reg_test",
          "nic_errors_test", "nic_states_test", "mem_account_test",
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
-         "os_move_test", "mem_share_test", "sync_home_test", "sync_model_test"]
+         "os_move_test", "mem_share_test", "sync_home_test",
+         "sync_member_test", "sync_model_test"]
 PATIENCE_S = 300
 
 
