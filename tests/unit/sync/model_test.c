@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { N = 3, OPS = 4, NONE = 255 };
+enum { N = 3, OPS = 5, NONE = 255 };
 
 /* What a program does: TAKE: wait until there is an item, and take it. HOPE: the
  * same, but not for long. */
