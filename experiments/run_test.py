@@ -257,7 +257,7 @@ def judge_report():
 
 
 def judge_budgets():
-    """All together in under 20 minutes."""
+    """All together in under 25 minutes."""
     budgets = {}
     for path in glob.glob(os.path.join(HERE, "?_*.py")):
         with open(path, encoding="utf-8") as module:

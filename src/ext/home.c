@@ -297,50 +297,61 @@ int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq)
 	return object_create(home, SYNC_WAITQ, 0, waitq);
 }
 
-static int seat_take(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
-		     const struct nopin_card *theirs)
+int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num)
+{
+	int rc;
+
+	if (in_child(home->pd->context))
+		return ENODEV;
+	pthread_mutex_lock(&home->lock);
+	rc = -home_waiting(&home->core, object, num);
+	pthread_mutex_unlock(&home->lock);
+	return rc;
+}
+
+static void seat_fill(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
+		      const struct nopin_card *theirs, struct nopin_card *ours)
 {
 	struct seat *s = &h->seat[i];
-	int rc = nopin_counter_create(h->pd, NULL, NULL, &s->counter);
 
-	if (rc)
-		return rc;
-	h->box[i] = (struct box){.confirmed = 0};
-	s->mr = ibv_reg_mr(h->pd, &h->box[i], sizeof(h->box[i]),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (!s->mr) {
-		rc = errno;
-		seat_free(s);
-		return rc;
-	}
 	s->theirs = *theirs;
 	s->beat_ns = nic_now(h->nic);
 	s->link.qp = qp;
 	home_join(&h->core, i);
-	return 0;
+	*ours = (struct nopin_card){.mail = (uintptr_t)&h->box[i],
+				    .words = (uintptr_t)h->word,
+				    .mail_rkey = s->mr->rkey,
+				    .words_rkey = h->mr->rkey,
+				    .counter = nopin_counter_id(s->counter),
+				    .bell = nopin_counter_id(h->bell),
+				    .objects = h->core.objects,
+				    .index = i};
 }
 
 static int join(struct nopin_home *h, struct ibv_qp *qp,
 		const struct nopin_card *theirs, struct nopin_card *ours)
 {
+	struct seat *s = h->seat;
 	uint32_t i = 0;
 	int rc;
 
-	while (i < h->core.members && h->seat[i].link.qp)
+	while (i < h->core.members && s[i].link.qp)
 		i++;
 	if (i == h->core.members)
 		return EUSERS;
-	rc = seat_take(h, i, qp, theirs);
-	if (!rc)
-		*ours = (struct nopin_card){
-			.mail = (uintptr_t)&h->box[i],
-			.words = (uintptr_t)h->word,
-			.mail_rkey = h->seat[i].mr->rkey,
-			.words_rkey = h->mr->rkey,
-			.counter = nopin_counter_id(h->seat[i].counter),
-			.bell = nopin_counter_id(h->bell),
-			.objects = h->core.objects,
-			.index = i};
+	s += i;
+	h->box[i] = (struct box){.confirmed = 0};
+	rc = nopin_counter_create(h->pd, NULL, NULL, &s->counter);
+	if (rc)
+		return rc;
+	s->mr = ibv_reg_mr(h->pd, &h->box[i], sizeof(h->box[i]),
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (s->mr) {
+		seat_fill(h, i, qp, theirs, ours);
+		return 0;
+	}
+	rc = errno;
+	seat_free(s);
 	return rc;
 }
 
@@ -414,7 +425,7 @@ static void look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 		return;
 	}
 	beat(h, s, now);
-	if (s->link.failed || (h->core.seat[i].left && !s->link.out))
+	if (s->link.failed || h->core.seat[i].left)
 		expel(h, i,
 		      h->core.seat[i].left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
 }

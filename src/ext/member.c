@@ -386,16 +386,13 @@ int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 int nopin_member_destroy(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, 0};
-	enum sync_result result;
-	uint64_t number;
 
 	if (in_child(m->link.qp->context))
 		return ENODEV;
 	if (!enter(m))
 		return EBUSY;
-	if (m->guess && !m->link.failed)
-		(void)ask(m, &msg, &p, &number, &result);
+	if (m->guess && !m->link.failed && !say(m, &msg))
+		(void)settle(m);
 	member_free(m);
 	return 0;
 }

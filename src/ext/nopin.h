@@ -464,6 +464,8 @@ int nopin_home_stop(struct nopin_home *home);
 int nopin_sem_create(struct nopin_home *home, uint32_t units, uint32_t *sem);
 /** nopin_waitq_create() - A wait queue; otherwise as nopin_sem_create(). */
 int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq);
+/** nopin_home_waiting() - How many wait, now. Return: 0; EINVAL: no such object. */
+int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num);
 
 /**
  * nopin_member_create() - Of a home to which @qp is connected, or will be; until
@@ -480,7 +482,7 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 /** nopin_member_start() - @home: from nopin_home_join(). Return: 0; ENOMEM. */
 int nopin_member_start(struct nopin_member *member,
 		       const struct nopin_card *home);
-/** nopin_member_destroy() - Leave, if the home is there. What it has it keeps. */
+/** nopin_member_destroy() - Leave, if the home is there; what was taken stays so. */
 int nopin_member_destroy(struct nopin_member *member);
 
 /**

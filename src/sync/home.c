@@ -10,6 +10,8 @@
  */
 #include "sync/sync.h"
 
+#include <errno.h>
+
 enum { NOBODY = SYNC_MEMBERS_MAX };
 
 /* --- the queue ----------------------------------------------------------------- */
@@ -34,6 +36,7 @@ static void queue_add(struct sync_home *h, uint32_t object, uint32_t member)
 	else
 		h->seat[o->tail].next = member;
 	o->tail = member;
+	o->num++;
 }
 
 static void queue_del(struct sync_home *h, uint32_t member)
@@ -49,6 +52,7 @@ static void queue_del(struct sync_home *h, uint32_t member)
 		o->tail = s->prev;
 	else
 		h->seat[s->next].prev = s->prev;
+	o->num--;
 }
 
 static void grant(struct sync_home *h, uint32_t member)
@@ -218,7 +222,6 @@ bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
 	s->state = SEAT_IDLE; /* who asks again has confirmed */
 	if (msg->op == SYNC_LEAVE) {
 		s->left = true;
-		h->port.answer(h->port.arg, member, SYNC_OK);
 	} else if (!is_object(h, msg->id)) {
 		h->port.answer(h->port.arg, member, SYNC_INVALID);
 	} else if (msg->op == SYNC_WAKE) {
@@ -244,6 +247,14 @@ uint32_t home_gone(struct sync_home *h, uint32_t member, uint64_t confirmed)
 		return UINT32_MAX;
 	unqueue(h, member);
 	return s->object;
+}
+
+int home_waiting(const struct sync_home *h, uint32_t id, uint32_t *num)
+{
+	if (!is_object(h, id))
+		return -EINVAL;
+	*num = h->object[sync_index(id)].num;
+	return 0;
 }
 
 void home_join(struct sync_home *h, uint32_t member)

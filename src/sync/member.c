@@ -19,17 +19,23 @@ static struct sync_step ask(const struct sync_call *c, enum sync_op op)
 				  .msg = {op, c->id, c->value}};
 }
 
+/* A word may hold anything. */
+static int64_t plus(int64_t word, int64_t delta)
+{
+	return (int64_t)((uint64_t)word + (uint64_t)delta);
+}
+
 /* What the word becomes, if it is what we believe. */
 static int64_t target(const struct sync_call *c)
 {
 	switch (c->kind) {
 	case CALL_SEM_WAIT:
 	case CALL_SEM_TRY:
-		return *c->guess - 1;
+		return plus(*c->guess, -1);
 	case CALL_PREPARE:
 		return *c->guess;
 	default:
-		return *c->guess + 1;
+		return plus(*c->guess, 1);
 	}
 }
 
@@ -48,7 +54,10 @@ struct sync_step call_begin(struct sync_call *c, enum call_kind kind,
 		.kind = kind, .id = id, .value = value, .guess = guess};
 	if (kind == CALL_WAIT)
 		return ask(c, SYNC_WAIT);
+	/* what would end it is no guess */
 	*guess = MAX(*guess, (int64_t)takes);
+	if (kind == CALL_SEM_POST)
+		*guess = MIN(*guess, (int64_t)SYNC_UNITS_MAX - 1);
 	return swap(c);
 }
 
@@ -86,7 +95,7 @@ struct sync_step call_swapped(struct sync_call *c, int64_t old)
 		return sem_swapped(c, old);
 	/* somebody was woken last, then this is what the home made of it */
 	if (old < 0)
-		*c->guess = (old & INT64_MAX) + 1;
+		*c->guess = plus(old & INT64_MAX, 1);
 	return old < 0 ? ask(c, SYNC_WAKE) : again(c, SYNC_WAKE);
 }
 

@@ -50,11 +50,11 @@ static inline uint32_t sync_index(uint32_t id)
 }
 
 /**
- * enum sync_op - What a member asks its home for. One thing at a time; but
- * SYNC_CANCEL follows SYNC_WAIT, and is not answered: SYNC_WAIT is.
+ * enum sync_op - What a member asks its home for. One thing at a time, which is
+ * answered; but SYNC_CANCEL follows SYNC_WAIT, and only that is answered.
  * SYNC_WAIT:	for a unit; or for a wake-up after the first arg
  * SYNC_WAKE:	give a unit back; or wake up to arg members
- * SYNC_LEAVE:	be none any more
+ * SYNC_LEAVE:	be none any more; no answer
  */
 enum sync_op {
 	SYNC_OP_NONE,
@@ -99,10 +99,10 @@ struct sync_seat {
 	uint64_t taken, wait;
 };
 
-/** struct sync_object - @head, @tail: seats, SYNC_MEMBERS_MAX: none. */
+/** struct sync_object - @head, @tail: seats, SYNC_MEMBERS_MAX: none. @num: all. */
 struct sync_object {
 	enum sync_kind kind;
-	uint32_t head, tail;
+	uint32_t head, tail, num;
 	int64_t wakes; /* of a wait queue that is waited in, when that began */
 };
 
@@ -127,6 +127,8 @@ struct sync_home {
 
 /** home_object() - Now it is one. The word is @word, the caller puts it there. */
 void home_object(struct sync_home *h, uint32_t object, enum sync_kind kind);
+/** home_waiting() - How many are in the queue. Return: 0; -EINVAL: of what? */
+int home_waiting(const struct sync_home *h, uint32_t id, uint32_t *num);
 /** home_join() - A free seat has a member. */
 void home_join(struct sync_home *h, uint32_t member);
 /**

@@ -118,11 +118,17 @@ static void have(int i, enum order order)
 	REQUIRE_EQ(answer(i, order), 0);
 }
 
-/* It is in the queue, as a rule. */
+/* Returns when it is in the queue. */
 static void queue(int i, enum order order)
 {
+	const uint32_t object = order == WAIT ? shared->sem : shared->waitq;
+	uint32_t before, num;
+
+	REQUIRE(nopin_home_waiting(home, object, &before) == 0);
 	tell(i, order);
-	host_sleep(50 * MS);
+	do
+		REQUIRE(nopin_home_waiting(home, object, &num) == 0);
+	while (num == before);
 }
 
 /* --- the home ------------------------------------------------------------------- */

@@ -738,6 +738,8 @@ MUTATIONS = [
     ("sync: who gave up last leaves the word negative", "src/sync/home.c",
      "queue_del(h, member);\n\tif (queue_empty(&h->object[object]))",
      "queue_del(h, member);\n\tif (0)"),
+    ("sync: the last word is not remembered", "src/sync/member.c",
+     "*c->guess = hit ? target(c) : old;", "*c->guess = hit ? 0 : old;"),
     ("sync: nothing is confirmed", "src/sync/member.c",
      "return (struct sync_step){.kind = TODO_CONFIRM};",
      "return done(SYNC_OK);"),

@@ -21,6 +21,15 @@ static uint64_t some_ns(struct sync_world *s, uint64_t most)
 	return sim_between(s->w->sim, 1, most);
 }
 
+static void doom(struct member *m)
+{
+	if (!m->broken_ns) {
+		m->broken_ns = sim_now(m->s->w->sim);
+		m->s->broken++;
+	}
+}
+
+/* Who dies with a unit keeps it, as one may who was cut off and does not know. */
 static void hold(struct member *m)
 {
 	struct sync_world *s = m->s;
@@ -28,9 +37,18 @@ static void hold(struct member *m)
 
 	m->believes++;
 	s->held++;
+	s->quiet_ns = sim_now(s->w->sim);
 	EXPECT(s->w, s->held <= s->units, "%u holders of %u units", s->held,
 	       s->units);
 	sim_sleep(s->w->sim, some_ns(s, 300 * SIM_US));
+	if (m->dies_holding && !m->broken_ns) {
+		doom(m);
+		qp_break(m->here.qp);
+	}
+	if (m->broken_ns) {
+		m->here.failed = true;
+		return;
+	}
 	m->believes--;
 	s->held--;
 	member_call(m, CALL_SEM_POST, &none, 0);
@@ -45,15 +63,6 @@ static void use_sem(struct member *m, enum call_kind kind)
 		patience = some_ns(s, 500 * SIM_US);
 	switch (member_call(m, kind, &none, patience)) {
 	case SYNC_OK:
-		if (!m->here.failed && m->broken_ns &&
-		    sim_chance(s->w->sim, SIM_PPM / 2)) {
-			/* it dies, and keeps what it has */
-			m->believes++;
-			s->held++;
-			m->here.failed = true;
-			qp_break(m->here.qp);
-			return;
-		}
 		hold(m);
 		break;
 	case SYNC_LATE:
@@ -129,6 +138,31 @@ static void member_thread(void *arg)
 	s->active--;
 }
 
+/* Units went with members that died, and nobody has any: the program finds that
+ * out, and puts them back. */
+static void put_back(struct member *m)
+{
+	struct sync_world *s = m->s;
+	uint64_t none = 0;
+	int64_t word;
+
+	if (!s->deaths || s->deaths != s->broken ||
+	    sim_now(s->w->sim) - s->quiet_ns < LOST_NS)
+		return;
+	sim_peek(s->self[1].node->os, s->words + SEM * LINE, &word, 8);
+	if (word > 0)
+		return;
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		if (!s->m[i].gone)
+			continue;
+		s->held -= s->m[i].believes;
+		s->m[i].believes = 0;
+	}
+	EXPECT(s->w, s->lost++ < s->broken, "more units are lost than members");
+	s->quiet_ns = sim_now(s->w->sim);
+	member_call(m, CALL_SEM_POST, &none, 0);
+}
+
 /* The one that does not fail: gives what the others need to end, and has all look
  * again when one of them died, as programs have to. */
 static void keeper_thread(void *arg)
@@ -146,22 +180,15 @@ static void keeper_thread(void *arg)
 			s->items++;
 			give(m, 1);
 		} else {
-			use_sem(m, CALL_SEM_WAIT);
+			use_sem(m, CALL_SEM_TRY);
 		}
+		put_back(m);
 	}
 	m->active = false;
 	s->active--;
 }
 
 /* --- deaths ---------------------------------------------------------------------------- */
-
-static void doom(struct member *m)
-{
-	if (!m->broken_ns) {
-		m->broken_ns = sim_now(m->s->w->sim);
-		m->s->broken++;
-	}
-}
 
 static void doom_node(struct sync_world *s, const struct node *node)
 {
@@ -170,29 +197,38 @@ static void doom_node(struct sync_world *s, const struct node *node)
 			doom(&s->m[i]);
 }
 
+static void await_state(struct sync_world *s, const struct member *m,
+			enum seat_state state)
+{
+	while (s->seat[m->index].state != state && m->active)
+		sim_sleep(s->w->sim, SIM_US);
+	sim_sleep(s->w->sim, some_ns(s, 20 * SIM_US));
+}
+
+/* In the queue; when it has just been served; with a unit; anywhere; as its process
+ * is killed; or it cannot be reached any more. */
 static void reaper_thread(void *arg)
 {
 	struct sync_world *s = arg;
 	struct world *w = s->w;
 	struct member *m = &s->m[sim_between(w->sim, 2, MEMBERS - 1)];
+	const unsigned how = (unsigned)sim_between(w->sim, 0, 6);
 
-	sim_sleep(w->sim, some_ns(s, 8 * SIM_MS));
+	sim_sleep(w->sim, some_ns(s, 10 * SIM_MS));
 	w->expect_errors = true;
-	switch (sim_between(w->sim, 0, 3)) {
-	case 0:
+	if (how == 0)
+		m->dies_holding = true;
+	else if (how < 3)
+		await_state(s, m, how == 1 ? SEAT_WAITING : SEAT_GRANTED);
+	if (how < 4 && !m->dies_holding && m->active) {
 		doom(m);
 		qp_break(m->here.qp);
-		break;
-	case 1: /* when it has a unit, or loses it on the way */
-		doom(m);
-		sim_sleep(w->sim, some_ns(s, 2 * SIM_MS));
-		qp_break(m->here.qp);
-		break;
-	case 2:
+	} else if (how == 4) {
 		doom_node(s, m->here.node);
 		sim_kill(m->here.node->os);
-		break;
-	default:
+	} else if (how > 4) {
+		if (how == 6)
+			await_state(s, m, SEAT_GRANTED);
 		doom_node(s, m->here.node);
 		sim_partition(w->sim, 1, m->here.node->index + 1, true);
 		sim_sleep(w->sim, CUT_NS);
@@ -240,7 +276,7 @@ static void member_open(struct sync_world *s, unsigned i)
 
 	m->s = s;
 	m->index = i;
-	m->rounds = (unsigned)sim_between(s->w->sim, 4, 16);
+	m->rounds = (unsigned)sim_between(s->w->sim, 10, 60);
 	m->active = true;
 	conn_open(s->w, conn, node, &s->w->node[0]);
 	side_open(&m->here, node, &conn->end[0], ACCESS_REMOTE_WRITE);
@@ -305,7 +341,7 @@ static void check_stuck(struct sync_world *s)
 
 static void check_left(struct sync_world *s)
 {
-	const unsigned most = s->units - s->held;
+	const unsigned most = s->units + s->lost - s->held;
 	int64_t word;
 
 	EXPECT(s->w, !s->queued[SEM] && !s->queued[WAITQ],
@@ -352,9 +388,8 @@ static bool over(const struct sync_world *s)
 static void run(struct world *w)
 {
 	const bool deaths = w->seed % 2;
-	struct sync_world s = {
-		.w = w,
-		.units = deaths ? 3 : (unsigned)sim_between(w->sim, 1, 2)};
+	struct sync_world s = {.w = w,
+			       .units = (unsigned)sim_between(w->sim, 1, 2)};
 
 	draw(w);
 	world_nodes(w);

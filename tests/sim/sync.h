@@ -18,7 +18,8 @@ enum {
 
 #define ALIVE_NS (20 * (uint64_t)SIM_MS)
 #define BOUND_NS (30000 * (uint64_t)SIM_MS)
-#define CUT_NS	 (20000 * (uint64_t)SIM_MS)
+#define LOST_NS	 (500 * (uint64_t)SIM_MS)
+#define CUT_NS	 (6000 * (uint64_t)SIM_MS)
 
 /** struct side - One end of a connection, and memory of its node for it. */
 struct side {
@@ -43,7 +44,7 @@ struct member {
 	int64_t guess[2];
 	uint64_t sent, answers, since_ns, beat_ns, broken_ns;
 	unsigned believes;
-	bool active, gone;
+	bool active, gone, dies_holding;
 };
 
 struct sync_world {
@@ -57,9 +58,9 @@ struct sync_world {
 	struct sync_seat seat[MEMBERS];
 	struct sync_object object[2];
 	unsigned queue[2][MEMBERS], queued[2];
-	unsigned units, held, items, deaths, broken, active, first;
+	unsigned units, held, items, deaths, broken, lost, active, first;
 	bool stop;
-	uint64_t longest_ns;
+	uint64_t longest_ns, quiet_ns;
 };
 
 /** side_read(), side_write() - Memory of @side, as its program. */

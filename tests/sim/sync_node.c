@@ -102,11 +102,19 @@ void side_write(struct side *side, uint64_t off, const void *from, uint64_t len)
 	       "sim_write");
 }
 
+/* More slowly when nothing comes. */
+static void pause_some(struct sync_world *s, unsigned *idle)
+{
+	*idle = MIN(*idle + 1, 1000);
+	sim_sleep(s->w->sim, sim_between(s->w->sim, 1, (3 + *idle) * SIM_US));
+}
+
 /* Asleep, or as a program that polls now and then. */
 static void await(struct sync_world *s, struct side *side,
 		  struct nic_counter *c, uint64_t target, uint64_t ns)
 {
 	const uint64_t until = sim_now(s->w->sim) + ns;
+	unsigned idle = 0;
 	int err;
 
 	if (sim_chance(s->w->sim, SIM_PPM / 2)) {
@@ -116,7 +124,7 @@ static void await(struct sync_world *s, struct side *side,
 	}
 	while (counted(c) < target && sim_now(s->w->sim) < until) {
 		reap(s, side->node);
-		sim_sleep(s->w->sim, sim_between(s->w->sim, 1, 20 * SIM_US));
+		pause_some(s, &idle);
 	}
 	reap(s, side->node);
 }
@@ -198,6 +206,7 @@ static void expel(struct sync_world *s, unsigned i)
 	side_read(&m->home, B_CONFIRMED, &confirmed, sizeof(confirmed));
 	home_gone(&s->core, i, confirmed);
 	s->deaths++;
+	s->quiet_ns = sim_now(s->w->sim);
 	sim_say(s->w->sim, "member %u is gone", i);
 }
 
@@ -233,6 +242,10 @@ static void look_at(struct sync_world *s, unsigned i)
 	}
 	if (m->home.failed)
 		expel(s, i);
+	for (unsigned k = 0; k < ARRAY_SIZE(s->queued); k++)
+		EXPECT(s->w, s->object[k].num == s->queued[k],
+		       "%u are in a queue of %u", s->object[k].num,
+		       s->queued[k]);
 }
 
 void home_thread(void *arg)
@@ -258,9 +271,11 @@ struct sync_port home_port(struct sync_world *s)
 
 static bool settle(struct member *m)
 {
+	unsigned idle = 0;
+
 	while (m->here.out && !m->here.failed) {
 		reap(m->s, m->here.node);
-		sim_sleep(m->s->w->sim, 2 * SIM_US);
+		pause_some(m->s, &idle);
 	}
 	return !m->here.failed;
 }

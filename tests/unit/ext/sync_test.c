@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MEMBERS = 4, ROUNDS = 200 };
@@ -139,14 +140,32 @@ static void *waitq_thread(void *arg)
 	return NULL;
 }
 
-static void begin(struct call *c, int i, void *(*fn)(void *),
+static uint32_t waiting(uint32_t object)
+{
+	uint32_t num;
+
+	assert_int_equal(nopin_home_waiting(home, object, &num), 0);
+	return num;
+}
+
+static void start(struct call *c, int i, void *(*fn)(void *),
 		  uint64_t timeout_ns)
 {
 	*c = (struct call){.e = &end[i],
 			   .timeout_ns = timeout_ns,
 			   .how = (enum nopin_wait)(i % 3)};
 	assert_int_equal(pthread_create(&c->thread, NULL, fn, c), 0);
-	usleep(50000); /* it is in the queue, as a rule */
+}
+
+/* Returns when it is in the queue, which nobody leaves meanwhile. */
+static void begin(struct call *c, int i, void *(*fn)(void *))
+{
+	const uint32_t object = fn == sem_thread ? sem : waitq;
+	const uint32_t before = waiting(object);
+
+	start(c, i, fn, UINT64_MAX);
+	while (waiting(object) == before)
+		;
 }
 
 static int finish(struct call *c)
@@ -177,9 +196,10 @@ static void sem__one(void **state)
 static void sem__wrong(void **state)
 {
 	struct nopin_member *m = end[0].m;
-	uint32_t id;
+	uint32_t id, num;
 
 	(void)state;
+	assert_int_equal(nopin_home_waiting(home, sem + 1, &num), EINVAL);
 	assert_int_equal(nopin_sem_post(m, waitq), EINVAL);
 	assert_int_equal(nopin_sem_post(m, 0), EINVAL);
 	assert_int_equal(nopin_sem_post(m, sem + 1000), EINVAL);
@@ -205,7 +225,7 @@ static void sem__first_come_first_served(void **state)
 	places = 0;
 	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
 	for (int i = 1; i < MEMBERS; i++)
-		begin(&c[i], i, sem_thread, UINT64_MAX);
+		begin(&c[i], i, sem_thread);
 	assert_int_equal(nopin_sem_post(end[1].m, sem), EBUSY);
 	for (int i = 1; i < MEMBERS; i++) {
 		assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
@@ -221,8 +241,10 @@ static void sem__times_out_in_the_queue(void **state)
 
 	(void)state;
 	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
-	begin(&c[1], 1, sem_thread, 100 * MS);
-	begin(&c[2], 2, sem_thread, UINT64_MAX);
+	start(&c[1], 1, sem_thread, 300 * MS);
+	while (!waiting(sem))
+		;
+	start(&c[2], 2, sem_thread, UINT64_MAX);
 	assert_int_equal(finish(&c[1]), ETIMEDOUT);
 	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
 	assert_int_equal(finish(&c[2]), 0);
@@ -290,7 +312,7 @@ static void waitq__one_and_all(void **state)
 	(void)state;
 	places = 0;
 	for (int i = 1; i < MEMBERS; i++)
-		begin(&c[i], i, waitq_thread, UINT64_MAX);
+		begin(&c[i], i, waitq_thread);
 	assert_int_equal(nopin_waitq_wake(end[0].m, waitq, 1), 0);
 	assert_int_equal(finish(&c[1]), 0);
 	assert_int_equal(c[1].place, 1);
@@ -298,6 +320,33 @@ static void waitq__one_and_all(void **state)
 	assert_int_equal(nopin_waitq_wake(end[0].m, waitq, UINT64_MAX), 0);
 	assert_int_equal(finish(&c[2]), 0);
 	assert_int_equal(finish(&c[3]), 0);
+}
+
+static void sync__in_a_child(void **state)
+{
+	struct nopin_member *m = end[0].m;
+	struct nopin_home_event e;
+	uint64_t ticket;
+	uint32_t id;
+	int status;
+
+	(void)state;
+	if (fork() == 0)
+		_exit(nopin_sem_wait(m, sem, 0, NOPIN_WAIT_SPIN) != ENODEV ||
+		      nopin_sem_post(m, sem) != ENODEV ||
+		      nopin_waitq_prepare(m, waitq, &ticket) != ENODEV ||
+		      nopin_waitq_wake(m, waitq, 1) != ENODEV ||
+		      nopin_member_destroy(m) != ENODEV ||
+		      nopin_member_start(m, &end[0].card) != ENODEV ||
+		      nopin_home_serve(home, NOPIN_WAIT_SPIN, &e) != ENODEV ||
+		      nopin_home_stop(home) != ENODEV ||
+		      nopin_home_destroy(home) != ENODEV ||
+		      nopin_home_waiting(home, sem, &id) != ENODEV ||
+		      nopin_sem_create(home, 1, &id) != ENODEV);
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(nopin_home_destroy(home), EBUSY);
+	assert_int_equal(nopin_sem_trywait(m, sem), 0);
 }
 
 /* --- the end --------------------------------------------------------------- */
@@ -347,8 +396,8 @@ static void member__dies_waiting(void **state)
 
 	(void)state;
 	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
-	begin(&c[1], 1, sem_thread, UINT64_MAX);
-	begin(&c[2], 2, sem_thread, UINT64_MAX);
+	begin(&c[1], 1, sem_thread);
+	begin(&c[2], 2, sem_thread);
 	/* its library goes on to run in this process, and cannot reach anybody */
 	link_break(&end[1]);
 	assert_int_equal(finish(&c[1]), ENOTCONN);
@@ -368,6 +417,7 @@ int main(void)
 		T(sem__excludes),
 		T(waitq__woken_before_it_waits),
 		T(waitq__one_and_all),
+		T(sync__in_a_child),
 		T(member__leaves),
 		T(member__lies),
 		T(member__dies_waiting),

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { N = 3, OPS = 4, NONE = 255 };
+enum { N = 3, OPS = 5, NONE = 255 };
 
 /* What a program does: TAKE: wait until there is an item, and take it. HOPE: the
  * same, but not for long. */
@@ -311,6 +311,7 @@ static void check(void)
 		waiting += now->seat[i].state == SEAT_WAITING;
 	}
 	assert_int_equal(waiting, now->queued);
+	assert_int_equal(waiting, now->object.num);
 	assert_int_equal(now->word<0, waiting> 0);
 	if (cfg->kind == SYNC_SEM) {
 		assert_true(now->word >= -1);
