@@ -157,6 +157,12 @@ enum { SPT_WAYS = 4, SPT_VICTIMS = 4096 };
 
 /**
  * struct spt - The shadow page table; see the head of spt.c.
+ * @set_mask, @set_bits: of all sets there could be
+ * @sets, @used_mask: those in use; the smallest mask of all their numbers
+ * @sets_wanted: so many are to be
+ * @live:	entries that are not free
+ * @short_of:	since somebody looked, one was replaced for another, or found no
+ *		place
  * @tick:	newest time seen, in ticks; new stamps are this
  * @now_tick:	the same, but for what spt_protect_all() added
  * @protect:	entries stamped up to this tick are readable only; or -1
@@ -169,7 +175,8 @@ struct spt {
 	uint64_t *e;
 	uint64_t set_mask;
 	unsigned set_bits;
-	bool exact;
+	bool exact, short_of;
+	uint64_t sets, used_mask, sets_wanted, live;
 	uint64_t tick, now_tick;
 	int64_t protect, renewed;
 	uint64_t stamped;
@@ -214,6 +221,8 @@ bool spt_hold(struct mem *m, uint64_t vpn);
 void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_was_replaced(struct spt *s, uint64_t vpn);
+void spt_bound(struct spt *s, uint64_t entries);
+bool spt_resize(struct mem *m, unsigned sets);
 
 /* --- cheap.c ------------------------------------------------------------- */
 

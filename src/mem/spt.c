@@ -16,6 +16,15 @@
  * for the cache; different stretches as long as the table are displaced
  * against each other by a hash.
  *
+ * How many sets are in use may change (spt_bound()), one at a time, as in linear
+ * hashing: a page has one place in the whole table, its home, and where that is
+ * beyond the sets in use, the set that the lower bits of it name. So a set more
+ * takes the entries that are at home in it from one other set, and a set less gives
+ * its entries to that one, where the oldest of both are replaced. The tag says
+ * where home is but for two bits, which are those of the set. A table that may use
+ * an eighth touches an eighth of its memory, and is no other than one that was made
+ * so small.
+ *
  * Ways are kept in the order of last touch (on ageing hosts: to a tick), newest
  * first, so the entry to replace is the last one that may be.
  *
@@ -47,6 +56,7 @@
 
 enum {
 	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
+	SET_BITS_MIN = 2, /* of the sets in use */
 	TAG_BITS = 42,
 	AUX_BITS = 20,
 	AUX_SHIFT = TAG_BITS,
@@ -71,6 +81,9 @@ enum {
 #define RUN_MASK       ((UINT64_C(1) << RUN_SHIFT) - 1)
 
 static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
+static_assert(SPT_WAYS << SET_BITS_MIN == SPT_ENTRIES_MIN,
+	      "the smallest table");
+static_assert(VPN_BITS - SET_BITS_MIN == TAG_BITS, "all but what the set says");
 
 /* --- entries and sets ---------------------------------------------------- */
 
@@ -122,29 +135,44 @@ static uint64_t set_displace(const struct spt *s, uint64_t stretch)
 	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
 }
 
+/* Stretch and home: the set if all of them were in use. */
+static uint64_t home_of(const struct spt *s, uint64_t vpn)
+{
+	uint64_t run = vpn >> RUN_SHIFT, stretch = run >> s->set_bits;
+	uint64_t set = (run + set_displace(s, stretch)) & s->set_mask;
+
+	return stretch << s->set_bits | set;
+}
+
 static uint64_t *set_of(const struct spt *s, uint64_t vpn)
 {
-	uint64_t run = vpn >> RUN_SHIFT;
-	uint64_t set = run + set_displace(s, run >> s->set_bits);
+	uint64_t set = home_of(s, vpn) & s->used_mask;
 
-	return s->e + (set & s->set_mask) * SPT_WAYS;
+	if (set >= s->sets)
+		set &= s->used_mask >> 1;
+	return s->e + set * SPT_WAYS;
 }
 
 static uint64_t tag_of(const struct spt *s, uint64_t vpn)
 {
-	uint64_t stretch = vpn >> (RUN_SHIFT + s->set_bits);
-
-	return stretch << RUN_SHIFT | (vpn & RUN_MASK);
+	return home_of(s, vpn) >> SET_BITS_MIN << RUN_SHIFT | (vpn & RUN_MASK);
 }
 
-/* The page that the entry at table index @i is about: set_of() inverted. */
-static uint64_t vpn_of(const struct spt *s, uint64_t i)
+/* home_of() the page of an entry in set @set. */
+static uint64_t e_home(uint64_t e, uint64_t set)
 {
-	uint64_t tag = s->e[i] & TAG_MASK, stretch = tag >> RUN_SHIFT;
-	uint64_t set = i / SPT_WAYS - set_displace(s, stretch);
+	return (e & TAG_MASK) >> RUN_SHIFT << SET_BITS_MIN |
+	       (set & ((1 << SET_BITS_MIN) - 1));
+}
 
-	return (stretch << s->set_bits | (set & s->set_mask)) << RUN_SHIFT |
-	       (tag & RUN_MASK);
+/* The page that an entry in set @set is about: set_of() inverted. */
+static uint64_t vpn_of(const struct spt *s, uint64_t e, uint64_t set)
+{
+	uint64_t home = e_home(e, set);
+	uint64_t stretch = home >> s->set_bits;
+	uint64_t run = (home - set_displace(s, stretch)) & s->set_mask;
+
+	return (stretch << s->set_bits | run) << RUN_SHIFT | (e & RUN_MASK);
 }
 
 static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
@@ -155,6 +183,12 @@ static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
 		if ((set[i] & TAG_MASK) == tag && set[i] >> AUX_SHIFT)
 			return &set[i];
 	return NULL;
+}
+
+static void e_free(struct spt *s, uint64_t *e)
+{
+	*e = 0;
+	s->live--;
 }
 
 static uint64_t *set_to_front(uint64_t *set, unsigned i)
@@ -231,6 +265,17 @@ static int set_victim(const struct spt *s, const uint64_t *set)
 	return way;
 }
 
+/* An entry goes, although nothing happened to its page. */
+static void spt_replace(struct mem *m, uint64_t e, uint64_t set)
+{
+	struct spt *s = &m->spt;
+
+	victim_note(s, vpn_of(s, e, set));
+	count(m->cnt, CNT_spt_evictions);
+	ahead_over(s, e);
+	s->live--;
+}
+
 /* Move the entry @e of a page to the front of its set; if it has none (NULL),
  * make one, absent and unstamped. NULL: everything else in the set is held.
  */
@@ -243,13 +288,12 @@ static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 	if (e)
 		return set_to_front(set, (unsigned)(e - set));
 	way = set_victim(s, set);
+	s->short_of |= way < 0 || set[way] != 0;
 	if (way < 0)
 		return NULL;
-	if (set[way] != 0) {
-		victim_note(s, vpn_of(s, (uint64_t)(&set[way] - s->e)));
-		count(m->cnt, CNT_spt_evictions);
-		ahead_over(s, set[way]);
-	}
+	if (set[way] != 0)
+		spt_replace(m, set[way], (uint64_t)(set - s->e) / SPT_WAYS);
+	s->live++;
 	set[way] = tag_of(s, vpn);
 	return set_to_front(set, (unsigned)way);
 }
@@ -276,9 +320,9 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 		for (unsigned i = 0; i < SPT_WAYS; i++)
 			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS)) {
 				ahead_over(s, set[i]);
-				set[i] = 0;
+				e_free(s, &set[i]);
 			}
-		s->sweep = (s->sweep + 1) & s->set_mask;
+		s->sweep = s->sweep + 1 < s->sets ? s->sweep + 1 : 0;
 	}
 }
 
@@ -303,10 +347,10 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 		return;
 	/* After so long a time stamps may have wrapped: all go. */
 	if (gone > SWEEP_TICKS) {
-		spt_sweep(s, s->set_mask + 1, true);
+		spt_sweep(s, s->sets, true);
 		return;
 	}
-	s->sweep_rest += gone * (s->set_mask + 1);
+	s->sweep_rest += gone * s->sets;
 	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
 	s->sweep_rest %= SWEEP_TICKS;
 }
@@ -389,7 +433,7 @@ void spt_drop_ahead(struct mem *m, uint64_t vpn)
 	if (likely(!e || e_state(*e) != SPT_AHEAD))
 		return;
 	ahead_over(&m->spt, *e);
-	*e = 0;
+	e_free(&m->spt, e);
 }
 
 /**
@@ -517,7 +561,7 @@ void spt_unhold(struct mem *m, uint64_t vpn)
 	CHECK(e && e_aux(*e) > 0);
 	*e -= AUX_ONE;
 	if (*e >> AUX_SHIFT == 0)
-		*e = 0;
+		e_free(&m->spt, e);
 }
 
 /* --- ranges -------------------------------------------------------------- */
@@ -528,7 +572,7 @@ typedef bool (*entry_fn)(struct spt *s, uint64_t *e);
 /* At most as much work as the table is large, however long the range is. */
 static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
 {
-	uint64_t num = (s->set_mask + 1) * SPT_WAYS, *e;
+	uint64_t num = s->sets * SPT_WAYS, *e;
 
 	if (pages < num) {
 		for (uint64_t i = 0; i < pages; i++) {
@@ -539,7 +583,9 @@ static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
 		return false;
 	}
 	for (uint64_t i = 0; i < num; i++)
-		if (s->e[i] && range_ok(vpn_of(s, i) - vpn, 1, pages) &&
+		if (s->e[i] &&
+		    range_ok(vpn_of(s, s->e[i], i / SPT_WAYS) - vpn, 1,
+			     pages) &&
 		    fn(s, &s->e[i]))
 			return true;
 	return false;
@@ -553,7 +599,10 @@ static bool entry_held(struct spt *s, uint64_t *e)
 static bool entry_drop(struct spt *s, uint64_t *e)
 {
 	ahead_over(s, *e);
-	*e = e_held(s, *e) ? e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT) : 0;
+	if (e_held(s, *e))
+		*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT);
+	else
+		e_free(s, e);
 	return false;
 }
 
@@ -629,7 +678,7 @@ int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	     uint64_t now_ns)
 {
-	uint64_t num = (m->spt.set_mask + 1) * SPT_WAYS;
+	uint64_t num = m->spt.sets * SPT_WAYS;
 	uint64_t end;
 
 	spt_tick(&m->spt, now_ns);
@@ -736,6 +785,158 @@ bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages)
 	       spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_held);
 }
 
+/* --- how large it may be ---------------------------------------------------- */
+
+static void use_sets(struct spt *s, uint64_t sets)
+{
+	s->sets = sets;
+	s->used_mask = sets > 1 ? UINT64_MAX >> __builtin_clzll(sets - 1) : 0;
+}
+
+/* The set that @set takes its entries from, and gives them back to. */
+static uint64_t set_parent(uint64_t set)
+{
+	return set & ~(UINT64_C(1) << (63 - __builtin_clzll(set)));
+}
+
+/* The sweep may not come to who moves: whatever it would take goes now. Return: is
+ * nothing left? */
+static bool set_sweep(struct spt *s, uint64_t *set)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < SPT_WAYS; i++) {
+		if (!set[i])
+			continue;
+		if (!s->exact && e_age(s, set[i]) > SWEEP_TICKS) {
+			ahead_over(s, set[i]);
+			e_free(s, &set[i]);
+		}
+		any |= set[i];
+	}
+	return !any;
+}
+
+/* A set more is in use. */
+static void set_split(struct spt *s)
+{
+	const uint64_t set = s->sets, parent = set_parent(set);
+	uint64_t *from = s->e + parent * SPT_WAYS, *to = s->e + set * SPT_WAYS;
+	unsigned stay = 0, go = 0;
+
+	use_sets(s, set + 1);
+	if (set_sweep(s, from))
+		return;
+	for (unsigned i = 0; i < SPT_WAYS; i++) {
+		const uint64_t e = from[i];
+
+		from[i] = 0;
+		if (!e)
+			continue;
+		if ((e_home(e, parent) & s->used_mask) == set)
+			to[go++] = e;
+		else
+			from[stay++] = e;
+	}
+}
+
+/* Is @a newer than @b? Exact hosts tell no time: in turns. */
+static bool e_newer(const struct spt *s, uint64_t a, uint64_t b, unsigned turn)
+{
+	if (!a || !b)
+		return a != 0;
+	return s->exact ? turn % 2 : e_age(s, a) < e_age(s, b);
+}
+
+/* Entries of two sets, newest first. Return: how many. */
+static unsigned interleave(const struct spt *s, const uint64_t *a,
+			   const uint64_t *b, uint64_t *out)
+{
+	unsigned n = 0, i = 0, k = 0;
+
+	while (i < SPT_WAYS || k < SPT_WAYS) {
+		const uint64_t x = i < SPT_WAYS ? a[i] : 0;
+		const uint64_t y = k < SPT_WAYS ? b[k] : 0;
+		const bool first = k == SPT_WAYS ||
+				   (i < SPT_WAYS && e_newer(s, x, y, n));
+
+		if (first ? x : y)
+			out[n++] = first ? x : y;
+		i += first;
+		k += !first;
+	}
+	return n;
+}
+
+/* The last set gives its entries away. Return: false: too many are held. */
+static bool set_merge(struct mem *m)
+{
+	struct spt *s = &m->spt;
+	const uint64_t set = s->sets - 1, parent = set_parent(set);
+	uint64_t *from = s->e + set * SPT_WAYS, *to = s->e + parent * SPT_WAYS;
+	uint64_t all[2 * SPT_WAYS];
+	unsigned n, room = SPT_WAYS, kept = 0, held = 0;
+
+	if (!set_sweep(s, from)) {
+		(void)set_sweep(s, to);
+		n = interleave(s, from, to, all);
+		for (unsigned i = 0; i < n; i++)
+			held += e_held(s, all[i]);
+		if (held > room)
+			return false;
+		room -= held;
+		memset(to, 0, SPT_WAYS * sizeof(*to));
+		memset(from, 0, SPT_WAYS * sizeof(*from));
+		for (unsigned i = 0; i < n; i++) {
+			const bool hold = e_held(s, all[i]);
+
+			if (hold || room > 0) {
+				room -= !hold;
+				to[kept++] = all[i];
+			} else {
+				spt_replace(m, all[i], parent);
+			}
+		}
+	}
+	use_sets(s, set);
+	return true;
+}
+
+/**
+ * spt_bound() - How many entries there may be from now on. An empty table has that
+ * size at once, others change by spt_resize().
+ * @s:		the table
+ * @entries:	what is more than it was made for, or less than SPT_ENTRIES_MIN,
+ *		does not count
+ */
+void spt_bound(struct spt *s, uint64_t entries)
+{
+	uint64_t sets = MIN(entries / SPT_WAYS, s->set_mask + 1);
+
+	s->sets_wanted = MAX(sets, UINT64_C(1) << SET_BITS_MIN);
+	if (s->live == 0)
+		use_sets(s, s->sets_wanted);
+}
+
+/**
+ * spt_resize() - A part of what spt_bound() asked for: some ns a set.
+ * @m:		the NIC's memory
+ * @sets:	so many at most
+ *
+ * Return: is there more to do? What is held (exact hosts) may be in the way.
+ */
+bool spt_resize(struct mem *m, unsigned sets)
+{
+	struct spt *s = &m->spt;
+
+	for (; sets > 0 && s->sets < s->sets_wanted; sets--)
+		set_split(s);
+	for (; sets > 0 && s->sets > s->sets_wanted; sets--)
+		if (!set_merge(m))
+			break;
+	return s->sets != s->sets_wanted;
+}
+
 /* --- making -------------------------------------------------------------- */
 
 /**
@@ -751,6 +952,8 @@ int spt_init(struct mem *m)
 
 	s->set_bits = bits - 2;
 	s->set_mask = (UINT64_C(1) << s->set_bits) - 1;
+	use_sets(s, s->set_mask + 1);
+	s->sets_wanted = s->sets;
 	s->exact = m->cfg.exact;
 	s->protect = s->renewed = -1;
 	s->e = heap_array(UINT64_C(1) << bits, sizeof(*s->e));
