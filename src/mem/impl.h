@@ -221,8 +221,6 @@ bool spt_hold(struct mem *m, uint64_t vpn);
 void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_was_replaced(struct spt *s, uint64_t vpn);
-void spt_bound(struct spt *s, uint64_t entries);
-bool spt_resize(struct mem *m, unsigned sets);
 
 /* --- cheap.c ------------------------------------------------------------- */
 
@@ -362,6 +360,8 @@ enum queue { QUEUE_FRESH, QUEUE_AHEAD, QUEUE_NUM };
  * @out:	not free == sum of share.tickets
  * @promised:	free ones that are kept for waiters == sum of share.promised
  * @asked, @ahead_asked: with the pagers; of these, sent without a waiter
+ * @pagers:	so many may be
+ * @short_of:	somebody had to wait for that since somebody looked
  * @ready:	shares with new tickets, by share.turn: who is next
  * @over:	those of them that may not ask before the next answer
  * @starved:	shares with waiters for a ticket, by share.starved_link
@@ -370,7 +370,8 @@ struct tickets {
 	struct ticket *v;
 	uint32_t *bucket;
 	uint32_t bucket_mask;
-	uint32_t num, out, promised, hashed, asked, ahead_asked;
+	uint32_t num, out, promised, hashed, asked, ahead_asked, pagers;
+	bool short_of;
 	struct list free, sent, starved;
 	struct list ready[QUEUE_NUM], over[QUEUE_NUM];
 };
@@ -487,11 +488,12 @@ void suspend_gone(struct mem *m, const struct mr *mr);
 
 /* --- pool.c -------------------------------------------------------------- */
 
-/** struct pool - @free: stack of free slots; @used: a flag per slot. */
+/** struct pool - @free: stack of free slots; @used: a flag per slot; @bound: so many
+ * may be used */
 struct pool {
 	uint32_t *free;
 	uint8_t *used;
-	uint32_t num_free;
+	uint32_t num_free, bound;
 };
 
 int pool_init(struct mem *m);

@@ -16,7 +16,7 @@
  * for the cache; different stretches as long as the table are displaced
  * against each other by a hash.
  *
- * How many sets are in use may change (spt_bound()), one at a time, as in linear
+ * How many sets are in use may change (entries_bound()), one at a time, as in linear
  * hashing: a page has one place in the whole table, its home, and where that is
  * beyond the sets in use, the set that the lower bits of it name. So a set more
  * takes the entries that are at home in it from one other set, and a set less gives
@@ -903,15 +903,14 @@ static bool set_merge(struct mem *m)
 }
 
 /**
- * spt_bound() - How many entries there may be from now on. An empty table has that
- * size at once, others change by spt_resize().
- * @s:		the table
- * @entries:	what is more than it was made for, or less than SPT_ENTRIES_MIN,
- *		does not count
+ * entries_bound() - See mem.h. An empty table has that size at once.
+ * @m:		the NIC's memory
+ * @num:	how many entries there may be
  */
-void spt_bound(struct spt *s, uint64_t entries)
+void entries_bound(struct mem *m, uint64_t num)
 {
-	uint64_t sets = MIN(entries / SPT_WAYS, s->set_mask + 1);
+	struct spt *s = &m->spt;
+	uint64_t sets = MIN(num / SPT_WAYS, s->set_mask + 1);
 
 	s->sets_wanted = MAX(sets, UINT64_C(1) << SET_BITS_MIN);
 	if (s->live == 0)
@@ -919,13 +918,13 @@ void spt_bound(struct spt *s, uint64_t entries)
 }
 
 /**
- * spt_resize() - A part of what spt_bound() asked for: some ns a set.
+ * entries_resize() - See mem.h. Some ns a set.
  * @m:		the NIC's memory
  * @sets:	so many at most
  *
- * Return: is there more to do? What is held (exact hosts) may be in the way.
+ * Return: is there more to do?
  */
-bool spt_resize(struct mem *m, unsigned sets)
+bool entries_resize(struct mem *m, unsigned sets)
 {
 	struct spt *s = &m->spt;
 

@@ -46,6 +46,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_suspend,
 	&scenario_flood,
 	&scenario_resume,
+	&scenario_budget,
 };
 
 struct options {

@@ -628,8 +628,8 @@ static void op_time(struct model *x)
 static void op_resize(struct model *x)
 {
 	if (chance(x, 20))
-		spt_bound(&x->m->spt, 1024 + pick(x, 1100));
-	(void)spt_resize(x->m, (unsigned)pick(x, 40));
+		entries_bound(x->m, 1024 + pick(x, 1100));
+	(void)entries_resize(x->m, (unsigned)pick(x, 40));
 	REQUIRE(x, x->cnt.v[CNT_spt_evictions] == 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* resize_test.c: a table that may be larger or smaller than it was (spt_bound(),
- * spt_resize()). What is in it is compared with what was put in, however often it
+/* resize_test.c: a table that may be larger or smaller than it was (entries_bound(),
+ * entries_resize()). What is in it is compared with what was put in, however often it
  * changes; model_test.c does so with everything else going on.
  */
 #include "fixture.h"
@@ -27,31 +27,31 @@ static uint64_t check_table(const struct fix *f)
 
 static void resize(struct fix *f, uint64_t entries)
 {
-	spt_bound(&f->m->spt, entries);
-	while (spt_resize(f->m, 3))
+	entries_bound(f->m, entries);
+	while (entries_resize(f->m, 3))
 		;
 	assert_int_equal(f->m->spt.sets * SPT_WAYS, entries);
 }
 
-static void spt_bound__empty_at_once(void **state)
+static void entries_bound__empty_at_once(void **state)
 {
 	struct fix f;
 
 	(void)state;
 	fix_open_exact(&f, 1024);
-	spt_bound(&f.m->spt, 100);
+	entries_bound(f.m, 100);
 	assert_int_equal(f.m->spt.sets, 25);
-	assert_false(spt_resize(f.m, 1));
-	spt_bound(&f.m->spt, 0);
+	assert_false(entries_resize(f.m, 1));
+	entries_bound(f.m, 0);
 	assert_int_equal(f.m->spt.sets * SPT_WAYS, SPT_ENTRIES_MIN);
-	spt_bound(&f.m->spt, UINT64_MAX);
+	entries_bound(f.m, UINT64_MAX);
 	assert_int_equal(f.m->spt.sets * SPT_WAYS, 1024);
 	fix_close(&f);
 }
 
 /* Pages all over the address space, of which as many are there as are counted, and
  * those with the right they had; ranges are found from the entries as well. */
-static void spt_resize__loses_nothing_else(void **state)
+static void entries_resize__loses_nothing_else(void **state)
 {
 	enum { NUM = 500 };
 	uint64_t page[NUM];
@@ -98,14 +98,14 @@ static void spt_resize__loses_nothing_else(void **state)
 }
 
 /* The table that may be smaller is as good as one that was made so small. */
-static void spt_resize__a_stretch_fits(void **state)
+static void entries_resize__a_stretch_fits(void **state)
 {
 	struct fix f;
 
 	(void)state;
 	for (uint64_t base = 0; base < 4000; base += 37) {
 		fix_open_exact(&f, 4096);
-		spt_bound(&f.m->spt, 64);
+		entries_bound(f.m, 64);
 		spt_map(f.m, base, 32, true, f.now);
 		assert_int_equal(f.cnt.v[CNT_spt_evictions], 0);
 		resize(&f, 4096);
@@ -117,7 +117,7 @@ static void spt_resize__a_stretch_fits(void **state)
 	}
 }
 
-static void spt_resize__oldest_go(void **state)
+static void entries_resize__oldest_go(void **state)
 {
 	struct fix f;
 
@@ -139,7 +139,7 @@ static void spt_resize__oldest_go(void **state)
 	fix_close(&f);
 }
 
-static void spt_resize__holds_stay(void **state)
+static void entries_resize__holds_stay(void **state)
 {
 	struct fix f;
 
@@ -147,9 +147,9 @@ static void spt_resize__holds_stay(void **state)
 	fix_open_exact(&f, 1024);
 	spt_map(f.m, 0, 1000, true, f.now);
 	assert_int_equal(fix_access(&f, 100, 40, true, NULL), V_OK);
-	spt_bound(&f.m->spt, 16);
+	entries_bound(f.m, 16);
 	/* until a set would have to take more of what is held than it can */
-	assert_true(spt_resize(f.m, 1000));
+	assert_true(entries_resize(f.m, 1000));
 	assert_in_range(f.m->spt.sets, 10, 16);
 	check_table(&f);
 	for (uint64_t p = 100; p < 140; p++) {
@@ -157,14 +157,14 @@ static void spt_resize__holds_stay(void **state)
 		assert_true(fix_ready(&f, p, true));
 	}
 	dma_release(f.m, &f.holds, 0, true, f.now);
-	assert_false(spt_resize(f.m, 1000));
+	assert_false(entries_resize(f.m, 1000));
 	assert_int_equal(check_table(&f), 16);
 	assert_false(spt_held(f.m, 0, VPN_END));
 	fix_close(&f);
 }
 
 /* Entries that move under the sweep's feet are seen in time. */
-static void spt_resize__wrapped_stamps_are_gone(void **state)
+static void entries_resize__wrapped_stamps_are_gone(void **state)
 {
 	struct rnd r = {1, 9, 0};
 	struct fix f;
@@ -174,8 +174,8 @@ static void spt_resize__wrapped_stamps_are_gone(void **state)
 	for (int round = 0; round < 8; round++) {
 		spt_map(f.m, 10, 1000, true, f.now);
 		for (uint64_t t = 0; t < (1 << 20) + 20; t += 1 << 12) {
-			spt_bound(&f.m->spt, 2048 + rnd_next(&r) % 2049);
-			(void)spt_resize(f.m, 1000);
+			entries_bound(f.m, 2048 + rnd_next(&r) % 2049);
+			(void)entries_resize(f.m, 1000);
 			fix_sleep(&f, (1 << 12) * TICK);
 			spt_tick(&f.m->spt, f.now);
 			for (uint64_t p = 10; p < 1010; p += 111)
@@ -205,12 +205,12 @@ static void spt_place__says_that_it_is_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spt_bound__empty_at_once),
-		cmocka_unit_test(spt_resize__loses_nothing_else),
-		cmocka_unit_test(spt_resize__a_stretch_fits),
-		cmocka_unit_test(spt_resize__oldest_go),
-		cmocka_unit_test(spt_resize__holds_stay),
-		cmocka_unit_test(spt_resize__wrapped_stamps_are_gone),
+		cmocka_unit_test(entries_bound__empty_at_once),
+		cmocka_unit_test(entries_resize__loses_nothing_else),
+		cmocka_unit_test(entries_resize__a_stretch_fits),
+		cmocka_unit_test(entries_resize__oldest_go),
+		cmocka_unit_test(entries_resize__holds_stay),
+		cmocka_unit_test(entries_resize__wrapped_stamps_are_gone),
 		cmocka_unit_test(spt_place__says_that_it_is_short),
 	};
 

@@ -302,10 +302,10 @@ static void share_next__takes_turns(void **state)
 	assert_false(ticket_next(p.f.m, &r[3]));
 	assert_false(ticket_new(p.f.m));
 	/* but who has none may always ask, even where all are busy */
-	p.f.m->cfg.pagers = 3;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 3;
 	want(&p, 2, 200);
 	assert_int_equal(fix_next(&p.f).vpn, 200);
-	p.f.m->cfg.pagers = 4;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 4;
 	fix_done(&p.f, r[2], 1, false);
 	assert_true(ticket_new(p.f.m));
 	assert_false(ticket_next(p.f.m, &r[3]));
@@ -337,7 +337,7 @@ static void share_next__few_ahead(void **state)
 
 	(void)state;
 	peers_open(&p);
-	p.f.m->cfg.pagers = 8;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 8;
 	p.f.m->cfg.tickets = 8;
 	touch_ahead(&p, 0, 1000, 100);
 	touch_ahead(&p, 1, 2000, 100);
@@ -365,7 +365,7 @@ static void share_next__pds(void **state)
 	other = pd_alloc(p.f.m);
 	list_init(&list);
 	s = share_get(&list, (uint32_t)other);
-	p.f.m->cfg.pagers = 2;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
 	for (unsigned i = 0; i < 3; i++)
 		want(&p, i, 100 * i);
 	assert_int_equal(fix_next(&p.f).vpn, 0);
