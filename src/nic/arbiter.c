@@ -31,6 +31,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
 	NOTE_VERSION = 0x4e425531, /* "NBU1" */
@@ -275,6 +276,80 @@ uint64_t arbiter_turn(struct nic *nic, uint64_t until)
 		return MIN(until, now + LOOK_NS / 10);
 	/* whoever wants something is to say when it does not any more */
 	return a->wants ? MIN(until, now + 2 * (uint64_t)LOOK_NS) : until;
+}
+
+/* --- who holds what ---------------------------------------------------------- */
+
+static const char *const arb_names[ARB_NUM] = {
+	[ARB_ENTRIES] = "entries",
+	[ARB_SLOTS] = "slots",
+	[ARB_PAGERS] = "pager_ms_per_s",
+};
+
+/* What a process calls itself may be anything. */
+static void plain_name(char out[sizeof(((struct os_note *)0)->name)],
+		       const char *name)
+{
+	size_t n = 0;
+
+	for (; name[n] && n + 1 < sizeof(((struct os_note *)0)->name); n++)
+		out[n] = name[n] > ' ' && name[n] < 0x7f && name[n] != '"' &&
+					 name[n] != '\\'
+				 ? name[n]
+				 : '?';
+	out[n] = '\0';
+}
+
+static void add_process(struct text *t, const struct os_note *o, bool first)
+{
+	char name[sizeof(o->name)];
+	struct note n;
+
+	memcpy(&n, o->bytes, sizeof(n));
+	plain_name(name, o->name);
+	text_add(t,
+		 "%s{\"pid\":%" PRId32 ",\"program\":\"%s\",\"weight\":%" PRIu32
+		 ",\"rule\":\"%s\"",
+		 first ? "" : ",", o->pid, name, n.weight,
+		 n.rule < ARBITER_NUM ? arbiter_names[n.rule] : "?");
+	for (int r = 0; r < ARB_NUM; r++)
+		/* JSON has no numbers beyond this */
+		text_add(t,
+			 ",\"%s\":{\"minimum\":%" PRIu64 ",\"demand\":%" PRIu64
+			 ",\"used\":%" PRIu64 ",\"share\":%" PRIu64 "}",
+			 arb_names[r],
+			 MIN(n.res[r].minimum, (uint64_t)INT64_MAX),
+			 MIN(n.res[r].demand, (uint64_t)INT64_MAX),
+			 MIN(n.res[r].used, (uint64_t)INT64_MAX),
+			 MIN(n.res[r].share, (uint64_t)INT64_MAX));
+	text_add(t, "}");
+}
+
+void arbiter_text(struct nic *nic, struct ctl_answer *answer)
+{
+	struct arbiter *a = &nic->arbiter;
+	struct text t = {.p = NULL};
+	int others = 0;
+
+	if (a->on) {
+		look(nic, os_now(nic->os));
+		others = a->on ? read_others(nic) : -EBADF;
+	}
+	if (!a->on || others < 0) {
+		snprintf(answer->error, sizeof(answer->error),
+			 "it shares its memory with no other process");
+		return;
+	}
+	text_add(&t, "{\"format\":1,\"budget\":{");
+	for (int r = 0; r < ARB_NUM; r++)
+		text_add(&t, "%s\"%s\":%" PRIu64, r ? "," : "", arb_names[r],
+			 a->budget[r]);
+	text_add(&t, "},\"processes\":[");
+	add_process(&t, os_board_mine(nic->os), true);
+	for (int i = 0; i < others; i++)
+		add_process(&t, a->other[i], false);
+	text_add(&t, "]}\n");
+	text_answer(&t, answer);
 }
 
 /* --- life ------------------------------------------------------------------------ */

@@ -500,6 +500,7 @@ void reg_move_end(struct nic *nic, const struct moves *mv,
 		  const struct reg_move *rm);
 
 /* arbiter.c */
+struct ctl_answer;
 /** arbiter_open() - Before anything is in the table; steps can be made. */
 void arbiter_open(struct nic *nic);
 /**
@@ -508,6 +509,9 @@ void arbiter_open(struct nic *nic);
  * Return: when to call it again at the latest; @until: when there is no reason to.
  */
 uint64_t arbiter_turn(struct nic *nic, uint64_t until);
+
+/** arbiter_text() - JSON: who holds what. Context: as arbiter_turn(). */
+void arbiter_text(struct nic *nic, struct ctl_answer *a);
 
 /* posted.c */
 void posted_push(struct nic_qp *qp);
@@ -558,6 +562,18 @@ size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 void trace_text(struct nic *nic, struct ctl_answer *a);
 
 /* stat.c */
+
+/** struct text - Grows; @lost: there was no memory for all of it. */
+struct text {
+	char *p;
+	size_t len, size;
+	bool lost;
+};
+/** text_add() - At most 255 bytes. */
+__attribute__((format(printf, 2, 3))) void text_add(struct text *t,
+						    const char *fmt, ...);
+/** text_answer() - Consumes @t. */
+void text_answer(struct text *t, struct ctl_answer *a);
 /** stat_text() - JSON: what is accounted of the NIC, its QPs and regions. */
 void stat_text(struct nic *nic, struct ctl_answer *a);
 

@@ -80,8 +80,9 @@ struct board {
 	} seen[OS_NOTES_MAX];
 };
 
-/* Locks are the process's: a second NIC in it would find all its slots free. */
-static bool board_taken;
+/* Locks are the process's: a second NIC in it would find all its slots free. So this
+ * is who has one; or 0. */
+static int board_taken;
 
 static uint64_t slot_offset(unsigned slot)
 {
@@ -265,13 +266,28 @@ static void who_we_are(struct os_note *n, int pid)
 	n->pid = pid;
 }
 
+/* What a child inherits of it is its parent's. */
+static bool take(int pid)
+{
+	int was = __atomic_load_n(&board_taken, __ATOMIC_RELAXED);
+
+	return was != pid &&
+	       __atomic_compare_exchange_n(&board_taken, &was, pid, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void give(void)
+{
+	__atomic_store_n(&board_taken, 0, __ATOMIC_RELEASE);
+}
+
 static void board_free(struct board *b)
 {
 	if (b->map)
 		munmap(b->map, PAGE_BYTES);
 	fd_close(b->fd);
 	heap_free(b);
-	__atomic_store_n(&board_taken, false, __ATOMIC_RELEASE);
+	give();
 }
 
 int os_board_open(struct os *os, const char *dir)
@@ -279,11 +295,11 @@ int os_board_open(struct os *os, const char *dir)
 	struct board *b;
 	int ret;
 
-	if (__atomic_exchange_n(&board_taken, true, __ATOMIC_ACQUIRE))
+	if (!take(os->pid))
 		return -EBUSY;
 	b = heap_alloc(sizeof(*b));
 	if (!b) {
-		__atomic_store_n(&board_taken, false, __ATOMIC_RELEASE);
+		give();
 		return -ENOMEM;
 	}
 	b->fd = -1;
@@ -338,6 +354,11 @@ int os_board_post(struct os *os, const void *note)
 	n = sys_pread(os->lane[lane].fd, b->map + off, sizeof(b->own), 0);
 	lane_put(os, lane);
 	return n < 0 ? (int)n : 0;
+}
+
+const struct os_note *os_board_mine(struct os *os)
+{
+	return &os->board->own.note;
 }
 
 /* Return: is there something to go by? */

@@ -446,6 +446,9 @@ int os_board_post(struct os *os, const void *note);
  */
 int os_board_read(struct os *os, const struct os_note **out);
 
+/** os_board_mine() - Our own, as it was posted last. */
+const struct os_note *os_board_mine(struct os *os);
+
 /** os_child() - Are we a fork()ed child of the process that opened @os (or NULL)? */
 bool os_child(const struct os *os);
 

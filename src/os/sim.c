@@ -462,6 +462,11 @@ int os_board_post(struct os *os, const void *note)
 	return 0;
 }
 
+const struct os_note *os_board_mine(struct os *os)
+{
+	return &os->note;
+}
+
 int os_board_read(struct os *os, const struct os_note **out)
 {
 	const struct sim *sim = os->sim;
