@@ -244,8 +244,7 @@ static void look(struct nic *nic, uint64_t now_ns)
 	int err, others;
 
 	measure(nic, now_ns);
-	err = post(nic);
-	others = err ? err : read_others(nic);
+	others = read_others(nic);
 	if (others < 0) {
 		give_up(nic, others);
 		return;
@@ -256,7 +255,11 @@ static void look(struct nic *nic, uint64_t now_ns)
 		a->share[r] = a->shares[0];
 		a->wants |= a->short_ns[r] > now_ns;
 	}
-	a->resizing = apply(nic, now_ns);
+	err = post(nic);
+	if (err)
+		give_up(nic, err);
+	else
+		a->resizing = apply(nic, now_ns);
 }
 
 uint64_t arbiter_turn(struct nic *nic, uint64_t until)
