@@ -609,7 +609,7 @@ MUTATIONS = [
     ("budget: nor soon", "src/nic/arbiter.c",
      "a->next_ns = now + LOOK_NS;", "a->next_ns = now + 10 * LOOK_NS;"),
     ("budget: nobody lends", "src/nic/arbiter.c",
-     "a->short_ns[r] > now_ns", "1"),
+     "a->short_ns[r] > now_ns\n\t\t\t    ? a->cap[r]", "1 ? a->cap[r]"),
     ("budget: a torn note counts", "src/os/board.c",
      "if (s.seq == 0 || s.check != slot_check(&s))", "if (s.seq == 0)"),
     ("budget: the dead are remembered", "src/os/board.c",
