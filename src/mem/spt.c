@@ -48,75 +48,13 @@
  * tick, up to which all stamps count as readable only, and goes on with the
  * next one.
  */
-#include "mem/impl.h"
+#include "mem/spt.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
-	SET_BITS_MIN = 2, /* of the sets in use */
-	TAG_BITS = 42,
-	AUX_BITS = 20,
-	AUX_SHIFT = TAG_BITS,
-	STATE_SHIFT = TAG_BITS + AUX_BITS,
-	/* for one sweep, and the oldest age that counts */
-	SWEEP_TICKS = 1 << (AUX_BITS - 2),
-	/* A right to write survives touches that only read if they come as
-	 * often as the sweeper's (ticks).
-	 */
-	KEEP_WRITABLE = 64,
-	/* How far the stamps may run ahead of time by forks (ticks), and by
-	 * registrations: they leave forks some.
-	 */
-	AHEAD_MAX = 8,
-	AHEAD_RENEW = 4,
-};
-
-#define TAG_MASK       ((UINT64_C(1) << TAG_BITS) - 1)
-#define AUX_MASK       ((UINT64_C(1) << AUX_BITS) - 1)
-#define AUX_ONE	       (UINT64_C(1) << AUX_SHIFT)
-#define AHEAD_WRITABLE UINT64_C(1) /* in aux */
-#define RUN_MASK       ((UINT64_C(1) << RUN_SHIFT) - 1)
-
-static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
-static_assert(SPT_WAYS << SET_BITS_MIN == SPT_ENTRIES_MIN,
-	      "the smallest table");
-static_assert(VPN_BITS - SET_BITS_MIN == TAG_BITS, "all but what the set says");
-
 /* --- entries and sets ---------------------------------------------------- */
-
-static enum spt_state e_state(uint64_t e)
-{
-	return (enum spt_state)(e >> STATE_SHIFT);
-}
-
-static uint64_t e_aux(uint64_t e)
-{
-	return e >> AUX_SHIFT & AUX_MASK;
-}
-
-static uint64_t e_make(uint64_t tag, uint64_t aux, enum spt_state state)
-{
-	return tag | (aux & AUX_MASK) << AUX_SHIFT |
-	       (uint64_t)state << STATE_SHIFT;
-}
-
-static bool e_held(const struct spt *s, uint64_t e)
-{
-	return s->exact && e_state(e) != SPT_AHEAD && e_aux(e) != 0;
-}
-
-static uint64_t e_stamp(uint64_t e)
-{
-	return e_state(e) == SPT_AHEAD ? e_aux(e) & ~AHEAD_WRITABLE : e_aux(e);
-}
-
-static uint64_t e_age(const struct spt *s, uint64_t e)
-{
-	return (s->tick - e_stamp(e)) & AUX_MASK;
-}
 
 /* The state that may be carried over when the page is touched again. */
 static enum spt_state e_kept_state(const struct spt *s, uint64_t e,
@@ -130,51 +68,6 @@ static enum spt_state e_kept_state(const struct spt *s, uint64_t e,
 	return e_state(e);
 }
 
-static uint64_t set_displace(const struct spt *s, uint64_t stretch)
-{
-	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
-}
-
-/* Stretch and home: the set if all of them were in use. */
-static uint64_t home_of(const struct spt *s, uint64_t vpn)
-{
-	uint64_t run = vpn >> RUN_SHIFT, stretch = run >> s->set_bits;
-	uint64_t set = (run + set_displace(s, stretch)) & s->set_mask;
-
-	return stretch << s->set_bits | set;
-}
-
-static uint64_t *set_of(const struct spt *s, uint64_t vpn)
-{
-	uint64_t set = home_of(s, vpn) & s->used_mask;
-
-	if (set >= s->sets)
-		set &= s->used_mask >> 1;
-	return s->e + set * SPT_WAYS;
-}
-
-static uint64_t tag_of(const struct spt *s, uint64_t vpn)
-{
-	return home_of(s, vpn) >> SET_BITS_MIN << RUN_SHIFT | (vpn & RUN_MASK);
-}
-
-/* home_of() the page of an entry in set @set. */
-static uint64_t e_home(uint64_t e, uint64_t set)
-{
-	return (e & TAG_MASK) >> RUN_SHIFT << SET_BITS_MIN |
-	       (set & ((1 << SET_BITS_MIN) - 1));
-}
-
-/* The page that an entry in set @set is about: set_of() inverted. */
-static uint64_t vpn_of(const struct spt *s, uint64_t e, uint64_t set)
-{
-	uint64_t home = e_home(e, set);
-	uint64_t stretch = home >> s->set_bits;
-	uint64_t run = (home - set_displace(s, stretch)) & s->set_mask;
-
-	return (stretch << s->set_bits | run) << RUN_SHIFT | (e & RUN_MASK);
-}
-
 static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
 {
 	uint64_t *set = set_of(s, vpn), tag = tag_of(s, vpn);
@@ -183,12 +76,6 @@ static uint64_t *spt_find(const struct spt *s, uint64_t vpn)
 		if ((set[i] & TAG_MASK) == tag && set[i] >> AUX_SHIFT)
 			return &set[i];
 	return NULL;
-}
-
-static void e_free(struct spt *s, uint64_t *e)
-{
-	*e = 0;
-	s->live--;
 }
 
 static uint64_t *set_to_front(uint64_t *set, unsigned i)
@@ -241,7 +128,7 @@ bool spt_was_replaced(struct spt *s, uint64_t vpn)
 }
 
 /* Something becomes of an entry that nobody used. */
-static void ahead_over(struct spt *s, uint64_t e)
+void ahead_over(struct spt *s, uint64_t e)
 {
 	struct mem *m = container_of(s, struct mem, spt);
 
@@ -266,7 +153,7 @@ static int set_victim(const struct spt *s, const uint64_t *set)
 }
 
 /* An entry goes, although nothing happened to its page. */
-static void spt_replace(struct mem *m, uint64_t e, uint64_t set)
+void spt_replace(struct mem *m, uint64_t e, uint64_t set)
 {
 	struct spt *s = &m->spt;
 
@@ -783,157 +670,6 @@ bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages)
 {
 	return m->spt.exact &&
 	       spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_held);
-}
-
-/* --- how large it may be ---------------------------------------------------- */
-
-static void use_sets(struct spt *s, uint64_t sets)
-{
-	s->sets = sets;
-	s->used_mask = sets > 1 ? UINT64_MAX >> __builtin_clzll(sets - 1) : 0;
-}
-
-/* The set that @set takes its entries from, and gives them back to. */
-static uint64_t set_parent(uint64_t set)
-{
-	return set & ~(UINT64_C(1) << (63 - __builtin_clzll(set)));
-}
-
-/* The sweep may not come to who moves: whatever it would take goes now. Return: is
- * nothing left? */
-static bool set_sweep(struct spt *s, uint64_t *set)
-{
-	uint64_t any = 0;
-
-	for (unsigned i = 0; i < SPT_WAYS; i++) {
-		if (!set[i])
-			continue;
-		if (!s->exact && e_age(s, set[i]) > SWEEP_TICKS) {
-			ahead_over(s, set[i]);
-			e_free(s, &set[i]);
-		}
-		any |= set[i];
-	}
-	return !any;
-}
-
-/* A set more is in use. */
-static void set_split(struct spt *s)
-{
-	const uint64_t set = s->sets, parent = set_parent(set);
-	uint64_t *from = s->e + parent * SPT_WAYS, *to = s->e + set * SPT_WAYS;
-	unsigned stay = 0, go = 0;
-
-	use_sets(s, set + 1);
-	if (set_sweep(s, from))
-		return;
-	for (unsigned i = 0; i < SPT_WAYS; i++) {
-		const uint64_t e = from[i];
-
-		from[i] = 0;
-		if (!e)
-			continue;
-		if ((e_home(e, parent) & s->used_mask) == set)
-			to[go++] = e;
-		else
-			from[stay++] = e;
-	}
-}
-
-/* Is @a newer than @b? Exact hosts tell no time: in turns. */
-static bool e_newer(const struct spt *s, uint64_t a, uint64_t b, unsigned turn)
-{
-	if (!a || !b)
-		return a != 0;
-	return s->exact ? turn % 2 : e_age(s, a) < e_age(s, b);
-}
-
-/* Entries of two sets, newest first. Return: how many. */
-static unsigned interleave(const struct spt *s, const uint64_t *a,
-			   const uint64_t *b, uint64_t *out)
-{
-	unsigned n = 0, i = 0, k = 0;
-
-	while (i < SPT_WAYS || k < SPT_WAYS) {
-		const uint64_t x = i < SPT_WAYS ? a[i] : 0;
-		const uint64_t y = k < SPT_WAYS ? b[k] : 0;
-		const bool first = k == SPT_WAYS ||
-				   (i < SPT_WAYS && e_newer(s, x, y, n));
-
-		if (first ? x : y)
-			out[n++] = first ? x : y;
-		i += first;
-		k += !first;
-	}
-	return n;
-}
-
-/* The last set gives its entries away. Return: false: too many are held. */
-static bool set_merge(struct mem *m)
-{
-	struct spt *s = &m->spt;
-	const uint64_t set = s->sets - 1, parent = set_parent(set);
-	uint64_t *from = s->e + set * SPT_WAYS, *to = s->e + parent * SPT_WAYS;
-	uint64_t all[2 * SPT_WAYS];
-	unsigned n, room = SPT_WAYS, kept = 0, held = 0;
-
-	if (!set_sweep(s, from)) {
-		(void)set_sweep(s, to);
-		n = interleave(s, from, to, all);
-		for (unsigned i = 0; i < n; i++)
-			held += e_held(s, all[i]);
-		if (held > room)
-			return false;
-		room -= held;
-		memset(to, 0, SPT_WAYS * sizeof(*to));
-		memset(from, 0, SPT_WAYS * sizeof(*from));
-		for (unsigned i = 0; i < n; i++) {
-			const bool hold = e_held(s, all[i]);
-
-			if (hold || room > 0) {
-				room -= !hold;
-				to[kept++] = all[i];
-			} else {
-				spt_replace(m, all[i], parent);
-			}
-		}
-	}
-	use_sets(s, set);
-	return true;
-}
-
-/**
- * entries_bound() - See mem.h. An empty table has that size at once.
- * @m:		the NIC's memory
- * @num:	how many entries there may be
- */
-void entries_bound(struct mem *m, uint64_t num)
-{
-	struct spt *s = &m->spt;
-	uint64_t sets = MIN(num / SPT_WAYS, s->set_mask + 1);
-
-	s->sets_wanted = MAX(sets, UINT64_C(1) << SET_BITS_MIN);
-	if (s->live == 0)
-		use_sets(s, s->sets_wanted);
-}
-
-/**
- * entries_resize() - See mem.h. Some ns a set.
- * @m:		the NIC's memory
- * @sets:	so many at most
- *
- * Return: is there more to do?
- */
-bool entries_resize(struct mem *m, unsigned sets)
-{
-	struct spt *s = &m->spt;
-
-	for (; sets > 0 && s->sets < s->sets_wanted; sets--)
-		set_split(s);
-	for (; sets > 0 && s->sets > s->sets_wanted; sets--)
-		if (!set_merge(m))
-			break;
-	return s->sets != s->sets_wanted;
 }
 
 /* --- making -------------------------------------------------------------- */

@@ -624,21 +624,12 @@ static void op_time(struct model *x)
 	mem_inline_budget(x->m, x->budget);
 }
 
-/* There is room for all pages still: nobody notices. */
-static void op_resize(struct model *x)
-{
-	if (chance(x, 20))
-		entries_bound(x->m, 1024 + pick(x, 1100));
-	(void)entries_resize(x->m, (unsigned)pick(x, 40));
-	REQUIRE(x, x->cnt.v[CNT_spt_evictions] == 0);
-}
-
 static void op(struct model *x)
 {
 	uint64_t n = pick(x, 100);
 
 	if (chance(x, 5))
-		op_resize(x);
+		model_resize(x);
 	else if (n < 40)
 		op_resolve(x);
 	else if (n < 56)
