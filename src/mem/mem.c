@@ -78,7 +78,8 @@ void mem_use(struct mem *m, struct mem_use *out)
 		.slots = slots_used(m),
 		.asked = m->tickets.asked,
 		.entries_short = m->spt.short_of,
-		.pagers_short = m->tickets.short_of,
+		.pagers_short = m->tickets.short_of ||
+				!list_empty(&m->tickets.over[QUEUE_FRESH]),
 	};
 	m->spt.short_of = m->tickets.short_of = false;
 }

@@ -505,7 +505,7 @@ bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
  * @slots:	of the redirect pool
  * @asked:	tickets with the pagers
  * @entries_short, @pagers_short: since the last mem_use() somebody could have done
- *		with more
+ *		with more, or waits for one
  */
 struct mem_use {
 	uint64_t entries;

@@ -74,14 +74,13 @@ static uint64_t some_more(uint64_t n, uint64_t floor)
 	return n + n / 8 + floor;
 }
 
-/* Short of a resource is who could have done with more lately, and has used much of
- * its share: replacement in a set of the table that is full by chance is none. */
+/* Who is short now counts as that for a while. */
 static void measure_one(struct arbiter *a, enum arb r, uint64_t used, bool is,
 			uint64_t floor, uint64_t now_ns)
 {
 	struct fair *f = &a->mine[r];
 
-	if (is && 2 * used >= a->share[r])
+	if (is)
 		a->short_ns[r] = now_ns + SHORT_NS;
 	f->used = used;
 	f->demand = a->short_ns[r] > now_ns
@@ -103,6 +102,14 @@ static uint64_t pagers_used(struct nic *nic, uint32_t asked, uint64_t now_ns)
 		   (uint64_t)asked * PAGER_MS);
 }
 
+/* Short of room is who lacked some lately, and has used much of its share: that a set
+ * of the table, or what one peer was lent, is full by chance is not enough. */
+static bool lacks(const struct arbiter *a, enum arb r, uint64_t used,
+		  bool lacked)
+{
+	return lacked && 2 * used >= a->share[r];
+}
+
 static void measure(struct nic *nic, uint64_t now_ns)
 {
 	struct arbiter *a = &nic->arbiter;
@@ -116,9 +123,11 @@ static void measure(struct nic *nic, uint64_t now_ns)
 	nic->x.slots_short = false;
 	pagers = pagers_used(nic, use.asked, now_ns);
 	nic_unlock(nic);
-	measure_one(a, ARB_ENTRIES, use.entries, use.entries_short,
+	measure_one(a, ARB_ENTRIES, use.entries,
+		    lacks(a, ARB_ENTRIES, use.entries, use.entries_short),
 		    a->mine[ARB_ENTRIES].minimum, now_ns);
-	measure_one(a, ARB_SLOTS, use.slots, slots_short, MINIMUM_SLOTS,
+	measure_one(a, ARB_SLOTS, use.slots,
+		    lacks(a, ARB_SLOTS, use.slots, slots_short), MINIMUM_SLOTS,
 		    now_ns);
 	measure_one(a, ARB_PAGERS, pagers, use.pagers_short, 0, now_ns);
 }

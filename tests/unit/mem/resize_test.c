@@ -186,6 +186,25 @@ static void entries_resize__wrapped_stamps_are_gone(void **state)
 	fix_close(&f);
 }
 
+/* The sweep has not come to all that is too old, but whoever moves is looked at. */
+static void entries_resize__sweeps_who_moves(void **state)
+{
+	struct fix f;
+
+	(void)state;
+	fix_open_ageing(&f, 4096);
+	spt_map(f.m, 0, 4000, true, f.now);
+	for (uint64_t t = 0; t < 3 << 17; t += 1 << 12) {
+		fix_sleep(&f, (1 << 12) * TICK);
+		spt_tick(&f.m->spt, f.now);
+	}
+	assert_in_range(check_table(&f), 1000, 3000);
+	resize(&f, 2048);
+	assert_int_equal(check_table(&f), 0);
+	assert_int_equal(f.cnt.v[CNT_spt_evictions], 0);
+	fix_close(&f);
+}
+
 /* Only what was replaced for want of room says that more is wanted. */
 static void spt_place__says_that_it_is_short(void **state)
 {
@@ -211,6 +230,7 @@ int main(void)
 		cmocka_unit_test(entries_resize__oldest_go),
 		cmocka_unit_test(entries_resize__holds_stay),
 		cmocka_unit_test(entries_resize__wrapped_stamps_are_gone),
+		cmocka_unit_test(entries_resize__sweeps_who_moves),
 		cmocka_unit_test(spt_place__says_that_it_is_short),
 	};
 

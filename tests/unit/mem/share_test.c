@@ -348,6 +348,9 @@ static void pagers_bound__half_of_them(void **state)
 	mem_use(p.f.m, &use);
 	assert_true(use.pagers_short);
 	assert_int_equal(use.asked, 1);
+	/* as long as somebody waits */
+	mem_use(p.f.m, &use);
+	assert_true(use.pagers_short);
 	pagers_bound(p.f.m, UINT32_MAX);
 	assert_true(ticket_new(p.f.m));
 	for (unsigned n = 1; n < FIX_PAGERS / 2; n++)
