@@ -196,16 +196,17 @@ static void shares_of(struct nic *nic, enum arb r, unsigned others)
 
 /* --- keeping to it --------------------------------------------------------------- */
 
-/* What peers were lent is only taken back when it matters. */
+/* Peers are told of each change: in steps, and not of little more. */
 static uint32_t slots_for(const struct nic *nic)
 {
-	const uint64_t share = MAX(nic->arbiter.share[ARB_SLOTS],
-				   (uint64_t)MINIMUM_SLOTS);
 	const uint64_t cap = nic->arbiter.cap[ARB_SLOTS];
+	const uint64_t step = MAX(cap / 64, (uint64_t)1);
 	const uint32_t now = nic->x.slots;
+	uint64_t share = nic->arbiter.share[ARB_SLOTS];
 
 	if (share >= cap)
 		return (uint32_t)cap;
+	share = MAX(share - share % step, (uint64_t)MINIMUM_SLOTS);
 	return share > now + now / 8 || share < now ? (uint32_t)share : now;
 }
 
