@@ -314,7 +314,11 @@ int os_board_open(struct os *os, const char *dir)
 	}
 	who_we_are(&b->own.note, os->pid);
 	os->board = b;
-	return 0;
+	/* not what whoever had the slot before said */
+	ret = os_board_post(os, b->own.note.bytes);
+	if (ret < 0)
+		os_board_close(os);
+	return ret;
 }
 
 void os_board_close(struct os *os)
@@ -344,7 +348,7 @@ int os_board_post(struct os *os, const void *note)
 
 	if (!is_there(b))
 		return -EBADF;
-	memcpy(b->own.note.bytes, note, OS_NOTE_BYTES);
+	memmove(b->own.note.bytes, note, OS_NOTE_BYTES);
 	b->own.seq++;
 	b->own.check = slot_check(&b->own);
 	lane = lane_get(os);

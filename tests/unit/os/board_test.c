@@ -361,6 +361,56 @@ static void os_board_read__torn(void **state)
 	os_close(os);
 }
 
+/* Whoever has the slot of one who is gone is not heard before he said something. */
+static void os_board_read__not_the_dead(void **state)
+{
+	struct child c = child_start(5);
+	struct os *os = joined();
+	const off_t at = HEADER; /* who was first */
+	char byte = 0;
+	int from[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(os_board_read(os, note), 1);
+	child_end(&c, SIGKILL);
+	assert_int_equal(pipe(from), 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		int fd = open(path, O_RDWR);
+		struct flock l = {
+			.l_type = F_WRLCK, .l_start = at, .l_len = SLOT};
+
+		_exit(fcntl(fd, F_SETLK, &l) != 0 ||
+		      pwrite(fd, "junk", 4, at) != 4 ||
+		      write(from[1], &byte, 1) != 1 || pause());
+	}
+	assert_int_equal(read(from[0], &byte, 1), 1);
+	assert_int_equal(os_board_read(os, note), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* nor is a process that joined, and said nothing yet */
+	c = child_start(5);
+	child_end(&c, SIGKILL);
+	pid = fork();
+	if (pid == 0) {
+		struct os *other = host_open();
+
+		_exit(os_board_open(other, dir) ||
+		      write(from[1], &byte, 1) != 1 || pause());
+	}
+	assert_int_equal(read(from[0], &byte, 1), 1);
+	assert_int_equal(os_board_read(os, note), 1);
+	assert_int_equal(note[0]->pid, pid);
+	assert_int_equal(note[0]->bytes[0], 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(from[0]);
+	close(from[1]);
+	os_close(os);
+}
+
 /* Somebody cuts the file short, or locks all of it: no SIGBUS, nobody waits. */
 static void os_board_post__broken(void **state)
 {
@@ -430,6 +480,7 @@ int main(void)
 		TEST(os_board_open__refuses),
 		TEST(os_board_open__umask),
 		TEST(os_board_read__torn),
+		TEST(os_board_read__not_the_dead),
 		TEST(os_board_post__broken),
 		TEST(os_board_read__one_who_locks_all),
 	};
