@@ -8,6 +8,7 @@
 #include "base/be.h"
 #include "base/check.h"
 #include "base/counters.h"
+#include "base/fair.h"
 #include "base/flight.h"
 #include "base/heap.h"
 #include "base/list.h"

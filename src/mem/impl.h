@@ -187,6 +187,12 @@ enum { SPT_WAYS = 4, SPT_SPARED = 2, SPT_VICTIMS = 4096 };
 
 /**
  * struct spt - The shadow page table; see the head of spt.c.
+ * @set_mask, @set_bits: of all sets there could be
+ * @sets, @used_mask: those in use; the smallest mask of all their numbers
+ * @sets_wanted: so many are to be
+ * @live:	entries that are not free
+ * @short_of:	since somebody looked, one was replaced for another, or found no
+ *		place
  * @tick:	newest time seen, in ticks; new stamps are this
  * @now_tick:	the same, but for what spt_protect_all() added
  * @protect:	entries stamped up to this tick are readable only; or -1
@@ -200,7 +206,8 @@ struct spt {
 	uint64_t *e;
 	uint64_t set_mask;
 	unsigned set_bits;
-	bool exact;
+	bool exact, short_of;
+	uint64_t sets, used_mask, sets_wanted, live;
 	uint64_t tick, now_tick;
 	int64_t protect, renewed;
 	uint64_t stamped;
@@ -386,6 +393,8 @@ enum queue { QUEUE_FRESH, QUEUE_AHEAD, QUEUE_NUM };
  * @out:	not free == sum of share.tickets
  * @promised:	free ones that are kept for waiters == sum of share.promised
  * @asked, @ahead_asked: with the pagers; of these, sent without a waiter
+ * @pagers:	so many may be
+ * @short_of:	somebody had to wait for that since somebody looked
  * @ready:	shares with new tickets, by share.turn: who is next
  * @over:	those of them that may not ask before the next answer
  * @starved:	shares with waiters for a ticket, by share.starved_link
@@ -394,7 +403,8 @@ struct tickets {
 	struct ticket *v;
 	uint32_t *bucket;
 	uint32_t bucket_mask;
-	uint32_t num, out, promised, hashed, asked, ahead_asked;
+	uint32_t num, out, promised, hashed, asked, ahead_asked, pagers;
+	bool short_of;
 	struct list free, sent, starved;
 	struct list ready[QUEUE_NUM], over[QUEUE_NUM];
 };
@@ -557,11 +567,12 @@ void mr_let_go(struct mr *mr);
 
 /* --- pool.c -------------------------------------------------------------- */
 
-/** struct pool - @free: stack of free slots; @used: a flag per slot. */
+/** struct pool - @free: stack of free slots; @used: a flag per slot; @bound: so many
+ * may be used */
 struct pool {
 	uint32_t *free;
 	uint8_t *used;
-	uint32_t num_free;
+	uint32_t num_free, bound;
 };
 
 int pool_init(struct mem *m);

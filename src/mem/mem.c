@@ -71,6 +71,24 @@ void mem_close(struct mem *m)
 }
 
 /**
+ * mem_use() - See mem.h.
+ * @m:		the NIC's memory
+ * @out:	set
+ */
+void mem_use(struct mem *m, struct mem_use *out)
+{
+	*out = (struct mem_use){
+		.entries = m->spt.live,
+		.slots = slots_used(m),
+		.asked = m->tickets.asked,
+		.entries_short = m->spt.short_of,
+		.pagers_short = m->tickets.short_of ||
+				!list_empty(&m->tickets.over[QUEUE_FRESH]),
+	};
+	m->spt.short_of = m->tickets.short_of = false;
+}
+
+/**
  * mem_inline_budget() - Cheap faults allowed until the next call.
  * @m:		the NIC's memory
  * @pages:	how many pages

@@ -609,6 +609,41 @@ void mem_account_copy(const struct mem *m, struct account *all,
 bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 		     struct mr_attr *attr, struct account *out);
 
+/* --- what of it may be used ------------------------------------------------ */
+
+/**
+ * struct mem_use - What is used of what is bounded (design D12).
+ * @entries:	of the shadow page table, not free
+ * @slots:	of the redirect pool
+ * @asked:	tickets with the pagers
+ * @entries_short, @pagers_short: since the last mem_use() somebody could have done
+ *		with more, or waits for one
+ */
+struct mem_use {
+	uint64_t entries;
+	uint32_t slots, asked;
+	bool entries_short, pagers_short;
+};
+void mem_use(struct mem *m, struct mem_use *out);
+
+/**
+ * entries_bound() - How many entries there may be from now on: SPT_ENTRIES_MIN to
+ * mem_config.entries, whatever @num is. What is beyond goes by entries_resize().
+ */
+void entries_bound(struct mem *m, uint64_t num);
+/**
+ * entries_resize() - A part of that: of @sets sets of 4 entries.
+ * Return: is there more to do? What is held, on exact hosts, may be in the way.
+ */
+bool entries_resize(struct mem *m, unsigned sets);
+
+/** pagers_bound() - Tickets that may be with the pagers at once: 1 at least. */
+void pagers_bound(struct mem *m, uint32_t num);
+
+/** slots_bound() - slot_get() gives so many, mem_config.slots at most; what is taken
+ * beyond stays. */
+void slots_bound(struct mem *m, uint32_t num);
+
 /* --- redirect pool --------------------------------------------------------- */
 
 /** slot_get() - Return: slot number, or -EAGAIN when the pool is used up. */
@@ -618,5 +653,7 @@ uint8_t *slot_data(struct mem *m, int slot);
 /** slot_has() - Does the memory of a slot begin at or before @p, and end behind it? */
 bool slot_has(const struct mem *m, int slot, const void *p);
 unsigned slots_free(const struct mem *m);
+/** slots_used() - How many were taken and not put back. */
+unsigned slots_used(const struct mem *m);
 
 #endif

@@ -24,7 +24,7 @@ int pool_init(struct mem *m)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->cfg.slots; i++)
 		p->free[i] = m->cfg.slots - 1 - i;
-	p->num_free = m->cfg.slots;
+	p->num_free = p->bound = m->cfg.slots;
 	return 0;
 }
 
@@ -50,7 +50,7 @@ int slot_get(struct mem *m)
 	uint64_t *most = &m->cnt->v[CNT_slots_used_max];
 	uint32_t slot;
 
-	if (p->num_free == 0)
+	if (slots_free(m) == 0)
 		return -EAGAIN;
 	slot = p->free[--p->num_free];
 	p->used[slot] = 1;
@@ -106,5 +106,27 @@ bool slot_has(const struct mem *m, int slot, const void *p)
  */
 unsigned slots_free(const struct mem *m)
 {
-	return m->pool.num_free;
+	const struct pool *p = &m->pool;
+	const uint32_t used = slots_used(m);
+
+	return p->bound > used ? p->bound - used : 0;
+}
+
+/**
+ * slots_used() - See mem.h.
+ * @m:		the NIC's memory
+ */
+unsigned slots_used(const struct mem *m)
+{
+	return m->cfg.slots - m->pool.num_free;
+}
+
+/**
+ * slots_bound() - See mem.h.
+ * @m:		the NIC's memory
+ * @num:	how many there are from now on
+ */
+void slots_bound(struct mem *m, uint32_t num)
+{
+	m->pool.bound = MIN(num, m->cfg.slots);
 }

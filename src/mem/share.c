@@ -349,7 +349,7 @@ void share_dequeue(struct ticket *t)
 
 static uint32_t pagers_free(const struct mem *m)
 {
-	return m->cfg.pagers - MIN(m->tickets.asked, m->cfg.pagers);
+	return m->tickets.pagers - MIN(m->tickets.asked, m->tickets.pagers);
 }
 
 /**
@@ -359,7 +359,7 @@ static uint32_t pagers_free(const struct mem *m)
  */
 uint32_t ahead_max(const struct mem *m)
 {
-	return MAX(m->cfg.pagers / 2, 1u);
+	return MAX(m->tickets.pagers / 2, 1u);
 }
 
 static bool may_ask(struct mem *m, const struct share *s, enum queue q)
@@ -370,7 +370,7 @@ static bool may_ask(struct mem *m, const struct share *s, enum queue q)
 
 	if (q == QUEUE_AHEAD &&
 	    !below(s->ahead_asked, s == &m->own ? ahead_max(m) : AHEAD_SHARE,
-		   ahead_max(m) - ts->ahead_asked))
+		   ahead_max(m) - MIN(ts->ahead_asked, ahead_max(m))))
 		return false;
 	if (s == &m->own)
 		return true;
@@ -403,6 +403,7 @@ struct ticket *share_next(struct mem *m, enum queue q)
 					  link);
 		}
 		list_add_tail(&ts->over[q], l);
+		ts->short_of |= q == QUEUE_FRESH;
 	}
 	return NULL;
 }
@@ -425,6 +426,16 @@ void share_asked(struct mem *m, struct share *s, bool ahead)
 		pd->asked++;
 }
 
+static void ask_again(struct tickets *ts)
+{
+	for (unsigned q = 0; q < QUEUE_NUM; q++) {
+		list_for_each_safe(l, tmp, &ts->over[q]) {
+			list_del(l);
+			list_add_tail(&ts->ready[q], l);
+		}
+	}
+}
+
 /**
  * share_answered() - It came back: who could not ask before may be able to now.
  * @m:		the NIC's memory
@@ -442,12 +453,18 @@ void share_answered(struct mem *m, struct share *s, bool ahead)
 	ts->ahead_asked -= ahead;
 	if (pd)
 		pd->asked--;
-	for (unsigned q = 0; q < QUEUE_NUM; q++) {
-		list_for_each_safe(l, tmp, &ts->over[q]) {
-			list_del(l);
-			list_add_tail(&ts->ready[q], l);
-		}
-	}
+	ask_again(ts);
+}
+
+/**
+ * pagers_bound() - See mem.h.
+ * @m:		the NIC's memory
+ * @num:	how many may be asked at once
+ */
+void pagers_bound(struct mem *m, uint32_t num)
+{
+	m->tickets.pagers = MAX(1u, MIN(num, m->cfg.pagers));
+	ask_again(&m->tickets);
 }
 
 /**
@@ -458,6 +475,7 @@ void shares_init(struct mem *m)
 {
 	struct tickets *ts = &m->tickets;
 
+	ts->pagers = m->cfg.pagers;
 	share_init(&m->own, 0);
 	list_init(&ts->starved);
 	for (unsigned q = 0; q < QUEUE_NUM; q++) {

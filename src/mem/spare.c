@@ -6,7 +6,7 @@
  * age, the stamp tells. So what is counted when an entry is made is what is counted
  * when it goes, whenever the region came.
  */
-#include "mem/entry.h"
+#include "mem/spt.h"
 
 /* Does the region know of its page by this entry? */
 static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
@@ -45,7 +45,7 @@ struct worth {
 
 static struct worth e_worth(struct mem *m, const uint64_t *e)
 {
-	const uint64_t vpn = vpn_of(&m->spt, (uint64_t)(e - m->spt.e));
+	const uint64_t vpn = vpn_at(&m->spt, e);
 	struct worth w = {.weight = 1};
 	uint32_t at = 0;
 	struct mr *mr;

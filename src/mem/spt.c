@@ -16,6 +16,15 @@
  * for the cache; different stretches as long as the table are displaced
  * against each other by a hash.
  *
+ * How many sets are in use may change (entries_bound()), one at a time, as in linear
+ * hashing: a page has one place in the whole table, its home, and where that is
+ * beyond the sets in use, the set that the lower bits of it name. So a set more
+ * takes the entries that are at home in it from one other set, and a set less gives
+ * its entries to that one, where the oldest of both are replaced. The tag says
+ * where home is but for two bits, which are those of the set. A table that may use
+ * an eighth touches an eighth of its memory, and is no other than one that was made
+ * so small.
+ *
  * Ways are kept in the order of last touch (on ageing hosts: to a tick), newest
  * first, so the entry to replace is the last one that may be.
  *
@@ -39,7 +48,7 @@
  * tick, up to which all stamps count as readable only, and goes on with the
  * next one.
  */
-#include "mem/entry.h"
+#include "mem/spt.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -121,19 +130,28 @@ static void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
 	struct mem *m = mem_of(s);
 
 	if (unlikely(m->watch.num > 0) && e_state(*e) > SPT_ABSENT)
-		upcall_page(m, vpn_of(s, (uint64_t)(e - s->e)), why);
+		upcall_page(m, vpn_at(s, e), why);
 }
 
-/* An entry ends, for good or to be made again (UPCALL_NUM: nobody is told). */
-static void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
+void entry_over(struct spt *s, uint64_t e, uint64_t set, enum upcall_reason why)
 {
 	struct mem *m = mem_of(s);
+	uint64_t vpn;
 
-	ahead_over(s, *e);
-	if (why != UPCALL_NUM)
-		entry_tell(s, e, why);
-	if (unlikely(m->watch.num > 0))
-		watch_count(m, vpn_of(s, (uint64_t)(e - s->e)), *e, 0);
+	ahead_over(s, e);
+	s->live--;
+	if (likely(m->watch.num == 0))
+		return;
+	vpn = vpn_of(s, e, set);
+	if (why != UPCALL_NUM && e_state(e) > SPT_ABSENT)
+		upcall_page(m, vpn, why);
+	watch_count(m, vpn, e, 0);
+}
+
+/* The same, of one in its place. */
+static void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
+{
+	entry_over(s, *e, set_index(s, e), why);
 	*e = 0;
 }
 
@@ -153,6 +171,16 @@ static int set_victim(const struct spt *s, const uint64_t *set)
 	return way;
 }
 
+/* An entry goes, although nothing happened to its page. */
+void spt_replace(struct mem *m, uint64_t e, uint64_t set)
+{
+	struct spt *s = &m->spt;
+
+	victim_note(s, vpn_of(s, e, set));
+	count(m->cnt, CNT_spt_evictions);
+	entry_over(s, e, set, UPCALL_REPLACED);
+}
+
 /* Move the entry @e of a page to the front of its set; if it has none (NULL),
  * make one, absent and unstamped. NULL: everything else in the set is held.
  */
@@ -165,15 +193,15 @@ static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 	if (e)
 		return set_to_front(set, (unsigned)(e - set));
 	way = set_victim(s, set);
+	s->short_of |= way < 0 || set[way] != 0;
 	if (way < 0)
 		return NULL;
 	if (set[way] != 0) {
 		if (unlikely(m->watch.num > 0))
 			way = set_spare(m, set, way);
-		victim_note(s, vpn_of(s, (uint64_t)(&set[way] - s->e)));
-		count(m->cnt, CNT_spt_evictions);
-		entry_end(s, &set[way], UPCALL_REPLACED);
+		spt_replace(m, set[way], set_index(s, set));
 	}
+	s->live++;
 	set[way] = tag_of(s, vpn);
 	return set_to_front(set, (unsigned)way);
 }
@@ -201,7 +229,7 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
 				entry_end(s, &set[i],
 					  all ? UPCALL_NUM : UPCALL_REPLACED);
-		s->sweep = (s->sweep + 1) & s->set_mask;
+		s->sweep = s->sweep + 1 < s->sets ? s->sweep + 1 : 0;
 	}
 }
 
@@ -217,10 +245,10 @@ static __attribute__((noinline)) void next_tick(struct spt *s, uint64_t now)
 	/* After so long a time stamps may have wrapped: all go. */
 	if (gone > SWEEP_TICKS) {
 		watch_forget(mem_of(s));
-		spt_sweep(s, s->set_mask + 1, true);
+		spt_sweep(s, s->sets, true);
 		return;
 	}
-	s->sweep_rest += gone * (s->set_mask + 1);
+	s->sweep_rest += gone * s->sets;
 	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
 	s->sweep_rest %= SWEEP_TICKS;
 }
@@ -474,7 +502,7 @@ typedef bool (*entry_fn)(struct spt *s, uint64_t *e);
 /* At most as much work as the table is large, however long the range is. */
 static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
 {
-	uint64_t num = (s->set_mask + 1) * SPT_WAYS, *e;
+	uint64_t num = s->sets * SPT_WAYS, *e;
 
 	if (pages < num) {
 		for (uint64_t i = 0; i < pages; i++) {
@@ -485,7 +513,9 @@ static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
 		return false;
 	}
 	for (uint64_t i = 0; i < num; i++)
-		if (s->e[i] && range_ok(vpn_of(s, i) - vpn, 1, pages) &&
+		if (s->e[i] &&
+		    range_ok(vpn_of(s, s->e[i], i / SPT_WAYS) - vpn, 1,
+			     pages) &&
 		    fn(s, &s->e[i]))
 			return true;
 	return false;
@@ -605,7 +635,7 @@ int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	     uint64_t now_ns)
 {
-	uint64_t num = (m->spt.set_mask + 1) * SPT_WAYS;
+	uint64_t num = m->spt.sets * SPT_WAYS;
 	uint64_t end;
 
 	spt_tick(&m->spt, now_ns);
@@ -752,6 +782,8 @@ int spt_init(struct mem *m)
 
 	s->set_bits = bits - 2;
 	s->set_mask = (UINT64_C(1) << s->set_bits) - 1;
+	use_sets(s, s->set_mask + 1);
+	s->sets_wanted = s->sets;
 	s->exact = m->cfg.exact;
 	s->protect = s->renewed = -1;
 	s->e = heap_array(UINT64_C(1) << bits, sizeof(*s->e));

@@ -68,6 +68,21 @@ static int read_ahead(struct nic_config *cfg)
 	return refuse("NOPIN_AHEAD", v, AHEAD_NAMES);
 }
 
+static int read_arbiter(struct nic_config *cfg)
+{
+	const char *v = getenv("NOPIN_ARBITER");
+
+	cfg->arbiter = ARBITER_FAIR;
+	if (!v)
+		return 0;
+	for (int i = 0; i < ARBITER_NUM; i++)
+		if (!strcmp(v, arbiter_names[i])) {
+			cfg->arbiter = (enum arbiter_rule)i;
+			return 0;
+		}
+	return refuse("NOPIN_ARBITER", v, ARBITER_NAMES);
+}
+
 static int read_choice(const char *name, const char *off, const char *on,
 		       const char *valid, bool *out)
 {
@@ -154,6 +169,22 @@ static int read_sizes(struct nic_config *cfg)
 	return err ? err : read_mtu(cfg);
 }
 
+/* Each of OS_NOTES_MAX processes is to have the smallest table that there is. */
+static int read_budget(struct nic_config *cfg)
+{
+	uint64_t weight = 100;
+	int err;
+
+	cfg->budget = MAX(cfg->entries, 4u << 20);
+	err = read_size("NOPIN_BUDGET", 16 << 10, UINT64_C(1) << 34,
+			"16K to 16G", &cfg->budget);
+	if (!err)
+		err = read_size("NOPIN_WEIGHT", 1, FAIR_WEIGHT_MAX, "1 to 1000",
+				&weight);
+	cfg->weight = (uint32_t)weight;
+	return err ? err : read_arbiter(cfg);
+}
+
 static int read_link(void)
 {
 	const char *v = getenv("NOPIN_LINK");
@@ -192,7 +223,9 @@ int config_read(struct nic_config *cfg)
 	cfg->scatter = cfg->scatter && !block && cfg->reg != REG_COPY;
 	cfg->account = cfg->log >= LOG_INFO || block;
 	cfg->account_own = cfg->log >= LOG_DEBUG;
-	return err ? err : read_sizes(cfg);
+	if (!err)
+		err = read_sizes(cfg);
+	return err ? err : read_budget(cfg);
 }
 
 int config_check(const struct nic_config *cfg, struct os *os)

@@ -41,10 +41,18 @@ static void run_stat(struct nic *nic, int argc, char **argv,
 	stat_text(nic, a);
 }
 
+static void run_host(struct nic *nic, int argc, char **argv,
+		     struct ctl_answer *a)
+{
+	(void)argc;
+	(void)argv;
+	arbiter_text(nic, a);
+}
+
 static const struct ctl_command commands[] = {
-	{"move", 3, ctl_move},	 {"resume", 1, ctl_resume},
-	{"stat", 0, run_stat},	 {"suspend", 2, ctl_suspend},
-	{"trace", 0, run_trace},
+	{"host", 0, run_host},	     {"move", 3, ctl_move},
+	{"resume", 1, ctl_resume},   {"stat", 0, run_stat},
+	{"suspend", 2, ctl_suspend}, {"trace", 0, run_trace},
 };
 
 static const struct ctl_command *find_command(const char *name)

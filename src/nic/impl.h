@@ -33,6 +33,17 @@ enum reg_mode {
 #define REG_NAMES "ondemand pin pin-cache pin-op prefault copy"
 
 /**
+ * enum arbiter_rule - How the NIC memory of a host and user is shared (arbiter.c).
+ * OFF: each NIC has its own. In the order of the values.
+ */
+enum arbiter_rule { ARBITER_OFF, ARBITER_FAIR, ARBITER_FIRST, ARBITER_NUM };
+#define ARBITER_NAMES "fair first off"
+extern const char *const arbiter_names[ARBITER_NUM];
+
+/* What is shared: entries of the table, slots of the pool, ms of pagers a second. */
+enum arb { ARB_ENTRIES, ARB_SLOTS, ARB_PAGERS, ARB_NUM };
+
+/**
  * struct nic_config - The environment, checked (nic/config.c).
  * @manual:	no threads, no progress by polling: a test drives the steps, and no
  *		reclaim of the host between two of them makes a page unknown
@@ -51,6 +62,11 @@ struct nic_config {
 	uint32_t mtu; /* NOPIN_MTU or 0 */
 	uint64_t pool_bytes;
 	uint32_t entries;
+	enum arbiter_rule arbiter;
+	uint64_t budget; /* entries of all NICs of the user */
+	uint32_t weight;
+	const char
+		*board; /* tests: where it is; NULL: as os_board_open() says */
 	uint32_t tickets; /* 0: as many as a NIC has */
 	bool always_ready; /* test builds: a table that is always wrong */
 	/* Count faults and sleeps of moves; of all else: getrusage(), two system
@@ -210,6 +226,29 @@ struct prefetch {
 };
 
 /**
+ * struct arbiter - The background thread's (arbiter.c).
+ * @on:		the board is open
+ * @wants:	we said so
+ * @resizing:	what share says is not so yet
+ * @budget:	of all NICs; @cap: what we may have alone; @share: of the budget
+ * @short_ns:	until then we count as short of it
+ * @measured_ns, @service_ns: when, and CNT_service_ns then
+ * @pagers:	as last applied
+ * @other, @all, @shares: of the computation
+ */
+struct arbiter {
+	bool on, wants, resizing;
+	struct fair mine[ARB_NUM];
+	uint64_t budget[ARB_NUM], cap[ARB_NUM], share[ARB_NUM];
+	uint64_t short_ns[ARB_NUM];
+	uint64_t next_ns, measured_ns, service_ns;
+	uint32_t pagers;
+	const struct os_note *other[OS_NOTES_MAX];
+	struct fair all[FAIR_MAX];
+	uint64_t shares[FAIR_MAX];
+};
+
+/**
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
  * @token:	the receive token: who holds it since when (progress.c)
@@ -284,6 +323,7 @@ struct nic {
 	struct os_thread *standby;
 	int standby_fd; /* event that wakes it */
 	bool standby_asleep; /* until it is woken */
+	struct arbiter arbiter;
 	uint64_t bg_busy; /* since when the background thread works; 0: idle */
 };
 
@@ -323,6 +363,8 @@ void peers_timers(struct nic *nic, uint64_t now_ns);
 void peers_errors(struct nic *nic);
 /** peer_aim() - See ud_next(); asks who is there if that was never asked. */
 void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);
+/** peers_lend() - The redirect pool is another: tell the peers what they may fill. */
+void peers_lend(struct nic *nic, uint64_t now_ns);
 /** peers_close() - No QP is left. */
 void peers_close(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
@@ -465,6 +507,20 @@ void reg_move_begin(struct nic *nic, const struct moves *mv,
 void reg_move_end(struct nic *nic, const struct moves *mv,
 		  const struct reg_move *rm);
 
+/* arbiter.c */
+struct ctl_answer;
+/** arbiter_open() - Before anything is in the table; steps can be made. */
+void arbiter_open(struct nic *nic);
+/**
+ * arbiter_turn() - See what our shares are, if it is time, and keep to them. No lock
+ * held. Context: the background thread.
+ * Return: when to call it again at the latest; @until: when there is no reason to.
+ */
+uint64_t arbiter_turn(struct nic *nic, uint64_t until);
+
+/** arbiter_text() - JSON: who holds what. Context: as arbiter_turn(). */
+void arbiter_text(struct nic *nic, struct ctl_answer *a);
+
 /* posted.c */
 void posted_push(struct nic_qp *qp);
 void posted_take(struct nic *nic, uint64_t now_ns);
@@ -514,6 +570,18 @@ size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 void trace_text(struct nic *nic, struct ctl_answer *a);
 
 /* stat.c */
+
+/** struct text - Grows; @lost: there was no memory for all of it. */
+struct text {
+	char *p;
+	size_t len, size;
+	bool lost;
+};
+/** text_add() - At most 255 bytes. */
+__attribute__((format(printf, 2, 3))) void text_add(struct text *t,
+						    const char *fmt, ...);
+/** text_answer() - Consumes @t. */
+void text_answer(struct text *t, struct ctl_answer *a);
 /** stat_text() - JSON: what is accounted of the NIC, its QPs and regions. */
 void stat_text(struct nic *nic, struct ctl_answer *a);
 

@@ -176,6 +176,7 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 	nic->x.strategies = cfg->strategies;
 	for (int i = 0; i < STEPS_MAX; i++)
 		nic->steps[i].index = i;
+	arbiter_open(nic);
 	err = os_ctl_open(nic->os);
 	if (err)
 		log_debug("no control socket: error %d", -err);

@@ -128,7 +128,7 @@ static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
 		timerq_set(&nic->hello_timers, &p->hello, now_ns + p->tell_ns);
 }
 
-static void lend_all(struct nic *nic, uint64_t now_ns)
+void peers_lend(struct nic *nic, uint64_t now_ns)
 {
 	list_for_each(l, &nic->peers) {
 		lend(nic, list_entry(l, struct peer, link), now_ns);
@@ -147,7 +147,7 @@ static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
 	lend(nic, p, now_ns);
 	if (p->reminded == REMINDERS) {
 		credit_silent(&nic->x, p);
-		lend_all(nic, now_ns);
+		peers_lend(nic, now_ns);
 	}
 }
 
@@ -272,7 +272,7 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		list_add_tail(&nic->peers, &p->link);
 		nic->x.peers++;
 		tell_shares(nic, now_ns);
-		lend_all(nic, now_ns);
+		peers_lend(nic, now_ns);
 		begin(nic, p, now_ns);
 	}
 	p->refs++;
@@ -384,7 +384,7 @@ static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
 	credit_take(peer, p->slots, p->serial);
 	credit_echoed(&nic->x, peer, p->echo);
 	if (peer->lent < lent) /* for others that wait for more */
-		lend_all(nic, now_ns);
+		peers_lend(nic, now_ns);
 	else
 		lend(nic, peer, now_ns);
 }

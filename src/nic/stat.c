@@ -40,13 +40,6 @@ struct stat_all {
 
 /* --- text ------------------------------------------------------------------ */
 
-/** struct text - Grows; @lost: there was no memory for all of it. */
-struct text {
-	char *p;
-	size_t len, size;
-	bool lost;
-};
-
 static bool text_grow(struct text *t, size_t by)
 {
 	size_t size = MAX(t->size * 2, STAT_TEXT_MIN);
@@ -65,8 +58,7 @@ static bool text_grow(struct text *t, size_t by)
 	return true;
 }
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *t,
-						      const char *fmt, ...)
+void text_add(struct text *t, const char *fmt, ...)
 {
 	char line[256];
 	va_list ap;
@@ -83,79 +75,88 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t,
 	t->len += (size_t)n;
 }
 
+void text_answer(struct text *t, struct ctl_answer *a)
+{
+	if (t->lost)
+		free(t->p);
+	else
+		*a = (struct ctl_answer){.text = t->p, .len = t->len};
+}
+
 static void add_hist(struct text *t, const char *name, const struct hist *h)
 {
-	add(t,
-	    ",\"%s\":{\"count\":%" PRIu64 ",\"sum_ns\":%" PRIu64
-	    ",\"max_ns\":%" PRIu64 ",\"buckets\":[",
-	    name, h->count, h->sum_ns, h->max_ns);
+	text_add(t,
+		 ",\"%s\":{\"count\":%" PRIu64 ",\"sum_ns\":%" PRIu64
+		 ",\"max_ns\":%" PRIu64 ",\"buckets\":[",
+		 name, h->count, h->sum_ns, h->max_ns);
 	for (int i = 0; i < HIST_BUCKETS; i++)
-		add(t, "%s%" PRIu64, i ? "," : "", h->bucket[i]);
-	add(t, "]}");
+		text_add(t, "%s%" PRIu64, i ? "," : "", h->bucket[i]);
+	text_add(t, "]}");
 }
 
 static void add_account(struct text *t, const struct account *a)
 {
 	for (int i = 0; i < ACCT_NUM; i++)
-		add(t, "%s\"%s\":%" PRIu64, i ? "," : "{", account_info[i].name,
-		    a->n[i]);
+		text_add(t, "%s\"%s\":%" PRIu64, i ? "," : "{",
+			 account_info[i].name, a->n[i]);
 	for (int i = STRATEGY_NONE + 1; i < STRATEGY_BLOCK; i++)
-		add(t, "%s\"%s\":%" PRIu64,
-		    i > STRATEGY_NONE + 1 ? "," : ",\"strategies\":{",
-		    strategy_name((enum strategy)i), a->strategy[i]);
-	add(t, "}");
+		text_add(t, "%s\"%s\":%" PRIu64,
+			 i > STRATEGY_NONE + 1 ? "," : ",\"strategies\":{",
+			 strategy_name((enum strategy)i), a->strategy[i]);
+	text_add(t, "}");
 	add_hist(t, "service", &a->service);
 	add_hist(t, "delay", &a->delay);
-	add(t, "}");
+	text_add(t, "}");
 }
 
 static void add_nic(struct text *t, const struct stat_all *s)
 {
-	add(t, "\"nic\":{\"counters\":");
+	text_add(t, "\"nic\":{\"counters\":");
 	for (int i = 0; i < CNT_NUM; i++)
-		add(t, "%s\"%s\":%" PRIu64, i ? "," : "{", counter_info[i].name,
-		    s->cnt.v[i]);
-	add(t, "},\"account\":");
+		text_add(t, "%s\"%s\":%" PRIu64, i ? "," : "{",
+			 counter_info[i].name, s->cnt.v[i]);
+	text_add(t, "},\"account\":");
 	add_account(t, &s->nic);
-	add(t, ",\"no_qp\":");
+	text_add(t, ",\"no_qp\":");
 	add_account(t, &s->no_qp);
-	add(t, ",\"no_region\":");
+	text_add(t, ",\"no_region\":");
 	add_account(t, &s->no_mr);
-	add(t, "}");
+	text_add(t, "}");
 }
 
 static void add_qps(struct text *t, const struct stat_all *s)
 {
-	add(t, ",\"qps_total\":%u,\"qps\":[", s->qps_all);
+	text_add(t, ",\"qps_total\":%u,\"qps\":[", s->qps_all);
 	for (unsigned i = 0; i < s->nqps; i++) {
 		const struct stat_qp *q = &s->qps[i];
 
-		add(t,
-		    "%s{\"qpn\":%" PRIu32 ",\"dest_qpn\":%" PRIu32
-		    ",\"state\":\"%s\",\"account\":",
-		    i ? "," : "", q->qpn, q->dest_qpn, trace_state(q->state));
+		text_add(t,
+			 "%s{\"qpn\":%" PRIu32 ",\"dest_qpn\":%" PRIu32
+			 ",\"state\":\"%s\",\"account\":",
+			 i ? "," : "", q->qpn, q->dest_qpn,
+			 trace_state(q->state));
 		add_account(t, &q->account);
-		add(t, "}");
+		text_add(t, "}");
 	}
-	add(t, "]");
+	text_add(t, "]");
 }
 
 static void add_mrs(struct text *t, const struct stat_all *s)
 {
-	add(t, ",\"regions_total\":%u,\"regions\":[", s->mrs_all);
+	text_add(t, ",\"regions_total\":%u,\"regions\":[", s->mrs_all);
 	for (unsigned i = 0; i < s->nmrs; i++) {
 		const struct stat_mr *m = &s->mrs[i];
 
 		/* the implicit region has no length that JSON could tell */
-		add(t,
-		    "%s{\"key\":\"0x%08" PRIx32 "\",\"addr\":\"0x%" PRIx64
-		    "\",\"length\":%" PRIu64 ",\"account\":",
-		    i ? "," : "", m->key, m->attr.addr,
-		    MIN(m->attr.length, (uint64_t)INT64_MAX));
+		text_add(t,
+			 "%s{\"key\":\"0x%08" PRIx32 "\",\"addr\":\"0x%" PRIx64
+			 "\",\"length\":%" PRIu64 ",\"account\":",
+			 i ? "," : "", m->key, m->attr.addr,
+			 MIN(m->attr.length, (uint64_t)INT64_MAX));
 		add_account(t, &m->account);
-		add(t, "}");
+		text_add(t, "}");
 	}
-	add(t, "]");
+	text_add(t, "]");
 }
 
 /* --- what there is --------------------------------------------------------- */
@@ -221,15 +222,15 @@ static void copy_nic(struct nic *nic, struct stat_all *s)
 
 static void format(struct text *t, const struct stat_all *s, uint64_t now_ns)
 {
-	add(t, "{\"format\":1,\"time_ns\":%" PRIu64 ",\"bucket_le_ns\":[",
-	    now_ns);
+	text_add(t, "{\"format\":1,\"time_ns\":%" PRIu64 ",\"bucket_le_ns\":[",
+		 now_ns);
 	for (unsigned i = 0; i < HIST_BUCKETS - 1; i++)
-		add(t, "%s%" PRIu64, i ? "," : "", hist_le(i));
-	add(t, "],");
+		text_add(t, "%s%" PRIu64, i ? "," : "", hist_le(i));
+	text_add(t, "],");
 	add_nic(t, s);
 	add_qps(t, s);
 	add_mrs(t, s);
-	add(t, "}\n");
+	text_add(t, "}\n");
 }
 
 void stat_text(struct nic *nic, struct ctl_answer *a)
@@ -250,8 +251,5 @@ void stat_text(struct nic *nic, struct ctl_answer *a)
 	free(s->qps);
 	free(s->mrs);
 	free(s);
-	if (t.lost)
-		free(t.p);
-	else
-		*a = (struct ctl_answer){.text = t.p, .len = t.len};
+	text_answer(&t, a);
 }

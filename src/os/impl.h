@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+struct board;
 struct pagers;
 
 enum {
@@ -65,6 +66,7 @@ struct os {
 	int kick_fd, ports_ep;
 	int ctl_fd; /* or -1 */
 	struct pagers *pagers;
+	struct board *board; /* or NULL */
 
 	/* control path, under @lock; regions are published by @nregions */
 	pthread_mutex_t lock;

@@ -126,6 +126,7 @@ void os_close(struct os *os)
 
 	pagers_close(os->pagers);
 	ctl_close(os);
+	os_board_close(os);
 	for (int i = 0; i < OS_PORTS_MAX; i++)
 		if (os->port[i].fd >= 0)
 			os_port_close(os, i);

@@ -420,6 +420,42 @@ int os_ctl_take(struct os *os, char *buf, size_t size);
 int os_ctl_answer(struct os *os, const char *error, const char *text,
 		  size_t len);
 
+enum { OS_NOTES_MAX = 256, OS_NOTE_BYTES = 192 };
+
+/** struct os_note - Of the process @pid. What is in @bytes anybody may have written. */
+struct os_note {
+	int32_t pid;
+	char name[20];
+	uint8_t bytes[OS_NOTE_BYTES];
+};
+
+/**
+ * os_board_open() - Join the board, where the processes of our user pin up notes for
+ * each other. None of these functions waits for another process, whatever it does.
+ * @dir:	where it is; NULL: in shared memory
+ * Return: 0; -EBUSY: another NIC of this process has; -EUSERS: no room; -EPERM: the
+ * file there is not ours alone; -EBADMSG: it is something else; -ENOENT, ...
+ * Context: this and the others: one thread at a time.
+ */
+int os_board_open(struct os *os, const char *dir);
+void os_board_close(struct os *os);
+
+/**
+ * os_board_post() - Pin up a note of OS_NOTE_BYTES, in place of the one before.
+ * Return: 0; -EBADF: the board is lost (the program closed it, or somebody broke it).
+ */
+int os_board_post(struct os *os, const void *note);
+
+/**
+ * os_board_read() - Notes of the other processes that are alive.
+ * @out:	of OS_NOTES_MAX; good until the next call
+ * Return: how many; -EBADF: as os_board_post().
+ */
+int os_board_read(struct os *os, const struct os_note **out);
+
+/** os_board_mine() - Our own, as it was posted last. */
+const struct os_note *os_board_mine(struct os *os);
+
 /** os_child() - Are we a fork()ed child of the process that opened @os (or NULL)? */
 bool os_child(const struct os *os);
 

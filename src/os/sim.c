@@ -308,6 +308,7 @@ void os_close(struct os *os)
 	os->open = false;
 	sim_net_close(os);
 	sim_pager_close(os);
+	os_board_close(os);
 	claims_free(os);
 	blocks_free(os);
 }
@@ -439,6 +440,46 @@ int os_ctl_answer(struct os *os, const char *error, const char *text,
 	(void)text;
 	(void)len;
 	return -EPIPE;
+}
+
+/* All processes of a machine are of one user. */
+int os_board_open(struct os *os, const char *dir)
+{
+	(void)dir;
+	os->note = (struct os_note){.pid = (int32_t)os->index + 1};
+	return 0;
+}
+
+void os_board_close(struct os *os)
+{
+	os->posted = false;
+}
+
+int os_board_post(struct os *os, const void *note)
+{
+	memcpy(os->note.bytes, note, OS_NOTE_BYTES);
+	os->posted = true;
+	return 0;
+}
+
+const struct os_note *os_board_mine(struct os *os)
+{
+	return &os->note;
+}
+
+int os_board_read(struct os *os, const struct os_note **out)
+{
+	const struct sim *sim = os->sim;
+	int n = 0;
+
+	for (unsigned i = 0; i < sim->hosts; i++) {
+		const struct os *other = sim->host[i];
+
+		if (other != os && other->posted && !other->dead &&
+		    other->cfg.machine == os->cfg.machine)
+			out[n++] = &other->note;
+	}
+	return n;
 }
 
 int os_claim(struct os *os, const char *name)

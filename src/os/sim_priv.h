@@ -94,6 +94,8 @@ struct os {
 	struct os_config os_cfg;
 	unsigned index;
 	bool open, dead;
+	bool posted; /* has a note up */
+	struct os_note note;
 	uint64_t paused_until_ns;
 	struct list blocks;
 	/* sim_thread.c */

@@ -50,6 +50,7 @@ static void set(struct xport *x, struct peer *p, uint32_t lent, uint32_t filled)
 void credit_fill(struct xport *x, struct peer *p, bool more)
 {
 	set(x, p, p->lent, more ? p->filled + 1 : p->filled - 1);
+	x->slots_short |= more && !credit_left(p);
 }
 
 bool credit_lend(struct xport *x, struct peer *p)
@@ -85,6 +86,15 @@ void credit_silent(struct xport *x, struct peer *p)
 bool credit_settled(const struct peer *p)
 {
 	return p->echoed == p->serial && !p->wants;
+}
+
+bool credit_bound(struct xport *x, uint32_t slots)
+{
+	const bool news = x->slots != slots;
+
+	x->slots = slots;
+	slots_bound(x->mem, MAX(slots, slots_used(x->mem) + x->lent_left));
+	return news;
 }
 
 void credit_end(struct xport *x, struct peer *p)

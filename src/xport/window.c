@@ -153,8 +153,10 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	struct accepted *a;
 	int slot;
 
-	if (!slot_for(x, w, pkt))
+	if (!slot_for(x, w, pkt)) {
+		x->slots_short = true;
 		return -EAGAIN;
+	}
 	slot = slot_get(x->mem);
 	a = &x->accepted[slot];
 	a->pkt = *pkt;

@@ -25,6 +25,8 @@
  * @granted:	of these told to peers == sum of peer.granted
  * @read_budget: bytes of our own receive buffer that READ responses may fill
  * @read_out:	of these asked for and not yet received
+ * @slots:	of the redirect pool that there may be
+ * @slots_short: since somebody looked, a peer or a packet found none
  * @lent:	slots that peers were lent == sum of peer.lent
  * @lent_left:	of these not filled: free
  * @serial:	of the last quota told to any peer
@@ -37,6 +39,7 @@ struct xport {
 	struct rnd rnd;
 	struct accepted *accepted; /* one for each slot of the redirect pool */
 	uint32_t slots, lent, lent_left, serial;
+	bool slots_short;
 	strategies_t strategies;
 	uint32_t push_budget, granted;
 	uint32_t read_budget, read_out;
@@ -327,6 +330,12 @@ bool credit_lend(struct xport *x, struct peer *p);
 void credit_echoed(struct xport *x, struct peer *p, uint32_t serial);
 /** credit_silent() - It does not answer: what it was lent beyond that is taken. */
 void credit_silent(struct xport *x, struct peer *p);
+/**
+ * credit_bound() - There are @slots slots. What peers were lent of more comes back
+ * when they say so: to be called again then.
+ * Return: is that news? Then all peers are to be lent to anew.
+ */
+bool credit_bound(struct xport *x, uint32_t slots);
 /** credit_settled() - It keeps to what it was told, and has its share. */
 bool credit_settled(const struct peer *p);
 /** credit_end() - @p goes. */

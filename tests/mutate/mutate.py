@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""mutate.py [--seeds N] [WORD]: breaks xport/, mem/ and sync/ on purpose, one mistake
+"""mutate.py [--seeds N] [WORD]: breaks the tree on purpose, one mistake
 of mutations.py at a time (those with WORD in their names), in a copy of the
 tree, and runs UNITS and the simulator on each. Ends with a line
 "N passed, N failed": a mistake that no test catches has failed."""
@@ -19,7 +19,7 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
              "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
              "ud", "flood", "resume", "notify", "upcall", "sync",
-             "order"]
+             "order", "budget"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
          "mem_release_test", "nic_prefetch_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
@@ -34,7 +34,8 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "os_move_test", "mem_share_test", "mem_eventcount_test",
          "nic_counter_test", "mem_upcall_test", "mem_spare_test",
          "nic_upcall_test", "sync_home_test", "sync_member_test",
-         "sync_model_test"]
+         "sync_model_test", "base_fair_test", "mem_pool_test",
+         "mem_resize_test", "os_board_test"]
 PATIENCE_S = 300
 
 

@@ -69,6 +69,9 @@ static struct nic_config node_config(const struct world_config *cfg)
 			   !(cfg->strategies & STRATEGY_BIT(STRATEGY_BLOCK)),
 		.pool_bytes = (uint64_t)cfg->slots * MTU_MAX,
 		.entries = cfg->entries,
+		.arbiter = (enum arbiter_rule)cfg->arbiter,
+		.budget = cfg->budget,
+		.weight = 100,
 		.tickets = cfg->tickets,
 		.always_ready = cfg->always_ready,
 		.exact = cfg->exact,
@@ -165,9 +168,9 @@ void node_watch(const struct node *node)
 	list_for_each(l, &nic->peers) {
 		const struct peer *p = list_entry(l, struct peer, link);
 
-		EXPECT(node->w, 5 * p->slots <= 4 * (nic->x.slots + 1),
+		EXPECT(node->w, 5 * p->slots <= 4 * (node->w->cfg.slots + 1),
 		       "node %u: I4: a peer holds %u slots of %u", node->index,
-		       p->slots, nic->x.slots);
+		       p->slots, node->w->cfg.slots);
 	}
 }
 

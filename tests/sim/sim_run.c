@@ -50,6 +50,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_upcall,
 	&scenario_sync,
 	&scenario_order,
+	&scenario_budget,
 };
 
 struct options {

@@ -108,7 +108,7 @@ static void flow_new(struct world *w, struct end *from, struct end *to)
 static void node_new(struct world *w, unsigned i)
 {
 	const struct sim_host_config host = {
-		.machine = i + 1,
+		.machine = w->cfg.neighbours && i ? 2 : i + 1,
 		.v6 = w->cfg.v6,
 		.mtu = w->cfg.mtu,
 		.rcvbuf = w->cfg.rcvbuf,

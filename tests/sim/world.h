@@ -14,7 +14,7 @@ struct flow;
 struct world;
 
 enum {
-	NODES_MAX = 4,
+	NODES_MAX = 9,
 	CONNS_MAX = 8,
 	NODE_CQS = 3,
 	AREAS_MAX = 64,
@@ -44,6 +44,8 @@ enum op_kind {
  * with a bit of everything.
  * @hub:	so many connections are from the first node to the second, the others
  *		from the first to the third; 0: around in a ring
+ * @neighbours:	all nodes but the first are processes of one machine
+ * @arbiter, @budget: enum arbiter_rule; entries of all of a machine
  * @ops:	of each flow; 0: there are none, the scenario posts itself
  * @window:	operations of one flow outstanding, <= FLOW_SLOTS
  * @recvs:	receives kept posted, <= FLOW_SLOTS
@@ -67,6 +69,9 @@ struct world_config {
 	uint32_t big;
 	struct sim_link_config link;
 	struct sim_mem_config mem;
+	unsigned arbiter;
+	uint64_t budget;
+	bool neighbours;
 	bool exact, force, choose, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;
 	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;

@@ -162,9 +162,30 @@ def ask(pid, request, name=None):
         return said
 
 
+def check_host(pids):
+    """Both are there, each with three resources, within the budget."""
+    host = json.loads(stat("--host", "--json").stdout)
+    there = {p["pid"]: p for p in host["processes"]}
+    assert host["format"] == 1 and set(pids) <= set(there), host
+    for what, budget in host["budget"].items():
+        for pid in pids:
+            one = there[pid][what]
+            assert set(one) == {"minimum", "demand", "used", "share"}, one
+            assert 0 < one["share"] <= budget, (what, one)
+    assert there[pids[0]]["entries"]["used"] > 0
+    text = stat("--host")
+    assert text.returncode == 0, text
+    for pid in pids:
+        assert re.search(rf"^ *{pid} +ib_write_bw +100  entries ",
+                         text.stdout, re.M), text.stdout
+    assert stat("--host", pids[0]).returncode == 2
+    assert stat("--host", "--openmetrics").returncode == 2
+
+
 def check_garbage(pid):
     assert b"no command 'x'" in ask(pid, b"x")
-    assert b"there are: move resume stat suspend trace" in ask(pid, b"x" * 200)
+    assert (b"there are: host move resume stat suspend trace" in
+            ask(pid, b"x" * 200))
     assert ask(pid, b"stat") == b"ok"
     for bad in (b"\0", b"stat\0", b"\xff" * 64, b" ", b"stat\n"):
         assert ask(pid, bad) == b"error that is no request", bad
@@ -237,6 +258,7 @@ def run(buffer, programs):
             first["nic"]["counters"]["rx_bytes"])
     check_sums(last)
     check_forms(server)
+    check_host([server, programs[1].pid])
     check_garbage(server)
     check_stranger(server)
     check_usage()

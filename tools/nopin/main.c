@@ -19,7 +19,7 @@ static const struct command {
 	 "let its peers use it again"},
 	{"run", run_main, "run [--] PROGRAM [ARGUMENT...]",
 	 "start any verbs program on nopin"},
-	{"stat", stat_main, "stat [PID] [--json | --openmetrics | ...]",
+	{"stat", stat_main, "stat [PID | --host] [--json | ...]",
 	 "show what page faults cost"},
 	{"suspend", suspend_main, "suspend PID [--region R_KEY | --all]",
 	 "hold up who uses regions of a program"},

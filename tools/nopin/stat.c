@@ -23,6 +23,7 @@ static struct {
 	enum form form;
 	double every_s;
 	long pid; /* 0: all */
+	bool host;
 } args = {.every_s = 1};
 
 uint64_t stat_number(const json_t *o, const char *name)
@@ -386,6 +387,82 @@ static void print_json(const struct told *t, size_t n)
 	json_decref(all);
 }
 
+/* --- of the host ---------------------------------------------------------------- */
+
+static void print_host(const json_t *all)
+{
+	static const char *const what[] = {"entries", "slots",
+					   "pager_ms_per_s"};
+	const json_t *list = json_object_get(all, "processes"), *one;
+	size_t i;
+
+	printf("%7s %-16s %6s  %-14s %10s %10s %10s %10s\n", "PID", "PROGRAM",
+	       "WEIGHT", "OF", "MINIMUM", "DEMAND", "USED", "SHARE");
+	for (i = 0; (one = json_array_get(list, i)); i++)
+		for (size_t k = 0; k < sizeof(what) / sizeof(what[0]); k++) {
+			const json_t *r = json_object_get(one, what[k]);
+
+			if (k == 0)
+				printf("%7" PRIu64 " %-16s %6" PRIu64,
+				       stat_number(one, "pid"),
+				       word(one, "program"),
+				       stat_number(one, "weight"));
+			else
+				printf("%7s %-16s %6s", "", "", "");
+			printf("  %-14s %10" PRIu64 " %10" PRIu64 " %10" PRIu64
+			       " %10" PRIu64 "\n",
+			       what[k], stat_number(r, "minimum"),
+			       stat_number(r, "demand"), stat_number(r, "used"),
+			       stat_number(r, "share"));
+		}
+	printf("budget:");
+	for (size_t k = 0; k < sizeof(what) / sizeof(what[0]); k++)
+		printf(" %" PRIu64 " %s",
+		       stat_number(json_object_get(all, "budget"), what[k]),
+		       what[k]);
+	putchar('\n');
+}
+
+/* Any process that shares knows of all of them. */
+static json_t *ask_host(void)
+{
+	static long pids[PROCESSES_MAX];
+	const size_t all = find_processes(pids);
+	char why[ASK_WHY_MAX];
+	json_t *told = NULL;
+
+	for (size_t i = 0; i < all && !told; i++) {
+		size_t len;
+		char *text = ask_nic(pids[i], "host", LIST_PATIENCE_MS, &len,
+				     why);
+
+		if (text)
+			told = json_loadb(text, len, 0, NULL);
+		free(text);
+	}
+	if (!told && all)
+		complain("stat: process %ld: %s", pids[all - 1], why);
+	else if (!told)
+		complain("stat: no program of yours runs on nopin here");
+	return told;
+}
+
+static int host(void)
+{
+	json_t *all = ask_host();
+
+	if (!all)
+		return EXIT_BROKEN;
+	if (args.form == FORM_JSON) {
+		json_dumpf(all, stdout, JSON_COMPACT);
+		putchar('\n');
+	} else {
+		print_host(all);
+	}
+	json_decref(all);
+	return fflush(stdout) == 0 ? 0 : EXIT_BROKEN;
+}
+
 static bool parse_seconds(const char *word)
 {
 	char *end;
@@ -398,6 +475,7 @@ static bool parse_seconds(const char *word)
 static bool parse(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{"host", no_argument, NULL, 'h'},
 		{"json", no_argument, NULL, 'j'},
 		{"openmetrics", no_argument, NULL, 'o'},
 		{"watch", optional_argument, NULL, 'w'},
@@ -407,6 +485,10 @@ static bool parse(int argc, char **argv)
 
 	optind = 0; /* main() used it */
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'h') {
+			args.host = true;
+			continue;
+		}
 		if (c == '?' || args.form != FORM_TEXT)
 			return false;
 		args.form = c == 'j'   ? FORM_JSON
@@ -421,6 +503,9 @@ static bool parse(int argc, char **argv)
 	if (optind < argc && args.form == FORM_WATCH &&
 	    parse_seconds(argv[optind]))
 		optind++;
+	if (args.host &&
+	    (args.pid || (args.form != FORM_TEXT && args.form != FORM_JSON)))
+		return false;
 	return optind == argc;
 }
 
@@ -431,9 +516,12 @@ int stat_main(int argc, char **argv)
 
 	if (!parse(argc, argv)) {
 		complain("usage: nopin stat [PID] "
-			 "[--json | --openmetrics | --watch[=SECONDS]]");
+			 "[--json | --openmetrics | --watch[=SECONDS]], or "
+			 "nopin stat --host [--json]");
 		return EXIT_USAGE;
 	}
+	if (args.host)
+		return host();
 	if (args.form == FORM_WATCH)
 		return watch();
 	n = collect(&t);

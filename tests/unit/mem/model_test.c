@@ -628,7 +628,9 @@ static void op(struct model *x)
 {
 	uint64_t n = pick(x, 100);
 
-	if (n < 40)
+	if (chance(x, 5))
+		model_resize(x);
+	else if (n < 40)
 		op_resolve(x);
 	else if (n < 56)
 		op_release(x);

@@ -56,12 +56,42 @@ static void slot_data__disjoint(void **state)
 	fix_close(&f);
 }
 
+/* What is taken stays; nothing more is given. */
+static void slots_bound__no_more(void **state)
+{
+	struct fix f;
+	int slot[5];
+
+	(void)state;
+	fix_open(&f, (struct mem_config){.entries = 64});
+	for (int i = 0; i < 4; i++)
+		slot[i] = slot_get(f.m);
+	slots_bound(f.m, 5);
+	assert_int_equal(slots_free(f.m), 1);
+	slots_bound(f.m, 2);
+	assert_int_equal(slots_free(f.m), 0);
+	assert_int_equal(slots_used(f.m), 4);
+	assert_int_equal(slot_get(f.m), -EAGAIN);
+	for (int i = 0; i < 3; i++)
+		slot_put(f.m, slot[i]);
+	assert_int_equal(slots_free(f.m), 1);
+	slot[0] = slot_get(f.m);
+	assert_true(slot[0] >= 0);
+	assert_int_equal(slot_get(f.m), -EAGAIN);
+	slots_bound(f.m, UINT32_MAX);
+	assert_int_equal(slots_free(f.m), FIX_SLOTS - 2);
+	slot_put(f.m, slot[0]);
+	slot_put(f.m, slot[3]);
+	fix_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slot_get__each_once),
 		cmocka_unit_test(slot_get__last_in_first_out),
 		cmocka_unit_test(slot_data__disjoint),
+		cmocka_unit_test(slots_bound__no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

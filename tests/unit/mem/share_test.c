@@ -302,10 +302,10 @@ static void share_next__takes_turns(void **state)
 	assert_false(ticket_next(p.f.m, &r[3]));
 	assert_false(ticket_new(p.f.m));
 	/* but who has none may always ask, even where all are busy */
-	p.f.m->cfg.pagers = 3;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 3;
 	want(&p, 2, 200);
 	assert_int_equal(fix_next(&p.f).vpn, 200);
-	p.f.m->cfg.pagers = 4;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 4;
 	fix_done(&p.f, r[2], 1, false);
 	assert_true(ticket_new(p.f.m));
 	assert_false(ticket_next(p.f.m, &r[3]));
@@ -329,6 +329,36 @@ static void share_next__one_alone_gets_half(void **state)
 	peers_close(&p);
 }
 
+/* Of fewer pagers as well; and who could not ask may when there are more. */
+static void pagers_bound__half_of_them(void **state)
+{
+	struct ticket_req r;
+	struct mem_use use;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	for (unsigned n = 0; n < 4; n++)
+		want(&p, 0, 10 * n);
+	pagers_bound(p.f.m, 0);
+	assert_int_equal(fix_next(&p.f).vpn, 0);
+	mem_use(p.f.m, &use);
+	assert_false(use.pagers_short);
+	assert_false(ticket_next(p.f.m, &r));
+	mem_use(p.f.m, &use);
+	assert_true(use.pagers_short);
+	assert_int_equal(use.asked, 1);
+	/* as long as somebody waits */
+	mem_use(p.f.m, &use);
+	assert_true(use.pagers_short);
+	pagers_bound(p.f.m, UINT32_MAX);
+	assert_true(ticket_new(p.f.m));
+	for (unsigned n = 1; n < FIX_PAGERS / 2; n++)
+		assert_int_equal(fix_next(&p.f).vpn, 10 * n);
+	assert_false(ticket_next(p.f.m, &r));
+	peers_close(&p);
+}
+
 /* What is touched ahead gets three of four pagers that are for it. */
 static void share_next__few_ahead(void **state)
 {
@@ -337,7 +367,7 @@ static void share_next__few_ahead(void **state)
 
 	(void)state;
 	peers_open(&p);
-	p.f.m->cfg.pagers = 8;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 8;
 	p.f.m->cfg.tickets = 8;
 	touch_ahead(&p, 0, 1000, 100);
 	touch_ahead(&p, 1, 2000, 100);
@@ -365,7 +395,7 @@ static void share_next__pds(void **state)
 	other = pd_alloc(p.f.m);
 	list_init(&list);
 	s = share_get(&list, (uint32_t)other);
-	p.f.m->cfg.pagers = 2;
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
 	for (unsigned i = 0; i < 3; i++)
 		want(&p, i, 100 * i);
 	assert_int_equal(fix_next(&p.f).vpn, 0);
@@ -441,6 +471,7 @@ int main(void)
 		cmocka_unit_test(dma_resolve__more_keeps_the_turn),
 		cmocka_unit_test(share_next__takes_turns),
 		cmocka_unit_test(share_next__one_alone_gets_half),
+		cmocka_unit_test(pagers_bound__half_of_them),
 		cmocka_unit_test(share_next__few_ahead),
 		cmocka_unit_test(share_next__pds),
 		cmocka_unit_test(share_closed__after_its_pd),

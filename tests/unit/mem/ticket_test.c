@@ -418,7 +418,8 @@ static void ticket_next__ahead_comes_last(void **state)
 
 	(void)state;
 	fix_open_exact(&f, 4096);
-	f.m->cfg.pagers = 8; /* four of them for what is ahead */
+	f.m->tickets.pagers = f.m->cfg.pagers =
+		8; /* four of them for what is ahead */
 	waiter_init(&a, &a);
 	d = fix_dma(&f, 100 * PAGE_BYTES, 1, true);
 	d.ahead = 62 * PAGE_BYTES; /* 2 + 4 + 8 + 16 + 16 + 16 */

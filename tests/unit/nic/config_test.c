@@ -23,10 +23,11 @@ static void keep_line(const char *line, int len)
 static int setup(void **state)
 {
 	static const char *const all[] = {
-		"NOPIN_FAULT",	   "NOPIN_REG",	 "NOPIN_AHEAD",
-		"NOPIN_PIN_CACHE", "NOPIN_LINK", "NOPIN_SCATTER",
-		"NOPIN_MTU",	   "NOPIN_POOL", "NOPIN_ENTRIES",
-		"NOPIN_LOG",	   "NOPIN_PATHS"};
+		"NOPIN_FAULT",	   "NOPIN_REG",	   "NOPIN_AHEAD",
+		"NOPIN_PIN_CACHE", "NOPIN_LINK",   "NOPIN_SCATTER",
+		"NOPIN_MTU",	   "NOPIN_POOL",   "NOPIN_ENTRIES",
+		"NOPIN_LOG",	   "NOPIN_BUDGET", "NOPIN_WEIGHT",
+		"NOPIN_ARBITER",   "NOPIN_PATHS"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -61,6 +62,9 @@ static void config__nothing_said(void **state)
 	assert_int_equal(cfg.mtu, 0);
 	assert_int_equal(cfg.pool_bytes, 16 << 20);
 	assert_int_equal(cfg.entries, 4 << 20);
+	assert_int_equal(cfg.budget, 4 << 20);
+	assert_int_equal(cfg.weight, 100);
+	assert_int_equal(cfg.arbiter, ARBITER_FAIR);
 	assert_int_equal(cfg.log, LOG_WARN);
 	assert_false(cfg.account);
 }
@@ -99,6 +103,15 @@ static void config__each_value(void **state)
 	assert_int_equal(with("NOPIN_POOL", "4G").pool_bytes, UINT64_C(4)
 								      << 30);
 	assert_int_equal(with("NOPIN_ENTRIES", "64").entries, 64);
+	assert_int_equal(with("NOPIN_ENTRIES", "64").budget, 4 << 20);
+	assert_int_equal(with("NOPIN_ENTRIES", "8M").budget, 8 << 20);
+	assert_int_equal(with("NOPIN_BUDGET", "16K").budget, 16 << 10);
+	assert_int_equal(with("NOPIN_BUDGET", "16G").budget, UINT64_C(1) << 34);
+	assert_int_equal(with("NOPIN_WEIGHT", "1").weight, 1);
+	assert_int_equal(with("NOPIN_WEIGHT", "1000").weight, 1000);
+	for (int i = 0; i < ARBITER_NUM; i++)
+		assert_int_equal(
+			with("NOPIN_ARBITER", arbiter_names[i]).arbiter, i);
 	assert_int_equal(with("NOPIN_ENTRIES", "0x1000").entries, 4096);
 	assert_int_equal(with("NOPIN_LOG", "none").paths, 1);
 	assert_int_equal(with("NOPIN_PATHS", "1").paths, 1);
@@ -138,6 +151,12 @@ static void config__refused(void **state)
 		{"NOPIN_PATHS", "9", "1 to 8"},
 		{"NOPIN_PATHS", "", "1 to 8"},
 		{"NOPIN_PATHS", "4 paths", "1 to 8"},
+		{"NOPIN_BUDGET", "16383", "16K to 16G"},
+		{"NOPIN_BUDGET", "17G", "16K to 16G"},
+		{"NOPIN_WEIGHT", "0", "1 to 1000"},
+		{"NOPIN_WEIGHT", "1001", "1 to 1000"},
+		{"NOPIN_ARBITER", "", "fair first off"},
+		{"NOPIN_ARBITER", "Fair", "fair first off"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

@@ -36,15 +36,16 @@ static void ctl_answer__no_command(void **state)
 	char many[256];
 
 	(void)state;
-	check_error("statx", 5,
-		    "no command 'statx'; there are: move resume stat suspend "
-		    "trace");
+	check_error(
+		"statx", 5,
+		"no command 'statx'; there are: host move resume stat suspend "
+		"trace");
 	check_error("stat 1", 6, "stat takes 0 arguments");
 	/* what is cut off is a name that there is not */
 	memset(many, 's', sizeof(many));
 	check_error(many, sizeof(many),
 		    "no command 'ssssssssssssssssssssssssssssssssssssssss'; "
-		    "there are: move resume stat suspend trace");
+		    "there are: host move resume stat suspend trace");
 }
 
 static void ctl_answer__no_request(void **state)

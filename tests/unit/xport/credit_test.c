@@ -45,6 +45,8 @@ static struct {
 	struct pair pair[PEERS];
 	struct msg wire[WIRE];
 	uint8_t *memory;
+	bool bounded; /* the pool is larger and smaller by turns */
+	uint32_t bound;
 } s;
 
 static uint32_t dice(uint32_t n)
@@ -68,6 +70,7 @@ static void open_with(uint64_t seed)
 	s.rnd = (struct rnd){seed, 7, 0};
 	assert_int_equal(mem_open(&s.mem, &cfg), 0);
 	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seeds), 0);
+	s.bound = SLOTS;
 }
 
 static void join(unsigned i)
@@ -200,9 +203,23 @@ static void came(const struct msg *m)
 	}
 }
 
+static void rebound(void)
+{
+	if (dice(10) == 0)
+		s.bound = dice(2) ? SLOTS : 8 + dice(SLOTS - 8);
+	if (!credit_bound(&s.x, s.bound))
+		return;
+	for (unsigned n = 0; n < PEERS; n++)
+		if (s.pair[n].here)
+			tell(n, false);
+}
+
 static void step(void)
 {
 	const unsigned i = dice(PEERS), q = dice(QPS), k = dice(WIRE);
+
+	if (s.bounded && dice(30) == 0)
+		rebound();
 
 	if (dice(400) == 0) {
 		if (s.pair[i].here)
@@ -225,11 +242,10 @@ static void step(void)
 		tell(i, true);
 }
 
-static void credit__finds_a_slot(void **state)
+static void find_slots(void)
 {
 	uint64_t lowered = 0, kept = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		open_with(seed);
 		for (unsigned n = 0; n < 5000; n++) {
@@ -243,7 +259,51 @@ static void credit__finds_a_slot(void **state)
 	}
 	/* it was put to the test */
 	assert_true(lowered > SEEDS);
-	assert_true(kept > SEEDS * SLOTS / 2);
+	assert_true(kept > SEEDS * SLOTS / (s.bounded ? 3 : 2));
+}
+
+static void credit__finds_a_slot(void **state)
+{
+	(void)state;
+	find_slots();
+}
+
+/* Whatever becomes of the pool, what was lent is there. */
+static void credit_bound__finds_a_slot(void **state)
+{
+	(void)state;
+	s.bounded = true;
+	find_slots();
+	s.bounded = false;
+}
+
+/* The pool is smaller when the borrower keeps to less, and not before. */
+static void credit_bound__what_is_lent_comes_back(void **state)
+{
+	struct peer *l = &s.pair[0].lender, *b = &s.pair[0].borrower;
+
+	(void)state;
+	open_with(1);
+	join(0);
+	assert_true(credit_lend(&s.x, l));
+	credit_take(b, l->told, l->serial);
+	credit_echoed(&s.x, l, credit_echo(b));
+	assert_true(credit_bound(&s.x, SLOTS / 4));
+	assert_int_equal(slots_free(s.mem), SLOTS / 2);
+	assert_true(credit_lend(&s.x, l));
+	assert_int_equal(l->told, SLOTS / 8);
+	assert_false(credit_bound(&s.x, SLOTS / 4));
+	assert_int_equal(slots_free(s.mem), SLOTS / 2);
+	credit_take(b, l->told, l->serial);
+	credit_echoed(&s.x, l, credit_echo(b));
+	assert_false(credit_bound(&s.x, SLOTS / 4));
+	assert_int_equal(slots_free(s.mem), SLOTS / 4);
+	/* and there is more again */
+	assert_true(credit_bound(&s.x, SLOTS));
+	assert_int_equal(slots_free(s.mem), SLOTS);
+	assert_true(credit_lend(&s.x, l));
+	assert_int_equal(l->told, SLOTS / 2);
+	close_all();
 }
 
 /* A loan shrinks when the borrower keeps to it, and not before. */
@@ -365,6 +425,8 @@ int main(void)
 		cmocka_unit_test(credit__lowered_in_two_steps),
 		cmocka_unit_test(credit__left_to_other_qps),
 		cmocka_unit_test(credit__finds_a_slot),
+		cmocka_unit_test(credit_bound__finds_a_slot),
+		cmocka_unit_test(credit_bound__what_is_lent_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

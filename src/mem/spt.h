@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* entry.h: entries of the shadow page table, as the head of spt.c describes them,
- * for the files that make and judge them.
+/* spt.h: entries of the shadow page table and where they are: what spt.c and
+ * spt_size.c share. The theory is at the head of spt.c.
  */
-#ifndef NOPIN_MEM_ENTRY_H
-#define NOPIN_MEM_ENTRY_H
+#ifndef NOPIN_MEM_SPT_H
+#define NOPIN_MEM_SPT_H
 
 #include "mem/impl.h"
 
 enum {
 	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
+	SET_BITS_MIN = 2, /* of the sets in use */
 	TAG_BITS = 42,
 	AUX_BITS = 20,
 	AUX_SHIFT = TAG_BITS,
@@ -33,8 +34,9 @@ enum {
 #define RUN_MASK       ((UINT64_C(1) << RUN_SHIFT) - 1)
 
 static_assert(STATE_SHIFT + 2 == 64, "an entry is one word");
-
-/* --- entries and sets ---------------------------------------------------- */
+static_assert(SPT_WAYS << SET_BITS_MIN == SPT_ENTRIES_MIN,
+	      "the smallest table");
+static_assert(VPN_BITS - SET_BITS_MIN == TAG_BITS, "all but what the set says");
 
 static inline enum spt_state e_state(uint64_t e)
 {
@@ -84,29 +86,55 @@ static inline uint64_t set_displace(const struct spt *s, uint64_t stretch)
 	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
 }
 
+/* Stretch and home: the set if all of them were in use. */
+static inline uint64_t home_of(const struct spt *s, uint64_t vpn)
+{
+	uint64_t run = vpn >> RUN_SHIFT, stretch = run >> s->set_bits;
+	uint64_t set = (run + set_displace(s, stretch)) & s->set_mask;
+
+	return stretch << s->set_bits | set;
+}
+
 static inline uint64_t *set_of(const struct spt *s, uint64_t vpn)
 {
-	uint64_t run = vpn >> RUN_SHIFT;
-	uint64_t set = run + set_displace(s, run >> s->set_bits);
+	uint64_t set = home_of(s, vpn) & s->used_mask;
 
-	return s->e + (set & s->set_mask) * SPT_WAYS;
+	if (set >= s->sets)
+		set &= s->used_mask >> 1;
+	return s->e + set * SPT_WAYS;
 }
 
 static inline uint64_t tag_of(const struct spt *s, uint64_t vpn)
 {
-	uint64_t stretch = vpn >> (RUN_SHIFT + s->set_bits);
-
-	return stretch << RUN_SHIFT | (vpn & RUN_MASK);
+	return home_of(s, vpn) >> SET_BITS_MIN << RUN_SHIFT | (vpn & RUN_MASK);
 }
 
-/* The page that the entry at table index @i is about: set_of() inverted. */
-static inline uint64_t vpn_of(const struct spt *s, uint64_t i)
+/* Of an entry in its place. */
+static inline uint64_t set_index(const struct spt *s, const uint64_t *e)
 {
-	uint64_t tag = s->e[i] & TAG_MASK, stretch = tag >> RUN_SHIFT;
-	uint64_t set = i / SPT_WAYS - set_displace(s, stretch);
+	return (uint64_t)(e - s->e) / SPT_WAYS;
+}
 
-	return (stretch << s->set_bits | (set & s->set_mask)) << RUN_SHIFT |
-	       (tag & RUN_MASK);
+/* home_of() the page of an entry in set @set. */
+static inline uint64_t e_home(uint64_t e, uint64_t set)
+{
+	return (e & TAG_MASK) >> RUN_SHIFT << SET_BITS_MIN |
+	       (set & ((1 << SET_BITS_MIN) - 1));
+}
+
+/* The page that an entry in set @set is about: set_of() inverted. */
+static inline uint64_t vpn_of(const struct spt *s, uint64_t e, uint64_t set)
+{
+	uint64_t home = e_home(e, set);
+	uint64_t stretch = home >> s->set_bits;
+	uint64_t run = (home - set_displace(s, stretch)) & s->set_mask;
+
+	return (stretch << s->set_bits | run) << RUN_SHIFT | (e & RUN_MASK);
+}
+
+static inline uint64_t vpn_at(const struct spt *s, const uint64_t *e)
+{
+	return vpn_of(s, *e, set_index(s, e));
 }
 
 static inline uint64_t *spt_find(const struct spt *s, uint64_t vpn)
@@ -122,6 +150,23 @@ static inline uint64_t *spt_find(const struct spt *s, uint64_t vpn)
 static inline struct mem *mem_of(struct spt *s)
 {
 	return container_of(s, struct mem, spt);
+}
+
+/**
+ * entry_over() - An entry that was in set @set ends, for good or to be made again
+ * (UPCALL_NUM: nobody is told).
+ */
+void entry_over(struct spt *s, uint64_t e, uint64_t set,
+		enum upcall_reason why);
+
+/** spt_replace() - An entry in set @set goes, although nothing happened to its page. */
+void spt_replace(struct mem *m, uint64_t e, uint64_t set);
+
+/** use_sets() - From now on. */
+static inline void use_sets(struct spt *s, uint64_t sets)
+{
+	s->sets = sets;
+	s->used_mask = sets > 1 ? UINT64_MAX >> __builtin_clzll(sets - 1) : 0;
 }
 
 #endif
