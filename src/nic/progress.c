@@ -609,8 +609,9 @@ void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 		if (work_waits(nic))
 			work(nic, false, now);
 	/* What is owed then goes with what the program sends, as if it polled. */
-	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
 		work(nic, true, now);
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
 		at = block_until(nic, now, &what);
 		os_wait(nic->os, what, MIN(at, until_ns), fd);
 	}
