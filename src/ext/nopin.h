@@ -207,9 +207,9 @@ int nopin_counter_fd(struct nopin_counter *counter, int *fd);
 
 /**
  * enum nopin_wait - How a thread waits.
- * SPIN: it polls. BLOCK: it sleeps, and is woken by the packet itself. FUTEX: it
- * sleeps, and is woken by a thread that polls, blocks or is nopin's: cheaper for
- * others where many threads wait.
+ * SPIN: it polls. BLOCK: it sleeps, and is woken by any packet. FUTEX: the same while
+ * no other thread of the program polls or blocks; else it sleeps until such a thread,
+ * or one of nopin's, wakes it: for many threads that wait.
  */
 enum nopin_wait {
 	NOPIN_WAIT_SPIN = 0,

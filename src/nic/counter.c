@@ -6,9 +6,9 @@
  * looks at the word, then joins the list: so one of the two sees the other. Each
  * has an event of its own, so that nobody is woken for nothing or takes another's.
  * Who waits on the sockets (NIC_WAIT_BLOCK) runs the engine itself, as in
- * nic_channel_get(): its notification costs one wake-up. Who waits on a futex is
- * woken by whoever runs it, and leaves the sockets to him; so does a handler's
- * thread while another one blocks, or each packet would wake both.
+ * nic_channel_get(): its notification costs one wake-up. Others (NIC_WAIT_FUTEX,
+ * threads of handlers) do so only while no thread of the program polls or blocks, or
+ * each packet would wake all of them; else they sleep on a futex.
  *
  * Any thread in here is on the list of users while it is: nic_counter_free() waits
  * for the last of them.
@@ -20,9 +20,10 @@
 /**
  * struct user - A thread in nic_counter_wait() or nic_counter_run().
  * @target:	what it waits for; UINT64_MAX: nothing
- * @fd:		what wakes it, or -1: @woken is a futex
+ * @fd:		what wakes it; -1: nothing has to
  * @set:	@fd is
- * @ours:	it is a thread of ours
+ * @shy:	it leaves the sockets to others, if there are some
+ * @woken:	a futex, too
  * @handling:	it is in the program's handler
  */
 struct user {
@@ -31,7 +32,7 @@ struct user {
 	uint64_t target;
 	int fd;
 	uint32_t woken;
-	bool set, ours, handling;
+	bool set, shy, handling;
 };
 
 /**
@@ -72,7 +73,7 @@ static void wake(struct user *u)
 	u->set = u->fd >= 0;
 	if (u->set)
 		os_event_set(u->fd);
-	else
+	if (u->shy)
 		os_futex_wake(&u->woken);
 }
 
@@ -179,12 +180,10 @@ static int sleep_until(struct nic_counter *c, struct user *u, uint64_t target,
 	while (!__atomic_load_n(&u->woken, __ATOMIC_ACQUIRE)) {
 		if (os_now(nic->os) >= until_ns)
 			break;
-		if (u->ours && progress_blocked(nic))
-			os_wait(nic->os, OS_WAIT_TIMER, until_ns, u->fd);
-		else if (u->fd >= 0)
-			progress_block(nic, u->fd, &u->woken, until_ns);
-		else
+		if (u->shy && progress_attended(nic))
 			os_futex_wait(nic->os, &u->woken, 0, until_ns);
+		else
+			progress_block(nic, u->fd, &u->woken, until_ns);
 	}
 	aim(c, u, 0);
 	if (value_of(c) >= target)
@@ -202,8 +201,8 @@ static int wait_as(struct nic_counter *c, struct user *u, uint64_t target,
 		return 0;
 	if (how == NIC_WAIT_SPIN)
 		return spin(c, target, until_ns);
-	if (how == NIC_WAIT_BLOCK)
-		err = descriptor(c, u);
+	u->shy |= how == NIC_WAIT_FUTEX;
+	err = descriptor(c, u);
 	if (err)
 		return err;
 	/* or the list of users would name a thread that is no more */
@@ -249,14 +248,14 @@ static bool handle(struct nic_counter *c, struct user *u, bool begins)
 }
 
 static int run(struct nic_counter *c, nic_counter_fn handler, void *arg,
-	       bool ours)
+	       bool shy)
 {
 	uint64_t seen = 0;
 	struct user u;
 	int err = 0;
 
 	enter(c, &u);
-	u.ours = ours;
+	u.shy = shy;
 	while (!err) {
 		err = wait_as(c, &u, seen + 1, TIME_NEVER, NIC_WAIT_BLOCK);
 		if (err || !handle(c, &u, true))

@@ -257,7 +257,8 @@ struct arbiter {
  *		committed; timers run no further (relaxed)
  * @hear_from, @hear_bytes:	what becomes @heard when so much was taken that
  *		nothing older can be left (token)
- * @last_poll:	when a program's thread last polled (relaxed)
+ * @last_poll, @last_poller: when a program's thread last polled, and which
+ *		(relaxed)
  * @deadline:	next time anything is due (relaxed; for pollers)
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
  * @blocked:	threads blocked in nic_channel_get()
@@ -311,6 +312,7 @@ struct nic {
 	struct step *rest;
 	uint64_t heard, hear_from, hear_bytes;
 	uint64_t last_poll;
+	pthread_t last_poller;
 	uint64_t deadline;
 	uint32_t acks_owed;
 	uint32_t empty_polls;
@@ -440,8 +442,8 @@ void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
  */
 void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 		    uint64_t until_ns);
-/** progress_blocked() - Is a thread in there, and runs the engine? */
-bool progress_blocked(const struct nic *nic);
+/** progress_attended() - Does another thread of the program poll, or block? */
+bool progress_attended(const struct nic *nic);
 /** progress_closed() - After os_wait(): did the program close our descriptors? */
 void progress_closed(struct nic *nic);
 int progress_start(struct nic *nic);

@@ -270,7 +270,7 @@ int nic_counter_poll(struct nic_counter *c, uint64_t *value);
 
 /*
  * SPIN: make progress and look, again and again. BLOCK: sleep on the sockets, and
- * run the engine. FUTEX: sleep until whoever runs it wakes us.
+ * run the engine. FUTEX: sleep until whoever runs it wakes us, if somebody does.
  */
 enum nic_wait { NIC_WAIT_SPIN, NIC_WAIT_BLOCK, NIC_WAIT_FUTEX, NIC_WAIT_NUM };
 

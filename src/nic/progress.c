@@ -445,6 +445,7 @@ void progress_poll(struct nic *nic)
 	if (not_here(nic))
 		return;
 	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->last_poller, pthread_self(), __ATOMIC_RELAXED);
 	if (progress_receive(nic, &now)) {
 		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
 		if (work_waits(nic))
@@ -619,9 +620,13 @@ void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 	progress_closed(nic);
 }
 
-bool progress_blocked(const struct nic *nic)
+bool progress_attended(const struct nic *nic)
 {
-	return __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED);
+	return looked_after(nic, os_now(nic->os)) &&
+	       (__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) ||
+		!pthread_equal(
+			__atomic_load_n(&nic->last_poller, __ATOMIC_RELAXED),
+			pthread_self()));
 }
 
 int progress_start(struct nic *nic)

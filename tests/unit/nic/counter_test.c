@@ -415,6 +415,7 @@ static void counter__handler_stuck(void **state)
 	for (uint64_t i = 1; i <= 100; i++) {
 		notify(4096);
 		await(i, i % NIC_WAIT_NUM);
+		assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	}
 	assert_int_equal(nic_counter_free(counter), 0);
 	counter = first;
