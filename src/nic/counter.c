@@ -28,7 +28,7 @@
  */
 struct user {
 	struct list link;
-	pthread_t thread;
+	uintptr_t thread;
 	uint64_t target;
 	int fd;
 	uint32_t woken;
@@ -68,7 +68,7 @@ static uint64_t value_of(const struct nic_counter *c)
 static void wake(struct user *u)
 {
 	__atomic_store_n(&u->woken, 1, __ATOMIC_RELEASE);
-	if (pthread_equal(u->thread, pthread_self()))
+	if (u->thread == os_self())
 		return; /* it runs the engine, and looks before it sleeps */
 	u->set = u->fd >= 0;
 	if (u->set)
@@ -102,8 +102,7 @@ void counter_raised(struct eventcount *e)
 
 static void enter(struct nic_counter *c, struct user *u)
 {
-	*u = (struct user){
-		.thread = pthread_self(), .target = UINT64_MAX, .fd = -1};
+	*u = (struct user){.thread = os_self(), .target = UINT64_MAX, .fd = -1};
 	pthread_mutex_lock(&c->lock);
 	list_add_tail(&c->users, &u->link);
 	pthread_mutex_unlock(&c->lock);
@@ -334,8 +333,7 @@ static bool is_user(struct nic_counter *c)
 
 	pthread_mutex_lock(&c->lock);
 	list_for_each(l, &c->users)
-		found |= pthread_equal(list_entry(l, struct user, link)->thread,
-				       pthread_self());
+		found |= list_entry(l, struct user, link)->thread == os_self();
 	pthread_mutex_unlock(&c->lock);
 	return found;
 }

@@ -312,7 +312,7 @@ struct nic {
 	struct step *rest;
 	uint64_t heard, hear_from, hear_bytes;
 	uint64_t last_poll;
-	pthread_t last_poller;
+	uintptr_t last_poller;
 	uint64_t deadline;
 	uint32_t acks_owed;
 	uint32_t empty_polls;

@@ -445,7 +445,7 @@ void progress_poll(struct nic *nic)
 	if (not_here(nic))
 		return;
 	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->last_poller, pthread_self(), __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
 	if (progress_receive(nic, &now)) {
 		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
 		if (work_waits(nic))
@@ -624,9 +624,8 @@ bool progress_attended(const struct nic *nic)
 {
 	return looked_after(nic, os_now(nic->os)) &&
 	       (__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) ||
-		!pthread_equal(
-			__atomic_load_n(&nic->last_poller, __ATOMIC_RELAXED),
-			pthread_self()));
+		__atomic_load_n(&nic->last_poller, __ATOMIC_RELAXED) !=
+			os_self());
 }
 
 int progress_start(struct nic *nic)

@@ -5,6 +5,7 @@
  */
 #include "os/impl.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -239,6 +240,11 @@ struct os_usage os_usage(void)
 	return (struct os_usage){.minflt = (uint64_t)ru.ru_minflt,
 				 .majflt = (uint64_t)ru.ru_majflt,
 				 .sleeps = (uint64_t)ru.ru_nvcsw};
+}
+
+uintptr_t os_self(void)
+{
+	return (uintptr_t)pthread_self();
 }
 
 void os_relax(void)

@@ -385,6 +385,9 @@ int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		    void (*fn)(void *arg), void *arg);
 void os_thread_join(struct os_thread *t);
 
+/** os_self() - Which thread of the process runs; not 0. */
+uintptr_t os_self(void);
+
 /** os_relax() - A moment's pause in a spin. */
 void os_relax(void);
 

@@ -310,6 +310,12 @@ void os_kick(struct os *os)
 	sim_wake(os, false);
 }
 
+uintptr_t os_self(void)
+{
+	return sim_world && sim_world->running ? (uintptr_t)sim_world->running
+					       : 1;
+}
+
 /** os_relax() - Outside of a virtual thread the world takes a step, or waiting
  * in a loop would never end.
  */
