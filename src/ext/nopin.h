@@ -236,7 +236,7 @@ int nopin_counter_run(struct nopin_counter *counter, nopin_handler handler,
 /**
  * nopin_qp_notifies() - Does the peer of @qp know nopin_post_write_notify()?
  * Return: 0; EOPNOTSUPP: it is no nopin, or @qp has no connection; EAGAIN: that is
- * not known yet, up to 60 ms after RTR; EINVAL: before RTR.
+ * not known yet: who says nothing is asked for a second; EINVAL: before RTR.
  */
 int nopin_qp_notifies(struct ibv_qp *qp);
 

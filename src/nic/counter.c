@@ -454,23 +454,26 @@ int nic_qp_set_counting(struct nic_qp *qp, bool counts)
 	return 0;
 }
 
+static int peer_notifies(struct nic *nic, struct peer *p)
+{
+	if (p->kind == PEER_NOPIN)
+		return p->features & HELLO_NOTIFY ? 0 : -EOPNOTSUPP;
+	if (p->denied)
+		return -EOPNOTSUPP;
+	peers_insist(nic, p, os_now(nic->os));
+	return -EAGAIN;
+}
+
 int nic_qp_notifies(struct nic_qp *qp)
 {
-	const struct peer *p;
-	int err = 0;
+	int err;
 
 	if (nic_child(qp->nic))
 		return -ENODEV;
-	nic_lock(qp->nic);
-	p = qp->qp.peer;
 	if (qp->init.ud)
-		err = -EOPNOTSUPP;
-	else if (!p)
-		err = -EINVAL;
-	else if (p->kind == PEER_PROBING)
-		err = -EAGAIN;
-	else if (p->kind != PEER_NOPIN || !(p->features & HELLO_NOTIFY))
-		err = -EOPNOTSUPP;
+		return -EOPNOTSUPP;
+	nic_lock(qp->nic);
+	err = qp->qp.peer ? peer_notifies(qp->nic, qp->qp.peer) : -EINVAL;
 	nic_unlock(qp->nic);
 	return err;
 }

@@ -390,6 +390,10 @@ static bool plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 			s->kind = STEP_SEND;
 			return true;
 		}
+		if (unlikely(qp->peer && qp->peer->insist)) {
+			qp->peer->insist = false;
+			peers_insist(nic, qp->peer, now_ns);
+		}
 	}
 	return false;
 }

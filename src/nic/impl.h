@@ -370,6 +370,8 @@ void peers_lend(struct nic *nic, uint64_t now_ns);
 /** peers_close() - No QP is left. */
 void peers_close(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
+/** peers_insist() - See peer.insist: unless that was done. */
+void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns);
 /** peers_speaks() - A peer taken for a standard one sent an extension packet. */
 void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns);
 /** step_nonce() - The nonce that the sender of @s->rx has to use. */

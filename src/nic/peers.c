@@ -17,6 +17,7 @@
 
 enum {
 	HELLO_TRIES = 3,
+	INSIST_TRIES = 50, /* in a second */
 	HELLO_NS = 20 * 1000 * 1000,
 	TELL_MIN_NS = 1000 * 1000,
 	TELL_MAX_NS = 1000 * 1000 * 1000,
@@ -214,11 +215,32 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 	peer_answered(&nic->x, p);
 }
 
+/* It is no nopin, and nobody needs to ask again. */
+static void deny(struct nic *nic, struct peer *p)
+{
+	p->denied = true;
+	if (p->kind == PEER_PROBING) {
+		answered(nic, p, PEER_STANDARD);
+		return;
+	}
+	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	peer_answered(&nic->x, p);
+}
+
+void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns)
+{
+	if (p->kind != PEER_STANDARD || p->denied ||
+	    p->hello.at_ns != TIME_NEVER)
+		return;
+	p->hello_tries = 0;
+	ask(nic, p, now_ns);
+}
+
 static void begin(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
 	roce_claim(nic, now_ns);
 	if (nic->cfg.standard)
-		answered(nic, p, PEER_STANDARD);
+		deny(nic, p);
 	else
 		ask(nic, p, now_ns);
 }
@@ -463,8 +485,12 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 
 		if (p->kind == PEER_NOPIN)
 			remind(nic, p, now_ns);
-		else if (p->hello_tries < HELLO_TRIES)
+		else if (p->hello_tries < (p->kind == PEER_STANDARD
+						   ? INSIST_TRIES
+						   : HELLO_TRIES))
 			ask(nic, p, now_ns);
+		else if (p->kind == PEER_STANDARD)
+			deny(nic, p);
 		else
 			answered(nic, p, PEER_STANDARD);
 	}
@@ -477,8 +503,9 @@ static void unreachable(struct nic *nic, const struct list *peers,
 	list_for_each(l, peers) {
 		struct peer *p = list_entry(l, struct peer, link);
 
-		if (p->kind == PEER_PROBING && endpoint_eq(&p->ep, dst))
-			answered(nic, p, PEER_STANDARD);
+		if (p->hello.at_ns != TIME_NEVER && p->kind != PEER_NOPIN &&
+		    endpoint_eq(&p->asked, dst))
+			deny(nic, p);
 	}
 }
 

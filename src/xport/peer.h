@@ -34,6 +34,8 @@ struct lateness {
  * @asked:	where the hello went: the port its QPN names
  * @local:	our address towards it
  * @nonce:	what our extension packets to it must carry
+ * @insist:	a request needs a nopin, and nothing but silence says that it is none:
+ *		it is to be asked for longer; @denied: it was, or nobody is there
  * @line:	quicker ways there for extension packets (os_connect()), the first
  *		@lines of them; bursts with payload take @path and go in turn
  * @gso:	several packets a send
@@ -69,7 +71,7 @@ struct peer {
 	enum peer_kind kind;
 	uint32_t nonce;
 	uint32_t features;
-	bool gso, datagrams;
+	bool gso, datagrams, insist, denied;
 	int line[PATHS_MAX];
 	unsigned lines, path;
 	unsigned refs;

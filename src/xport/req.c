@@ -139,6 +139,19 @@ static bool peer_knows(const struct qp *qp, const struct wqe *w)
 					    qp->peer->features & HELLO_NOTIFY);
 }
 
+/* It may be that it did not answer in time. Return: is it to be asked again? */
+static bool peer_in_doubt(struct qp *qp, const struct wqe *w)
+{
+	struct peer *p = qp->peer;
+
+	if (peer_knows(qp, w) || p->kind != PEER_STANDARD || p->denied)
+		return false;
+	p->insist = true;
+	if (list_empty(&qp->peer_link))
+		list_add_tail(&p->stalled, &qp->peer_link);
+	return true;
+}
+
 /* The WQE's PSNs start at max. false: it has to wait for a fence, or is not sent. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
@@ -146,8 +159,8 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	struct req *r = &qp->req;
 	enum verdict v = V_OK;
 
-	if (!known && r->failed)
-		return false; /* an earlier one ends them all */
+	if (!known && (r->failed || peer_in_doubt(qp, w)))
+		return false; /* an earlier one ends them all, or it waits */
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
 		return false;
 	if (w->op == WR_LOCAL_INV)

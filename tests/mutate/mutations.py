@@ -787,4 +787,9 @@ MUTATIONS = [
     ("budget: a board that was cut short is written", "src/os/board.c",
      "st.st_ino == b->ino && st.st_size == (off_t)BOARD_SIZE;",
      "st.st_ino == b->ino;"),
+    ("notify: who was silent is no nopin", "src/xport/req.c",
+     "p->kind != PEER_STANDARD || p->denied)", "true)"),
+    ("notify: who is silent is asked for ever", "src/nic/peers.c",
+     "else if (p->kind == PEER_STANDARD)\n\t\t\tdeny(nic, p);",
+     "else if (p->kind == PEER_STANDARD)\n\t\t\task(nic, p, now_ns);"),
 ]

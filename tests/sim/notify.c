@@ -159,6 +159,7 @@ static void run(struct world *w)
 	c->link.loss = some(sim, SIM_PPM / 25);
 	c->link.dup = some(sim, SIM_PPM / 25);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
+	c->deaf = c->standard ? 0 : some(sim, 20);
 	/* to a standard peer each gap is a retry */
 	c->link.reorder = some(sim, c->standard ? SIM_PPM / 25 : SIM_PPM / 2);
 	c->evict_ns = some(sim, 500) * SIM_US;

@@ -229,6 +229,24 @@ static void counter__peer_knows(void **state)
 	assert_int_equal(err, 0);
 }
 
+/* It did not answer in 60 ms, and was taken for a standard one. */
+static void counter__peer_was_slow(void **state)
+{
+	struct peer *p;
+
+	counter__peer_knows(state);
+	nic_lock(side[0].nic);
+	p = side[0].qp->qp.peer;
+	p->kind = PEER_STANDARD;
+	p->ep.port = ROCE_PORT;
+	side[0].nic->standard_peers++;
+	nic_unlock(side[0].nic);
+	assert_int_equal(nic_qp_notifies(side[0].qp), -EAGAIN);
+	notify(8);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(value(), 1);
+}
+
 /* --- waiting --------------------------------------------------------------- */
 
 struct waiter_arg {
@@ -457,6 +475,7 @@ int main(void)
 		T(counter__standard_peer, setup_standard),
 		T(counter__imm, setup_standard),
 		T(counter__peer_knows, setup),
+		T(counter__peer_was_slow, setup),
 		T(counter__many_waiters, setup),
 		T(counter__rises_as_one_begins_to_wait, setup),
 		T(counter__timeout, setup),
