@@ -12,16 +12,21 @@
 
 static struct nic_counter *counter;
 
-static void open_with(bool standard, nic_counter_fn handler, void *arg)
+/* @standard: bit per side: knows no extensions, and says nothing when asked */
+static void open_with(unsigned standard, nic_counter_fn handler, void *arg)
 {
-	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 2},
-				       .entries = 1 << 16,
-				       .pool_bytes = 1 << 20,
-				       .scatter = true,
-				       .standard = standard,
-				       .strategies = 1u << STRATEGY_REDIRECT};
+	struct nic_config cfg = {.os = {.addr = "lo", .pagers = 2},
+				 .entries = 1 << 16,
+				 .pool_bytes = 1 << 20,
+				 .scatter = true,
+				 .strategies = 1u << STRATEGY_REDIRECT};
 
-	sides_open(&cfg);
+	for (int i = 0; i < SIDES; i++) {
+		cfg.standard = standard >> i & 1;
+		side_open(&side[i], &cfg);
+	}
+	for (int i = 0; i < SIDES; i++)
+		side_connect(&side[i], &side[!i]);
 	assert_int_equal(nic_counter_create(side[1].nic, side[1].pd, handler,
 					    arg, &counter),
 			 0);
@@ -30,14 +35,21 @@ static void open_with(bool standard, nic_counter_fn handler, void *arg)
 static int setup(void **state)
 {
 	(void)state;
-	open_with(false, NULL, NULL);
+	open_with(0, NULL, NULL);
 	return 0;
 }
 
 static int setup_standard(void **state)
 {
 	(void)state;
-	open_with(true, NULL, NULL);
+	open_with(3, NULL, NULL);
+	return 0;
+}
+
+static int setup_silent(void **state)
+{
+	(void)state;
+	open_with(2, NULL, NULL);
 	return 0;
 }
 
@@ -229,6 +241,16 @@ static void counter__peer_knows(void **state)
 	assert_int_equal(err, 0);
 }
 
+/* Nobody says that it is none: after a second it is. */
+static void counter__silent_peer(void **state)
+{
+	(void)state;
+	notify(8);
+	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_QP_OP_ERR);
+	assert_int_equal(nic_qp_notifies(side[0].qp), -EOPNOTSUPP);
+	assert_int_equal(value(), 0);
+}
+
 /* It did not answer in 60 ms, and was taken for a standard one. */
 static void counter__peer_was_slow(void **state)
 {
@@ -396,7 +418,7 @@ static int setup_handler(void **state)
 	(void)state;
 	handled = last = 0;
 	stuck = quits = false;
-	open_with(false, handler, &handled);
+	open_with(0, handler, &handled);
 	return 0;
 }
 
@@ -473,6 +495,7 @@ int main(void)
 		T(counter__wrong_imm, setup),
 		T(counter__imm, setup),
 		T(counter__standard_peer, setup_standard),
+		T(counter__silent_peer, setup_silent),
 		T(counter__imm, setup_standard),
 		T(counter__peer_knows, setup),
 		T(counter__peer_was_slow, setup),
