@@ -33,7 +33,7 @@ static struct end {
 } end[USERS];
 static pthread_t server[SERVERS];
 static struct ibv_mr *region;
-static char *mem;
+static char *all, *mem;
 
 /* --- an owner and its users ------------------------------------------------ */
 
@@ -117,8 +117,9 @@ static int setup_table(void **state, const char *entries)
 	setenv("NOPIN_ENTRIES", entries, 1);
 	pair_retries = 0; /* 2 s until a peer is given up */
 	pair_open(state);
-	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+	all = mmap(NULL, LEN + BLOCK, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mem = all + BLOCK - (uintptr_t)all % BLOCK;
 	assert_int_equal(nopin_owner_create(pd, &attr, &owner), 0);
 	region = reg(mem, LEN);
 	for (int i = 0; i < USERS; i++)
@@ -148,7 +149,7 @@ static int teardown(void **state)
 	assert_int_equal(nopin_owner_destroy(owner), 0);
 	for (int i = 0; i < USERS; i++)
 		end_close(&end[i]);
-	munmap(mem, LEN);
+	munmap(all, LEN + BLOCK);
 	return pair_close(state);
 }
 
