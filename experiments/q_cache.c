@@ -306,6 +306,8 @@ int main(int argc, char **argv)
 		cache = cache_open(&asking, fd, bytes,
 				   mode[0] == 'a' ? HOT + COLD : CACHE);
 	}
+	for (uint64_t block = 0; block < HOT + COLD; block++)
+		write_to(block);
 	for (size_t i = 0; i < ARRAY_SIZE(hit_rates); i++)
 		measure(fd, hit_rates[i]);
 	host_say(fd, END);
