@@ -186,7 +186,8 @@ struct upcalls *nic_upcalls_queue(struct nic_upcalls *u);
 int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out);
 /** nic_upcalls_try() - The next event, if there is one. Makes no progress. */
 bool nic_upcalls_try(struct nic_upcalls *u, struct upcall *out);
-/** nic_upcalls_count() - From now on what is queued raises @c, which lives as long. */
+/** nic_upcalls_count() - From now on what is queued raises @c, which lives as
+ * long, or NULL. */
 void nic_upcalls_count(struct nic_upcalls *u, struct nic_counter *c);
 
 /* --- suspension --------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""mutate.py [--seeds N] [WORD]: breaks xport/, mem/ and sync/ on purpose, one mistake
+"""mutate.py [--seeds N] [WORD]: breaks xport/, mem/, sync/ and cache/ on purpose, one mistake
 of mutations.py at a time (those with WORD in their names), in a copy of the
 tree, and runs UNITS and the simulator on each. Ends with a line
 "N passed, N failed": a mistake that no test catches has failed."""
@@ -32,7 +32,10 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
          "os_move_test", "mem_share_test", "mem_eventcount_test",
          "nic_counter_test", "mem_upcall_test", "mem_spare_test",
-         "nic_upcall_test", "sync_home_test", "sync_model_test"]
+         "nic_upcall_test", "sync_home_test", "sync_model_test",
+         "cache_blocks_test", "cache_model_test", "cache_news_test"]
+# what takes its time is asked last
+SLOW = ["ext/ext_cache_test"]
 PATIENCE_S = 300
 
 
@@ -52,7 +55,7 @@ def not_sources(folder, names):
 
 
 def build(tree):
-    targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS]
+    targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS + SLOW]
     return run(["ninja", "-C", f"{tree}/build"] + targets)
 
 
@@ -65,6 +68,9 @@ def caught_by(tree, seeds):
         if not run([f"{tree}/build/tests/sim/sim_run", "--scenario",
                     scenario, "--seeds", str(seeds)]):
             return f"sim/{scenario}"
+    for unit in SLOW:
+        if not run([f"{tree}/build/tests/unit/{unit}"]):
+            return unit
     return None
 
 

@@ -170,6 +170,19 @@ static void row_answer__lost_meanwhile_and_silent(void **state)
 	expect_nothing();
 }
 
+/* With room for one record, which is for what is lost after the last answer. */
+static void row_answer__who_has_not_read(void **state)
+{
+	(void)state;
+	for (int i = 0; i < CAP - 1; i++) {
+		row_ask(&row, 0, 99);
+		assert_true(row_answer(&row, RESULT_READY));
+	}
+	row_ask(&row, 0, 99);
+	row_lost(&row, 0, 99);
+	assert_false(row_answer(&row, RESULT_READY));
+}
+
 static void row_consumed__nonsense(void **state)
 {
 	(void)state;
@@ -238,6 +251,7 @@ int main(void)
 		T(row_lost__nobody_reads),
 		T(row_answer__what_was_lost_meanwhile_is_behind_it),
 		T(row_answer__lost_meanwhile_and_silent),
+		T(row_answer__who_has_not_read),
 		T(row_consumed__nonsense),
 		T(row_send__pieces),
 		T(reader_next__nonsense),

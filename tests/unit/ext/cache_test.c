@@ -265,7 +265,8 @@ static void ready__refused(void **state)
 	assert_int_equal(ready(0, 0, 0), EINVAL);
 	assert_int_equal(ready(0, 0, (UINT64_C(1) << 30) + 1), EINVAL);
 	assert_int_equal(ready(0, 0, BLOCKS * BLOCK + 1), EINVAL);
-	assert_int_equal(ready(0, LEN, 1), EINVAL);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ready(0, LEN, 1), EINVAL);
 	assert_int_equal(ready(0, LEN - 1, 2), EINVAL);
 	assert_int_equal(ready(0, (uint64_t)-1, 2), EINVAL);
 	assert_int_equal(
@@ -402,14 +403,27 @@ static void lost__deregistered(void **state)
 	assert_int_equal(nopin_owner_dereg(owner, region), 0);
 	becomes_lost(0, 0);
 	assert_int_equal(ready(0, 0, BLOCK), EINVAL);
-	/* of what is registered in one block with others, all is made ready */
+	region = reg(mem, LEN);
+	becomes_lost(0, 0);
+	assert_int_equal(ready(0, 0, BLOCK), 0);
+}
+
+/* A block is ready when all of it is that is registered. */
+static void lost__a_neighbour_is_registered(void **state)
+{
+	struct ibv_mr *rest;
+
+	(void)state;
+	assert_int_equal(nopin_owner_dereg(owner, region), 0);
 	region = reg(mem, PAGE);
 	assert_int_equal(ready(0, 0, PAGE), 0);
-	assert_int_equal(nopin_owner_dereg(owner, region), 0);
-	region = reg(mem, LEN);
+	assert_int_equal(resident(0, LEN / PAGE), 1);
+	assert_int_equal(ready(0, 0, BLOCK), 0); /* as nobody asks */
+	rest = reg(mem + PAGE, LEN - PAGE);
 	becomes_lost(0, 0);
 	assert_int_equal(ready(0, 0, 1), 0);
 	assert_int_equal(resident(0, LEN / PAGE), BLOCK / PAGE);
+	assert_int_equal(nopin_owner_dereg(owner, rest), 0);
 }
 
 /* --- one who waits --------------------------------------------------------- */
@@ -568,6 +582,7 @@ int main(void)
 						teardown),
 		T(lost__nobody_looks),
 		T(lost__deregistered),
+		T(lost__a_neighbour_is_registered),
 		T(ready__others_do_not_wait),
 		T(user__leaves),
 		T(user__lies),
