@@ -11,7 +11,7 @@ large enough for all blocks; or a pin-down cache of 32 blocks whose target locks
 what is missed and unlocks what is dropped, as Firehose does. Either all blocks are
 in the target's memory, or what was not used for 64 turns is not there any more
 and comes back with 100 us a page (userfaultfd)."""
-BUDGET_S = (40, 60)
+BUDGET_S = (25, 60)
 
 HITS = (50, 75, 90, 95, 99)
 WAYS = {"none": "no cache", "handle": "handles", "all": "handles, all blocks",
@@ -21,7 +21,7 @@ FITS = {"fits": "all blocks are in memory", "slow": "cold blocks are not in memo
 
 def measure(lab, found, n, fits):
     """way -> Output, for WRITEs of @n bytes."""
-    ops = 60 if lab.quick else 1000
+    ops = 60 if lab.quick else 500
     outs = {}
     for way in WAYS:
         out = found.attempt(f"{WAYS[way]}, {size(n)}, {fits}", lab.own,

@@ -327,9 +327,8 @@ static int seat_take(struct nopin_owner *o, uint32_t i, struct ibv_qp *qp,
 	s->mr = ibv_reg_mr(o->pd, &o->ask[i], sizeof(o->ask[i]),
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!s->mr) {
-		rc = errno;
 		seat_free(s);
-		return rc;
+		return ENOMEM;
 	}
 	s->theirs = *theirs;
 	s->beat_ns = nic_now(o->nic);
