@@ -28,8 +28,7 @@ enum {
 	MINE = BLOCKS / USERS, /* blocks that a user writes to */
 	ENTRIES = 256,
 	ROUNDS = 600,
-	HITS = 20000,
-	NONE = 0xffff
+	HITS = 20000
 };
 
 /* What a user does when the owner's process says so; it answers when it did. */
@@ -221,7 +220,7 @@ static int have(int i, enum order order)
 
 static uint8_t *base;
 static struct ibv_mr *mr;
-static uint32_t gone = NONE;
+static bool gone[USERS];
 static bool disturb;
 static unsigned evictions;
 
@@ -233,7 +232,7 @@ static void *serve(void *arg)
 	while (nopin_owner_serve(owner, NOPIN_WAIT_BLOCK, &e) == 0) {
 		REQUIRE(e.gone == NOPIN_GONE_DIED);
 		REQUIRE(e.qp == end[e.index].l.qp);
-		__atomic_store_n(&gone, e.index, __ATOMIC_RELEASE);
+		__atomic_store_n(&gone[e.index], true, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -307,13 +306,12 @@ static void be_gone(uint32_t i)
 {
 	const uint64_t began = host_now();
 
-	while (__atomic_load_n(&gone, __ATOMIC_ACQUIRE) != i) {
+	while (!__atomic_load_n(&gone[i], __ATOMIC_ACQUIRE)) {
 		REQUIRE_LE(host_now() - began, LEARN_NS);
 		host_sleep(MS);
 	}
 	printf("%u: known after %.0f ms\n", i,
 	       (double)(host_now() - began) / 1e6);
-	gone = NONE;
 }
 
 static void kill_one(uint32_t i)
@@ -363,17 +361,19 @@ static void hits_and_misses(void)
 static void deaths(void)
 {
 	kill_one(0); /* does nothing */
-	be_gone(0);
 	REQUIRE(nopin_mr_suspend(mr, 0) == 0);
 	tell(1, WAIT); /* waits for what cannot be had */
 	host_sleep(50 * MS);
 	kill_one(1);
+	host_sleep(50 * MS);
+	REQUIRE(!__atomic_load_n(&gone[1], __ATOMIC_ACQUIRE));
 	REQUIRE(nopin_mr_resume(mr) == 0);
-	be_gone(1);
 	tell(2, RUN_FOR_EVER);
 	host_sleep(50 * MS + host_random() % (100 * MS));
 	kill_one(2);
-	be_gone(2);
+	run_all(3, RUN); /* while nobody has noticed yet */
+	for (uint32_t i = 0; i < 3; i++)
+		be_gone(i);
 }
 
 static void run(void)

@@ -481,12 +481,20 @@ static void notify(struct end *e)
 		0);
 }
 
+/* Its own end, so that it need not find out by retries that nobody answers. */
+static void link_break(struct end *e)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+
+	assert_int_equal(ibv_modify_qp(e->qp[0], &a, IBV_QP_STATE), 0);
+}
+
 static void user__lies(void **state)
 {
 	(void)state;
 	notify(&end[0]); /* and its box is empty */
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LIED);
-	assert_int_not_equal(ready(0, 0, 1), 0);
+	assert_int_equal(ready(0, 0, 1), ENOTCONN);
 	assert_int_equal(ready(0, 0, 1), ENOTCONN);
 	assert_int_equal(ready(1, 0, 1), 0);
 }
@@ -505,15 +513,14 @@ static void user__lies_twice(void **state)
 	assert_int_equal(nopin_mr_resume(region), 0);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LIED);
 	assert_int_equal(ready(1, 0, 1), 0);
+	link_break(&end[0]);
 }
 
 static void user__dies(void **state)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
-
 	(void)state;
 	assert_int_equal(ready(0, 0, 1), 0);
-	assert_int_equal(ibv_modify_qp(end[0].qp[0], &a, IBV_QP_STATE), 0);
+	link_break(&end[0]);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_DIED);
 	assert_int_equal(ready(0, BLOCK, 1), ENOTCONN);
 	assert_int_equal(ready(0, 0, 1), ENOTCONN);
@@ -529,6 +536,7 @@ static void owner__ends(void **state)
 	assert_int_equal(nopin_owner_dereg(owner, region), 0);
 	assert_int_equal(nopin_owner_destroy(owner), 0);
 	assert_int_equal(ready(0, BLOCK, 1), ENOTCONN);
+	link_break(&end[1]);
 	for (int i = 0; i < USERS; i++)
 		assert_int_equal(nopin_cache_destroy(end[i].c), 0);
 	assert_int_equal(nopin_owner_create(pd, NULL, &owner), 0);
