@@ -46,7 +46,7 @@ static void user(int fd)
 
 int main(void)
 {
-	static char memory[BLOCKS * BLOCK];
+	static _Alignas(BLOCK) char memory[BLOCKS * BLOCK];
 	struct nopin_reg_attr attr = {.addr = memory,
 				      .length = sizeof(memory),
 				      .access = IBV_ACCESS_LOCAL_WRITE |

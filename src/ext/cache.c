@@ -12,7 +12,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { ALIVE_MS = 250 };
+enum { ALIVE_MS = 250, PART_MS = 100 };
 
 /**
  * struct mail - Of a user: the owner writes @news, the rest is read only.
@@ -417,27 +417,43 @@ int nopin_cache_query(struct nopin_cache *c, struct nopin_cache_stats *out,
 	return 0;
 }
 
-int nopin_cache_destroy(struct nopin_cache *c)
+/* The owner is to know that its answer came, even if this process ends now: what is
+ * sent behind that is answered. */
+static void part(struct nopin_cache *c)
 {
-	struct patience p;
-	int rc;
+	const struct patience p = patience_of(c, PART_MS * MS,
+					      NOPIN_WAIT_BLOCK);
+	int rc = make_room(c, &p);
 
-	if (in_child(c->link.qp->context))
-		return ENODEV;
-	if (!enter(c))
-		return EBUSY;
-	p = patience_of(c, UINT64_MAX, NOPIN_WAIT_BLOCK);
-	rc = c->started && !c->link.failed ? settle(c, &p) : ENOTCONN;
+	if (!rc && link_write(&c->link, NULL, 0, 0, 0, 0, 0))
+		rc = EIO;
+	for (link_reap(&c->link); !rc && c->link.out && !c->link.failed;
+	     link_reap(&c->link))
+		rc = wait_some(c, &p, MS / 10);
+}
+
+static int say_goodbye(struct nopin_cache *c)
+{
+	const struct patience p = patience_of(c, UINT64_MAX, NOPIN_WAIT_BLOCK);
+	int rc = settle(c, &p);
+
 	if (!rc)
 		rc = make_room(c, &p);
 	if (!rc)
 		rc = say(c, ASK_LEAVE, 0, 0);
-	if (!rc) {
-		c->result = RESULT_NONE;
-		c->first = 1; /* no block is meant */
-		c->last = 0;
-		(void)settle(c, &p);
-	}
+	c->first = 1; /* no block is meant */
+	c->last = 0;
+	return rc ? rc : settle(c, &p);
+}
+
+int nopin_cache_destroy(struct nopin_cache *c)
+{
+	if (in_child(c->link.qp->context))
+		return ENODEV;
+	if (!enter(c))
+		return EBUSY;
+	if (c->started && !c->link.failed && !say_goodbye(c))
+		part(c);
 	cache_free(c);
 	return 0;
 }
