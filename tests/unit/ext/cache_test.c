@@ -245,6 +245,15 @@ static void ready__used_least_recently_goes(void **state)
 	assert_true(misses(0, BLOCK));
 }
 
+/* More answers than the row has room for. */
+static void ready__many(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(ready(0, (uint64_t)i * BLOCK % LEN, 1), 0);
+	assert_int_equal(stats(0).misses, 500);
+}
+
 static void ready__in_the_middle(void **state)
 {
 	(void)state;
@@ -584,6 +593,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(ready__miss_then_hit),
 		T(ready__used_least_recently_goes),
+		T(ready__many),
 		T(ready__in_the_middle),
 		T(ready__refused),
 		T(create__refused),
