@@ -54,10 +54,17 @@ static uint64_t any(uint64_t below)
 	return rnd_next(&rnd) % below;
 }
 
+/* @first and up to @more. Return: the last one. */
+static uint64_t some(uint64_t first, uint64_t more)
+{
+	const uint64_t last = first + any(more + 1);
+
+	return MIN(last, (uint64_t)PAGES - 1);
+}
+
 static void lose(void)
 {
-	const uint64_t first = any(PAGES);
-	const uint64_t last = MIN(first + any(3), (uint64_t)PAGES - 1);
+	const uint64_t first = any(PAGES), last = some(first, 2);
 
 	for (uint64_t i = first; i <= last; i++)
 		ready[i] = false;
@@ -88,7 +95,7 @@ static void ask(void)
 		return;
 	asking = true;
 	ask_first = any(PAGES);
-	ask_last = MIN(ask_first + any(4), (uint64_t)PAGES - 1);
+	ask_last = some(ask_first, 3);
 	told = reader.consumed;
 	asked++;
 }
