@@ -179,8 +179,9 @@ static void row_answer__who_has_not_read(void **state)
 		assert_true(row_answer(&row, RESULT_READY));
 	}
 	row_ask(&row, 0, 99);
-	row_lost(&row, 0, 99);
 	assert_false(row_answer(&row, RESULT_READY));
+	row_lost(&row, 0, 99);
+	assert_int_equal(row.written, CAP);
 }
 
 static void row_consumed__nonsense(void **state)
