@@ -388,7 +388,7 @@ static void run(void)
 	REQUIRE(pthread_create(&thread, NULL, disturber, NULL) == 0);
 	run_all(0, RUN);
 	run_all(0, CHECK);
-	disturb = false;
+	__atomic_store_n(&disturb, false, __ATOMIC_RELAXED);
 	REQUIRE(pthread_join(thread, NULL) == 0);
 	printf("%u times were pages not there that had been\n", evictions);
 	run_all(0, RUN);
