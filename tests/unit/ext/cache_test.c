@@ -28,7 +28,7 @@ static struct end {
 	struct ibv_cq *cq[2];
 	struct ibv_qp *qp[2]; /* the user's, the owner's */
 	struct nopin_cache *c;
-	struct nopin_card card;
+	struct nopin_card theirs, card;
 	unsigned gone;
 } end[USERS];
 static pthread_t server[SERVERS];
@@ -58,7 +58,6 @@ static void end_open(struct end *e)
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = 8, .max_send_sge = 1}};
-	struct nopin_card card;
 
 	e->gone = 0;
 	for (int i = 0; i < 2; i++) {
@@ -69,11 +68,13 @@ static void end_open(struct end *e)
 	}
 	for (int i = 0; i < 2; i++)
 		pair_connect(e->qp[i], e->qp[!i]->qp_num);
-	assert_int_equal(nopin_cache_create(e->qp[0], &attr, &e->c, &card), 0);
+	assert_int_equal(nopin_cache_create(e->qp[0], &attr, &e->c, &e->theirs),
+			 0);
 	assert_int_equal(
 		nopin_cache_ready(e->c, (uintptr_t)mem, 1, 0, NOPIN_WAIT_SPIN),
 		EINVAL);
-	assert_int_equal(nopin_owner_join(owner, e->qp[1], &card, &e->card), 0);
+	assert_int_equal(
+		nopin_owner_join(owner, e->qp[1], &e->theirs, &e->card), 0);
 	assert_int_equal(nopin_cache_start(e->c, &e->card), 0);
 	assert_int_equal(nopin_cache_start(e->c, &e->card), EINVAL);
 }
@@ -481,13 +482,13 @@ static void user__leaves(void **state)
 	assert_int_equal(stats(0).misses, 1);
 }
 
-static void notify(struct end *e)
+static void notify(struct ibv_qp *q, const struct nopin_card *card)
 {
-	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE};
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED};
 
-	assert_int_equal(
-		nopin_post_write_notify(e->qp[0], &wr, e->card.counter, &bad),
-		0);
+	assert_int_equal(nopin_post_write_notify(q, &wr, card->counter, &bad),
+			 0);
 }
 
 /* Its own end, so that it need not find out by retries that nobody answers. */
@@ -501,7 +502,7 @@ static void link_break(struct end *e)
 static void user__lies(void **state)
 {
 	(void)state;
-	notify(&end[0]); /* and its box is empty */
+	notify(end[0].qp[0], &end[0].card); /* and its box is empty */
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LIED);
 	assert_int_equal(ready(0, 0, 1), ENOTCONN);
 	assert_int_equal(ready(0, 0, 1), ENOTCONN);
@@ -516,7 +517,7 @@ static void user__lies_twice(void **state)
 	assert_int_equal(nopin_mr_suspend(region, 0), 0);
 	assert_true(misses(0, 0));
 	usleep(50000);
-	notify(&end[0]);
+	notify(end[0].qp[0], &end[0].card);
 	usleep(100000);
 	assert_int_equal(end[0].gone, 0);
 	assert_int_equal(nopin_mr_resume(region), 0);
@@ -555,6 +556,17 @@ static void owner__ends(void **state)
 	}
 	region = reg(mem, LEN);
 	servers(true);
+	assert_int_equal(ready(1, 0, 1), 0);
+}
+
+/* It says that there is news where there is none. */
+static void owner__lies(void **state)
+{
+	(void)state;
+	notify(end[0].qp[1], &end[0].theirs);
+	while (ready(0, 0, 1) != ENOTCONN)
+		usleep(1000);
+	assert_int_equal(gone(&end[0]), NOPIN_GONE_DIED);
 	assert_int_equal(ready(1, 0, 1), 0);
 }
 
@@ -610,6 +622,7 @@ int main(void)
 		T(user__lies_twice),
 		T(user__dies),
 		T(owner__ends),
+		T(owner__lies),
 		T(child__enodev),
 	};
 
