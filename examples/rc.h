@@ -86,4 +86,23 @@ static inline struct ibv_qp *rc_connect(struct ibv_pd *pd, int fd)
 	return qp;
 }
 
+/* All of @mr to @addr at the other end. */
+static inline void rc_write(struct ibv_qp *qp, const struct ibv_mr *mr,
+			    uint64_t addr, uint32_t rkey)
+{
+	struct ibv_sge sge = {(uintptr_t)mr->addr, (uint32_t)mr->length,
+			      mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED,
+				       .wr.rdma = {addr, rkey}};
+	struct ibv_wc wc;
+
+	TRY(!ibv_post_send(qp, &wr, &bad));
+	while (!ibv_poll_cq(qp->send_cq, 1, &wc))
+		;
+	TRY(wc.status == IBV_WC_SUCCESS);
+}
+
 #endif

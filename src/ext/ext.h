@@ -10,4 +10,8 @@
 
 #include "ext/nopin.h"
 
+struct nopin_upcalls {
+	struct vupcalls v;
+};
+
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* link.h: what home.c and member.c share: a QP of their own, and what lies in
- * memory at either end of it.
+/* link.h: what home.c and member.c share, and owner.c and cache.c: a QP of their
+ * own, and what lies in memory at either end of it.
  */
 #ifndef NOPIN_EXT_LINK_H
 #define NOPIN_EXT_LINK_H
 
+#include "cache/cache.h"
 #include "ext/ext.h"
 #include "sync/sync.h"
 
@@ -17,6 +18,23 @@ struct box {
 	uint64_t pad[3];
 };
 static_assert(sizeof(struct box) == LINE, "no two members share a line");
+
+/** enum ask_op - READY: addr..last is to be. LEAVE: the user is to be none any more. */
+enum ask_op { ASK_NONE, ASK_READY, ASK_LEAVE };
+
+/**
+ * struct ask - Of a user at its owner: a request, which stands until it is answered.
+ * @consumed:	records of news that it has read; also written alone
+ */
+struct ask {
+	uint64_t consumed, op, addr, last;
+	uint64_t pad[4];
+};
+static_assert(sizeof(struct ask) == LINE, "no two users share a line");
+
+/** ASK_SENT - Bytes of it. NEWS: records of a row. READY_MAX: bytes of a request, and
+ * of a block. */
+enum { ASK_SENT = 32, NEWS = 128, READY_MAX = 1 << 30 };
 
 /**
  * struct link - All requests are signaled.

@@ -517,6 +517,144 @@ int nopin_waitq_wait(struct nopin_member *member, uint32_t waitq,
  */
 int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num);
 
+/**
+ * struct nopin_owner - Whose memory others write to, and who tells them which of it
+ * is ready for that. The manual page describes all of it.
+ */
+struct nopin_owner;
+
+/**
+ * struct nopin_owner_attr - 0: what stands in brackets.
+ * @users:	at the same time (64), up to 16384
+ * @alive_ns:	so often a silent user is asked whether it lives (500 ms), 1 ms at least
+ */
+struct nopin_owner_attr {
+	uint32_t users, reserved;
+	uint64_t alive_ns;
+};
+
+/**
+ * nopin_owner_create() - @attr: NULL: all 0.
+ * Return: 0; EINVAL: @attr; ENOMEM; EMFILE.
+ */
+int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
+		       struct nopin_owner **owner);
+/**
+ * nopin_owner_destroy() - Its users' calls fail with ENOTCONN.
+ * Return: 0; EBUSY: a thread is in nopin_owner_serve(), or there are regions.
+ */
+int nopin_owner_destroy(struct nopin_owner *owner);
+
+/**
+ * nopin_owner_reg() - nopin_reg() of memory that users may ask for. @attr has
+ * IBV_ACCESS_REMOTE_WRITE, not IBV_ACCESS_ZERO_BASED, and no upcalls of its own.
+ * Return: as nopin_reg(); NULL with EINVAL: @attr.
+ */
+struct ibv_mr *nopin_owner_reg(struct nopin_owner *owner,
+			       const struct nopin_reg_attr *attr, size_t size);
+/**
+ * nopin_owner_dereg() - ibv_dereg_mr() of such a region, and users are told.
+ * Return: as ibv_dereg_mr(); EINVAL: it is none.
+ */
+int nopin_owner_dereg(struct nopin_owner *owner, struct ibv_mr *mr);
+
+/**
+ * nopin_owner_join() - A new user, at the other end of @qp. That is the owner's, with
+ * its completions, until nopin_owner_serve() reports the user. It has the owner's
+ * protection domain, 8 sends at least, and a send CQ of its own.
+ * @theirs:	from nopin_cache_create()
+ * @ours:	for nopin_cache_start(), when @qp is RTS
+ * Return: 0; EUSERS: there are too many; EINVAL: @qp, @theirs; ENOMEM.
+ */
+int nopin_owner_join(struct nopin_owner *owner, struct ibv_qp *qp,
+		     const struct nopin_card *theirs, struct nopin_card *ours);
+
+/**
+ * struct nopin_owner_event - A user is none any more.
+ * @qp:		the program's again
+ * @index:	from the card of nopin_owner_join(); may be another's from now on
+ * @gone:	LEFT: nopin_cache_destroy()
+ */
+struct nopin_owner_event {
+	struct ibv_qp *qp;
+	uint32_t index;
+	enum nopin_gone gone;
+};
+
+/**
+ * nopin_owner_serve() - The calling thread is the owner's, until there is something
+ * to tell. To be called again at once. Several threads may be in here: each makes
+ * pages ready for one user at a time.
+ * @how:	it waits for users and upcalls
+ * Return: 0; ECANCELED: nopin_owner_stop(); EINVAL: @how; EMFILE.
+ */
+int nopin_owner_serve(struct nopin_owner *owner, enum nopin_wait how,
+		      struct nopin_owner_event *event);
+/** nopin_owner_stop() - nopin_owner_serve() returns, now and ever. */
+int nopin_owner_stop(struct nopin_owner *owner);
+
+/**
+ * struct nopin_cache - What a user knows of an owner's memory: which blocks are ready
+ * to be written to without a page fault. A hint: it never decides what is right.
+ */
+struct nopin_cache;
+
+/**
+ * struct nopin_cache_attr - @block: bytes of a block, a power of two, 4 KiB to 1 GiB.
+ * @blocks:	that it remembers, up to 2^24; those used least recently go first
+ */
+struct nopin_cache_attr {
+	uint64_t block;
+	uint32_t blocks, reserved;
+};
+
+/**
+ * nopin_cache_create() - Of an owner to which @qp is connected, or will be; until
+ * nopin_cache_destroy() that is the cache's, with its completions: data is written on
+ * another. It has 8 sends at least, and a send CQ of its own.
+ * @card:	for nopin_owner_join()
+ * Return: 0; EINVAL: @qp, @attr; ENOMEM.
+ *
+ * One thread at a time calls a cache: EBUSY. All calls fail with ENOTCONN when the
+ * owner cannot be reached any more, and ever after.
+ */
+int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
+		       struct nopin_cache **cache, struct nopin_card *card);
+/** nopin_cache_start() - @owner: from nopin_owner_join(). Return: 0; EINVAL. */
+int nopin_cache_start(struct nopin_cache *cache,
+		      const struct nopin_card *owner);
+/** nopin_cache_destroy() - Leave, if the owner is there. */
+int nopin_cache_destroy(struct nopin_cache *cache);
+
+/**
+ * nopin_cache_ready() - Be told that all of a range is ready, or have it made so. If
+ * all its blocks are known to be, that is a look into the process's own memory:
+ * nothing is sent, no system call is made. Else the owner is asked.
+ * @addr, @length: as in WRITEs, in one region of the owner; up to 1 GiB, and no more
+ *		blocks than the cache remembers
+ * @timeout_ns:	to wait for the owner; UINT64_MAX: for ever
+ * Return: 0; and else the caller may WRITE all the same, to whom it may happen that a
+ * page is not there: ETIMEDOUT: the owner goes on with it; EAGAIN: it was lost again
+ * at once; EFAULT: the owner cannot have the pages; EINVAL: the range, @how; ENOTCONN;
+ * EBUSY; EMFILE.
+ */
+int nopin_cache_ready(struct nopin_cache *cache, uint64_t addr, uint64_t length,
+		      uint64_t timeout_ns, enum nopin_wait how);
+
+/**
+ * struct nopin_cache_stats - In blocks, since nopin_cache_create().
+ * @hits, @misses: that nopin_cache_ready() looked for, and found or not
+ * @invalidated: that the owner lost
+ * @evicted:	that had to make room
+ * @held:	now
+ */
+struct nopin_cache_stats {
+	uint64_t hits, misses, invalidated, evicted, held;
+};
+/** nopin_cache_query() - @size: sizeof(*@out). Return: 0; EINVAL: @size; EBUSY. */
+int nopin_cache_query(struct nopin_cache *cache, struct nopin_cache_stats *out,
+		      size_t size);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

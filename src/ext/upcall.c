@@ -18,10 +18,6 @@ SAME(UPCALL_MOVED, NOPIN_UPCALL_MOVED);
 SAME(UPCALL_RESUMED, NOPIN_UPCALL_RESUMED);
 SAME(UPCALL_NUM, NOPIN_UPCALL_RESUMED + 1);
 
-struct nopin_upcalls {
-	struct vupcalls v;
-};
-
 int nopin_upcalls_open(struct ibv_context *context, uint32_t events,
 		       struct nopin_upcalls **out)
 {

@@ -98,6 +98,22 @@ void counter_raised(struct eventcount *e)
 	pthread_mutex_unlock(&c->lock);
 }
 
+void counter_raise(struct nic_counter *c)
+{
+	eventcount_raise(&c->ec, &c->nic->x.raised);
+	list_del(&c->ec.link);
+	counter_raised(&c->ec);
+}
+
+void nic_counter_raise(struct nic_counter *c)
+{
+	struct nic *nic = c->nic;
+
+	nic_lock(nic);
+	counter_raise(c);
+	nic_unlock(nic);
+}
+
 /* --- users ----------------------------------------------------------------- */
 
 static void enter(struct nic_counter *c, struct user *u)

@@ -592,6 +592,8 @@ void stat_text(struct nic *nic, struct ctl_answer *a);
 /* counter.c */
 /** counter_raised() - Engine lock held: wake who waits for its value. */
 void counter_raised(struct eventcount *e);
+/** counter_raise() - Engine lock held: as if a peer had, and all that follows. */
+void counter_raise(struct nic_counter *c);
 /* upcall.c */
 /** upcalls_deliver() - Lock held: wake whoever waits for upcalls. */
 void upcalls_deliver(struct nic *nic);

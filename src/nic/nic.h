@@ -21,6 +21,7 @@
 struct nic;
 struct nic_async;
 struct nic_channel;
+struct nic_counter;
 struct nic_cq;
 struct nic_qp;
 struct nic_upcalls;
@@ -183,6 +184,11 @@ struct upcalls *nic_upcalls_queue(struct nic_upcalls *u);
  * unless the fd is O_NONBLOCK (-EAGAIN); who then asks in vain twice runs it, too.
  */
 int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out);
+/** nic_upcalls_try() - The next event, if there is one. Makes no progress. */
+bool nic_upcalls_try(struct nic_upcalls *u, struct upcall *out);
+/** nic_upcalls_count() - From now on what is queued raises @c, which lives as
+ * long, or NULL. */
+void nic_upcalls_count(struct nic_upcalls *u, struct nic_counter *c);
 
 /* --- suspension --------------------------------------------------------------- */
 
@@ -232,8 +238,6 @@ int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
 
 /* --- event counters ------------------------------------------------------------ */
 
-struct nic_counter;
-
 /**
  * nic_counter_fn - @value: of the counter now, higher than at the last call.
  * Return: not 0: not to be called again.
@@ -267,6 +271,8 @@ const uint64_t *nic_counter_word(const struct nic_counter *c);
 int nic_counter_fd(struct nic_counter *c, int *fd);
 /** nic_counter_poll() - Make progress, then look. */
 int nic_counter_poll(struct nic_counter *c, uint64_t *value);
+/** nic_counter_raise() - By one, as a peer does. */
+void nic_counter_raise(struct nic_counter *c);
 
 /*
  * SPIN: make progress and look, again and again. BLOCK: sleep on the sockets, and

@@ -10,12 +10,14 @@
  * struct nic_upcalls
  * @looked:	somebody who does not sleep found nothing, and nothing since
  *		(relaxed)
+ * @counter:	is raised when something was queued, or NULL; engine lock
  * @q:		engine lock
  */
 struct nic_upcalls {
 	struct nic *nic;
 	int fd;
 	bool looked;
+	struct nic_counter *counter;
 	struct upcalls q;
 };
 
@@ -23,8 +25,13 @@ void upcalls_deliver(struct nic *nic)
 {
 	struct upcalls *q;
 
-	while ((q = upcalls_next(nic->mem)))
-		os_event_set(container_of(q, struct nic_upcalls, q)->fd);
+	while ((q = upcalls_next(nic->mem))) {
+		struct nic_upcalls *u = container_of(q, struct nic_upcalls, q);
+
+		os_event_set(u->fd);
+		if (u->counter)
+			counter_raise(u->counter);
+	}
 }
 
 int nic_upcalls_open(struct nic *nic, uint32_t events, struct nic_upcalls **out,
@@ -98,6 +105,18 @@ static bool take(struct nic_upcalls *u, struct upcall *out)
 	if (handoff_left(&nic->engine) && !nic->cfg.manual)
 		os_kick(nic->os);
 	return got;
+}
+
+bool nic_upcalls_try(struct nic_upcalls *u, struct upcall *out)
+{
+	return !nic_child(u->nic) && take(u, out);
+}
+
+void nic_upcalls_count(struct nic_upcalls *u, struct nic_counter *c)
+{
+	nic_lock(u->nic);
+	u->counter = c;
+	nic_unlock(u->nic);
 }
 
 /* Who looks again and again is polling, and runs the engine (D9). Who looks once,

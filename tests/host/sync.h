@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sync.h: a home of semaphores and wait queues, and members of it in other
- * processes, each with a connection of its own.
+ * processes, each with a connection of its own; or an owner of memory and its users.
  */
 #ifndef NOPIN_TESTS_HOST_SYNC_H
 #define NOPIN_TESTS_HOST_SYNC_H
@@ -24,5 +24,12 @@ void sync_join(struct nopin_home *home, const struct sync_link *s, int fd);
 
 /** member_open() - Join the home at the other end of @fd, which does sync_join(). */
 struct nopin_member *member_open(const struct sync_link *s, int fd);
+
+/** cache_join() - The user at the other end of @fd, which does cache_open(). */
+void cache_join(struct nopin_owner *owner, const struct sync_link *s, int fd);
+
+/** cache_open() - Of the owner at the other end of @fd, which does cache_join(). */
+struct nopin_cache *cache_open(const struct sync_link *s, int fd,
+			       uint64_t block, uint32_t blocks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sync_link.c: homes and their members become acquainted. */
+/* sync_link.c: homes and their members, owners and their users become acquainted. */
 #include "sync.h"
 
 #include <sys/socket.h>
@@ -47,4 +47,27 @@ struct nopin_member *member_open(const struct sync_link *s, int fd)
 	hear_card(fd, &home);
 	REQUIRE(nopin_member_start(m, &home) == 0);
 	return m;
+}
+
+void cache_join(struct nopin_owner *owner, const struct sync_link *s, int fd)
+{
+	struct nopin_card theirs, ours;
+
+	hear_card(fd, &theirs);
+	REQUIRE(nopin_owner_join(owner, s->l.qp, &theirs, &ours) == 0);
+	say_card(fd, &ours);
+}
+
+struct nopin_cache *cache_open(const struct sync_link *s, int fd,
+			       uint64_t block, uint32_t blocks)
+{
+	const struct nopin_cache_attr attr = {.block = block, .blocks = blocks};
+	struct nopin_card mine, owner;
+	struct nopin_cache *c;
+
+	REQUIRE(nopin_cache_create(s->l.qp, &attr, &c, &mine) == 0);
+	say_card(fd, &mine);
+	hear_card(fd, &owner);
+	REQUIRE(nopin_cache_start(c, &owner) == 0);
+	return c;
 }

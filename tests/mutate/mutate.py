@@ -35,7 +35,10 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_counter_test", "mem_upcall_test", "mem_spare_test",
          "nic_upcall_test", "sync_home_test", "sync_member_test",
          "sync_model_test", "base_fair_test", "mem_pool_test",
-         "mem_resize_test", "os_board_test"]
+         "mem_resize_test", "os_board_test",
+         "cache_blocks_test", "cache_model_test", "cache_news_test"]
+# what takes its time is asked last
+SLOW = ["ext/ext_cache_test"]
 PATIENCE_S = 300
 
 
@@ -55,7 +58,7 @@ def not_sources(folder, names):
 
 
 def build(tree):
-    targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS]
+    targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS + SLOW]
     return run(["ninja", "-C", f"{tree}/build"] + targets)
 
 
@@ -68,6 +71,9 @@ def caught_by(tree, seeds):
         if not run([f"{tree}/build/tests/sim/sim_run", "--scenario",
                     scenario, "--seeds", str(seeds)]):
             return f"sim/{scenario}"
+    for unit in SLOW:
+        if not run([f"{tree}/build/tests/unit/{unit}"]):
+            return unit
     return None
 
 

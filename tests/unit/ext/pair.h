@@ -21,6 +21,7 @@ static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qp[2];
 static uint8_t buf[PAIR_BUF] __attribute__((aligned(4096)));
+static uint8_t pair_retries = 7; /* of QPs that are connected from now on */
 
 static struct ibv_qp *pair_qp(enum ibv_qp_type type)
 {
@@ -49,7 +50,7 @@ static void pair_connect(struct ibv_qp *q, uint32_t to)
 				.max_rd_atomic = 4,
 				.max_dest_rd_atomic = 4,
 				.timeout = 14,
-				.retry_cnt = 7,
+				.retry_cnt = pair_retries,
 				.rnr_retry = 7,
 				.ah_attr = {.is_global = 1, .port_num = 1}};
 

@@ -242,6 +242,37 @@ static void upcalls__overflow_and_on(void **state)
 	assert_int_equal(u.reason, UPCALL_SUSPENDED);
 }
 
+/* Who waits for a counter hears of them, too. */
+static void upcalls__raise_a_counter(void **state)
+{
+	struct nic_counter *c;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(nic_counter_create(nic, side[1].pd, NULL, NULL, &c),
+			 0);
+	assert_false(nic_upcalls_try(queue, &u));
+	nic_upcalls_count(queue, c);
+	assert_int_equal(pthread_create(&thread, NULL, suspend_soon, NULL), 0);
+	assert_int_equal(nic_counter_wait(c, 1, PATIENCE_MS * 1000000ull,
+					  NIC_WAIT_BLOCK),
+			 0);
+	pthread_join(thread, NULL);
+	assert_true(nic_upcalls_try(queue, &u));
+	assert_int_equal(u.reason, UPCALL_SUSPENDED);
+	assert_false(nic_upcalls_try(queue, &u));
+	assert_int_equal(nic_mr_resume(nic, key), 0);
+	assert_int_equal(nic_counter_wait(c, 2, PATIENCE_MS * 1000000ull,
+					  NIC_WAIT_FUTEX),
+			 0);
+	nic_counter_raise(c);
+	assert_int_equal(*nic_counter_word(c), 3);
+	nic_upcalls_count(queue, NULL);
+	assert_int_equal(nic_mr_suspend(nic, key, 0), 0);
+	assert_int_equal(*nic_counter_word(c), 3);
+	assert_int_equal(nic_counter_free(c), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -256,6 +287,7 @@ int main(void)
 		TEST(upcalls__of_a_page_that_is_gone),
 		TEST(upcalls__the_background_thread_wakes),
 		TEST(upcalls__overflow_and_on),
+		TEST(upcalls__raise_a_counter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

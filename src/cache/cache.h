@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cache.h: façade of cache/: what a process knows of another one's memory that is
+ * ready to be written to, and the row of news in which that one, its owner, says
+ * so. Nothing here does I/O, waits or knows the time.
+ *
+ * Theory of operation. All that an owner tells a user is in one row and in one
+ * order: the answer to a request, "these bytes are ready", and what was lost, "these
+ * are not any more". Who reads the row from the beginning knows of nothing that was
+ * lost before the record he read last. The row is a ring that the owner never
+ * overwrites: as the room ends it says "all is lost" once, which is true of whatever
+ * the user may believe then, and from there until the next answer there is nothing
+ * to add. Room for an answer and another "all is lost" is kept: a user asks for one
+ * thing at a time, when it has read the answer before.
+ *
+ * What is lost while the owner works at a request may have been ready for it
+ * already: it is told again behind the answer. Being told twice costs a request; not
+ * being told would be wrong.
+ */
+#ifndef NOPIN_CACHE_CACHE_H
+#define NOPIN_CACHE_CACHE_H
+
+#include "base/base.h"
+
+/* --- blocks: what is ready ------------------------------------------------------ */
+
+/** struct block - @next: in its bucket. @newer, @older: in the order of use. */
+struct block {
+	uint64_t number;
+	uint32_t next, newer, older;
+};
+
+/**
+ * struct blocks - A set of at most @cap numbers of blocks, that used last goes last.
+ * @bucket:	the first block of each chain
+ * @spare:	the first one that is not used, chained by next
+ */
+struct blocks {
+	struct block *block;
+	uint32_t *bucket;
+	uint32_t cap, num, spare, newest, oldest;
+	unsigned bits;
+};
+
+enum { BLOCKS_MAX = 1 << 24 };
+
+/** blocks_init() - @cap: 1..BLOCKS_MAX. Return: 0; -EINVAL; -ENOMEM. */
+int blocks_init(struct blocks *b, uint32_t cap);
+void blocks_fini(struct blocks *b);
+/** blocks_use() - Is it there? Then it is the one that was used last. */
+bool blocks_use(struct blocks *b, uint64_t number);
+/** blocks_add() - Now it is. Return: whether the one that was used first had to go. */
+bool blocks_add(struct blocks *b, uint64_t number);
+/** blocks_drop() - All of first..last. Return: how many there were. */
+uint32_t blocks_drop(struct blocks *b, uint64_t first, uint64_t last);
+
+/* --- news: the row ----------------------------------------------------------------- */
+
+/**
+ * enum news_kind -
+ * NEWS_LOST:	addr..last
+ * NEWS_ALL_LOST: everything
+ * NEWS_ANSWER:	@result
+ */
+enum news_kind { NEWS_NONE, NEWS_LOST, NEWS_ALL_LOST, NEWS_ANSWER, NEWS_NUM };
+
+/**
+ * enum news_result - Of a request. READY. NO_REGION: it is not in one. FAILED: its
+ * pages cannot be had.
+ */
+enum news_result {
+	RESULT_NONE,
+	RESULT_READY,
+	RESULT_NO_REGION,
+	RESULT_FAILED,
+	RESULT_NUM
+};
+
+/**
+ * struct news - A record, in host byte order.
+ * @batch:	of the first of those that were sent together: how many they are
+ * @last:	the last byte, so that there is no 2^64
+ */
+struct news {
+	uint32_t kind, batch;
+	uint64_t addr, last, result;
+};
+static_assert(sizeof(struct news) == 32, "two in a line");
+
+/** NEWS_ROOM_MIN - Lost, all lost, an answer, all lost. */
+enum { NEWS_ROOM_MIN = 4 };
+
+/**
+ * struct news_row - The owner's side; record n is in slot[n % cap].
+ * consumed <= sent <= written <= consumed + cap
+ * @consumed:	what the user says it has read
+ * @silent:	all is lost, and nothing was answered since
+ * @asked:	the owner works at a request for addr..last
+ * @doubt:	some of it was lost since
+ */
+struct news_row {
+	struct news *slot;
+	uint32_t cap;
+	uint64_t written, sent, consumed;
+	bool silent, asked, doubt;
+	uint64_t addr, last;
+};
+
+/** row_init() - For a user that knows nothing. @slot: of @cap >= NEWS_ROOM_MIN. */
+void row_init(struct news_row *r, struct news *slot, uint32_t cap);
+/** row_consumed() - The user says so, which may be nonsense: then it does not count. */
+void row_consumed(struct news_row *r, uint64_t consumed);
+/** row_lost() - addr..last is not ready any more. */
+void row_lost(struct news_row *r, uint64_t addr, uint64_t last);
+/** row_ask() - Work at a request begins. */
+void row_ask(struct news_row *r, uint64_t addr, uint64_t last);
+/** row_answer() - It ends. Return: false: no user asks that has not read. */
+bool row_answer(struct news_row *r, enum news_result result);
+/**
+ * row_send() - What is to be sent next: @num slots from @at on are contiguous, and
+ * count as sent.
+ * Return: false: nothing.
+ */
+bool row_send(struct news_row *r, uint32_t *at, uint32_t *num);
+
+/**
+ * struct news_reader - The user's side.
+ * @slot:	that the owner writes to
+ * @batches:	begun; @left: records of the last one
+ */
+struct news_reader {
+	const struct news *slot;
+	uint32_t cap, left;
+	uint64_t consumed, batches;
+};
+
+/**
+ * reader_next() - The next record, copied.
+ * @arrived:	batches
+ * Return: 1; 0: there is none; -EPROTO: no owner writes that.
+ */
+int reader_next(struct news_reader *r, uint64_t arrived, struct news *out);
+
+#endif
