@@ -459,8 +459,14 @@ static void counter__handler_stuck(void **state)
 	}
 	assert_int_equal(nic_counter_free(counter), 0);
 	counter = first;
+	notify(8);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(value(), 2);
 	nic_counter_close(counter); /* as a device is closed: does not wait */
 	__atomic_store_n(&stuck, false, __ATOMIC_RELEASE);
+	assert_int_equal(nic_counter_free(counter), 0);
+	assert_int_equal(handled, 1); /* not called any more */
+	counter = NULL;
 }
 
 static int free_in_handler(void *arg, uint64_t v)
