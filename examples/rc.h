@@ -32,8 +32,13 @@ static inline struct ibv_pd *rc_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
+	struct ibv_context *ctx;
+
 	TRY(list && list[0]);
-	return ibv_alloc_pd(ibv_open_device(list[0]));
+	ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	TRY(ctx);
+	return ibv_alloc_pd(ctx);
 }
 
 static inline void rc_states(struct ibv_qp *qp, struct ibv_qp_attr *a)

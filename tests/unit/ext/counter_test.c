@@ -144,7 +144,7 @@ static void counter__descriptor(void **state)
 
 static int count_to_three(void *arg, uint64_t value)
 {
-	*(uint64_t *)arg = value;
+	__atomic_store_n((uint64_t *)arg, value, __ATOMIC_RELEASE);
 	return value >= 3;
 }
 
