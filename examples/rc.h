@@ -31,7 +31,6 @@ static inline void hear(int fd, void *what, size_t len)
 static inline struct ibv_pd *rc_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-
 	struct ibv_context *ctx;
 
 	TRY(list && list[0]);
