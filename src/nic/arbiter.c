@@ -194,6 +194,18 @@ static void shares_of(struct nic *nic, enum arb r, unsigned others)
 		    a->shares);
 }
 
+/* Do all together want less than there is? Slots are then as configured: what peers
+ * were lent is not taken back for nothing, or what they sent meanwhile is asked for
+ * again. */
+static bool plenty(const struct arbiter *a, enum arb r, unsigned n)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += MIN(a->all[i].demand, a->budget[r]);
+	return r == ARB_SLOTS && sum <= a->budget[r];
+}
+
 /* --- keeping to it --------------------------------------------------------------- */
 
 /* Peers are told of each change: in steps, and not of little more. */
@@ -262,7 +274,9 @@ static void look(struct nic *nic, uint64_t now_ns)
 	a->wants = false;
 	for (int r = 0; r < ARB_NUM; r++) {
 		shares_of(nic, (enum arb)r, (unsigned)others);
-		a->share[r] = a->shares[0];
+		a->share[r] = plenty(a, (enum arb)r, (unsigned)others + 1)
+				      ? a->cap[r]
+				      : a->shares[0];
 		a->wants |= a->short_ns[r] > now_ns;
 	}
 	err = post(nic);
