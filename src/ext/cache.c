@@ -232,16 +232,6 @@ static int say(struct nopin_cache *c, enum ask_op op, uint64_t addr,
 	return 0;
 }
 
-/* It took a while: is the owner there? */
-static int probe(struct nopin_cache *c)
-{
-	link_reap(&c->link);
-	if (!c->link.failed && !c->link.out &&
-	    link_write(&c->link, NULL, 0, 0, 0, 0, 0))
-		return broken(c);
-	return c->link.failed ? ENOTCONN : 0;
-}
-
 /** struct patience - Of a call. */
 struct patience {
 	uint64_t until_ns;
@@ -266,7 +256,7 @@ static int wait_some(struct nopin_cache *c, const struct patience *p,
 		return ETIMEDOUT;
 	rc = nopin_counter_wait(c->counter, c->reader.batches + 1,
 				MIN(left, most_ns), p->how);
-	return rc == ETIMEDOUT ? probe(c) : rc;
+	return rc == ETIMEDOUT ? link_probe(&c->link) : rc;
 }
 
 /* Both WRITEs of a request need room; those of earlier ones go soon. */

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MEMBERS = 64, OBJECTS = 16, ALIVE_MS = 500, NS_PER_MS = 1000000 };
+enum { MEMBERS = 64, OBJECTS = 16 };
 
 /**
  * struct seat - @beat_ns: when something was sent last. @mr: of its box. @gone: not
@@ -216,8 +216,7 @@ static int attr_take(struct nopin_home *h, const struct nopin_home_attr *attr)
 		return EINVAL;
 	h->core.members = a->members ? a->members : MEMBERS;
 	h->core.objects = a->objects ? a->objects : OBJECTS;
-	h->alive_ns = a->alive_ns ? MAX(a->alive_ns, (uint64_t)NS_PER_MS)
-				  : (uint64_t)ALIVE_MS * NS_PER_MS;
+	h->alive_ns = link_alive_ns(a->alive_ns);
 	return 0;
 }
 
@@ -403,17 +402,6 @@ static bool take(struct nopin_home *h, uint32_t i)
 	return true;
 }
 
-/* Is it alive? Before the QP is connected nobody knows. */
-static void beat(struct nopin_home *h, struct seat *s, uint64_t now)
-{
-	if (s->link.out)
-		link_reap(&s->link);
-	if (s->link.out || now - s->beat_ns < h->alive_ns)
-		return;
-	s->beat_ns = now;
-	(void)link_write(&s->link, NULL, 0, 0, 0, 0, 0);
-}
-
 static void look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 {
 	struct seat *s = &h->seat[i];
@@ -424,7 +412,9 @@ static void look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 		expel(h, i, NOPIN_GONE_LIED);
 		return;
 	}
-	beat(h, s, now);
+	if (s->link.out)
+		link_reap(&s->link);
+	link_beat(&s->link, &s->beat_ns, h->alive_ns, now);
 	if (s->link.failed || h->core.seat[i].left)
 		expel(h, i,
 		      h->core.seat[i].left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);

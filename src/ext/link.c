@@ -67,6 +67,37 @@ void link_reap(struct link *l)
 	l->failed |= n < 0;
 }
 
+static int ask(struct link *l)
+{
+	return link_write(l, NULL, 0, 0, 0, 0, 0);
+}
+
+int link_probe(struct link *l)
+{
+	link_reap(l);
+	if (!l->failed && !l->out && ask(l))
+		link_fail(l);
+	return l->failed ? ENOTCONN : 0;
+}
+
+/* Before the QP is connected nobody knows. */
+void link_beat(struct link *l, uint64_t *beat_ns, uint64_t alive_ns,
+	       uint64_t now_ns)
+{
+	if (l->out || now_ns - *beat_ns < alive_ns)
+		return;
+	*beat_ns = now_ns;
+	(void)ask(l);
+}
+
+uint64_t link_alive_ns(uint64_t asked_ns)
+{
+	enum { ALIVE_MS = 500, NS_PER_MS = 1000000 };
+
+	return asked_ns ? MAX(asked_ns, (uint64_t)NS_PER_MS)
+			: (uint64_t)ALIVE_MS * NS_PER_MS;
+}
+
 void link_fail(struct link *l)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};

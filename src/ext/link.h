@@ -60,6 +60,16 @@ int link_atomic(struct link *l, struct ibv_send_wr wr, void *old,
 		uint32_t lkey);
 /** link_reap() - Take completions. */
 void link_reap(struct link *l);
+/** link_probe() - It took a while: is the peer there? Return: 0; ENOTCONN: no. */
+int link_probe(struct link *l);
+/**
+ * link_beat() - Ask that if nothing is out and nothing was sent for @alive_ns.
+ * @beat_ns:	when something was sent last
+ */
+void link_beat(struct link *l, uint64_t *beat_ns, uint64_t alive_ns,
+	       uint64_t now_ns);
+/** link_alive_ns() - So often, as a program asks for it; 0: 500 ms. */
+uint64_t link_alive_ns(uint64_t asked_ns);
 /** link_fail() - From the return on nothing of the peer arrives. */
 void link_fail(struct link *l);
 

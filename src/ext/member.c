@@ -194,16 +194,6 @@ static int say(struct nopin_member *m, const struct sync_msg *msg)
 	return 0;
 }
 
-/* It took a while: is the home there? */
-static int probe(struct nopin_member *m)
-{
-	link_reap(&m->link);
-	if (!m->link.failed && !m->link.out &&
-	    link_write(&m->link, NULL, 0, 0, 0, 0, 0))
-		return lost(m);
-	return m->link.failed ? ENOTCONN : 0;
-}
-
 /**
  * struct patience - Of a call. @why: it is to be cancelled, and then it was
  * (ETIMEDOUT) or it could not wait as it was told to.
@@ -231,7 +221,7 @@ static int wait_some(struct nopin_member *m, struct patience *p)
 	if (!rc)
 		return 0;
 	if (rc == ETIMEDOUT)
-		return probe(m);
+		return link_probe(&m->link);
 	if (p->how == NOPIN_WAIT_FUTEX || p->why)
 		return rc;
 	p->why = rc;

@@ -17,7 +17,6 @@
 
 enum {
 	USERS = 64,
-	ALIVE_MS = 500,
 	NS_PER_MS = 1000000,
 	UPCALLS = 1024,
 	TRIES = 2,
@@ -128,8 +127,7 @@ static int attr_take(struct nopin_owner *o, const struct nopin_owner_attr *attr)
 	if (a->users > SYNC_MEMBERS_MAX || a->reserved)
 		return EINVAL;
 	o->users = a->users ? a->users : USERS;
-	o->alive_ns = a->alive_ns ? MAX(a->alive_ns, (uint64_t)NS_PER_MS)
-				  : (uint64_t)ALIVE_MS * NS_PER_MS;
+	o->alive_ns = link_alive_ns(a->alive_ns);
 	return 0;
 }
 
@@ -505,15 +503,6 @@ static void work(struct nopin_owner *o, struct job *job)
 
 /* --- serving ----------------------------------------------------------------------- */
 
-/* Is it alive? Before the QP is connected nobody knows. */
-static void beat(struct nopin_owner *o, struct seat *s, uint64_t now)
-{
-	if (s->link.out || now - s->beat_ns < o->alive_ns)
-		return;
-	s->beat_ns = now;
-	(void)link_write(&s->link, NULL, 0, 0, 0, 0, 0);
-}
-
 static void look_at(struct nopin_owner *o, struct seat *s, struct job *job,
 		    uint64_t now)
 {
@@ -524,7 +513,7 @@ static void look_at(struct nopin_owner *o, struct seat *s, struct job *job,
 		return;
 	}
 	push(o, s);
-	beat(o, s, now);
+	link_beat(&s->link, &s->beat_ns, o->alive_ns, now);
 	if (s->link.failed ||
 	    (s->left && !s->link.out && s->row.sent == s->row.written))
 		expel(s, s->left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
