@@ -258,8 +258,7 @@ static void advance(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 			       .payload = payload,
 			       .before = *before,
 			       .move_end = run->moves.num};
-	if (notifies(qp, p, &rp->counter))
-		rp->notifies = true;
+	rp->notifies = notifies(qp, p, &rp->counter);
 	m->done += p->payload_len;
 	if (p->op & OPF_WRITE) {
 		m->va += p->payload_len;

@@ -629,7 +629,7 @@ MUTATIONS = [
      "\t\tif (r->wait.ticket.v)\n\t\t\tahead_request(qp, p, now_ns);",
      "\t\tif (p->op & OPF_NOTIFY) {\n" + RAISE + "\t\t}"),
     ("notify: delivered before its moves", "src/xport/exec.c",
-     "\tif (notifies(qp, p, &rp->counter))\n\t\trp->notifies = true;\n",
+     "\trp->notifies = notifies(qp, p, &rp->counter);\n",
      "\tif (notifies(qp, p, &rp->counter))\n\t\teventcount_raise("
      "eventcount_find(qp->x->mem, qp->cfg.pd, rp->counter), &qp->x->raised);\n"),
     ("notify: anybody's counter", "src/mem/eventcount.c",
