@@ -14,19 +14,30 @@ static int refuse(const char *name, const char *value, const char *valid)
 	return -EINVAL;
 }
 
-static int read_log(struct nic_config *cfg)
+/* *@out stays as it is where @name is not set. */
+static int read_one_of(const char *name, const char *const *names, int num,
+		       const char *valid, int *out)
 {
-	const char *v = getenv("NOPIN_LOG");
+	const char *v = getenv(name);
 
-	cfg->log = LOG_WARN;
 	if (!v)
 		return 0;
-	for (int i = 0; i < LOG_NUM; i++)
-		if (!strcmp(v, log_level_names[i])) {
-			cfg->log = (enum log_level)i;
+	for (int i = 0; i < num; i++)
+		if (!strcmp(v, names[i])) {
+			*out = i;
 			return 0;
 		}
-	return refuse("NOPIN_LOG", v, "none error warn info debug");
+	return refuse(name, v, valid);
+}
+
+static int read_log(struct nic_config *cfg)
+{
+	int log = LOG_WARN;
+	int err = read_one_of("NOPIN_LOG", log_level_names, LOG_NUM,
+			      "none error warn info debug", &log);
+
+	cfg->log = (enum log_level)log;
+	return err;
 }
 
 static int read_fault(struct nic_config *cfg)
@@ -56,44 +67,33 @@ static int read_ahead(struct nic_config *cfg)
 		[AHEAD_QUEUE] = "queue",
 		[AHEAD_MESSAGE] = "message",
 		[AHEAD_PAGE] = "page"};
-	const char *v = getenv("NOPIN_AHEAD");
+	int ahead = (int)cfg->ahead;
+	int err = read_one_of("NOPIN_AHEAD", names, AHEAD_NUM, AHEAD_NAMES,
+			      &ahead);
 
-	if (!v)
-		return 0;
-	for (int i = 0; i < AHEAD_NUM; i++)
-		if (!strcmp(v, names[i])) {
-			cfg->ahead = (enum ahead)i;
-			return 0;
-		}
-	return refuse("NOPIN_AHEAD", v, AHEAD_NAMES);
+	cfg->ahead = (enum ahead)ahead;
+	return err;
 }
 
 static int read_arbiter(struct nic_config *cfg)
 {
-	const char *v = getenv("NOPIN_ARBITER");
+	int rule = ARBITER_FAIR;
+	int err = read_one_of("NOPIN_ARBITER", arbiter_names, ARBITER_NUM,
+			      ARBITER_NAMES, &rule);
 
-	cfg->arbiter = ARBITER_FAIR;
-	if (!v)
-		return 0;
-	for (int i = 0; i < ARBITER_NUM; i++)
-		if (!strcmp(v, arbiter_names[i])) {
-			cfg->arbiter = (enum arbiter_rule)i;
-			return 0;
-		}
-	return refuse("NOPIN_ARBITER", v, ARBITER_NAMES);
+	cfg->arbiter = (enum arbiter_rule)rule;
+	return err;
 }
 
 static int read_choice(const char *name, const char *off, const char *on,
 		       const char *valid, bool *out)
 {
-	const char *v = getenv(name);
+	const char *const names[] = {off, on};
+	int i = *out;
+	int err = read_one_of(name, names, ARRAY_SIZE(names), valid, &i);
 
-	if (!v)
-		return 0;
-	if (strcmp(v, on) != 0 && strcmp(v, off) != 0)
-		return refuse(name, v, valid);
-	*out = strcmp(v, on) == 0;
-	return 0;
+	*out = i;
+	return err;
 }
 
 /* A number with an optional K, M or G. */
