@@ -6,6 +6,7 @@
  * table is what its share is, and it is no less than its part of half the budget (of
  * all of it, if all weigh the same), or what it wants. And arbiter_text() stays JSON.
  */
+#include "input.h"
 #include "mem/impl.h"
 #include "nic/impl.h"
 #include "os/sim.h"
@@ -27,26 +28,11 @@ enum {
 	LOOK_NS = 10 * SIM_MS,
 };
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
 struct rig {
 	struct sim *sim;
 	struct os *os, *other[OTHERS];
 	struct nic *nic;
 };
-
-static void eat(struct input *in, void *out, size_t n)
-{
-	const size_t have = MIN(n, in->left);
-
-	memset(out, 0, n);
-	memcpy(out, in->at, have);
-	in->at += have;
-	in->left -= have;
-}
 
 static uint64_t eat_u64(struct input *in)
 {

@@ -5,28 +5,13 @@
  * computed for each packet, never switched off, and every buffer is exactly as
  * long as it is said to be. Links with libFuzzer or with random.c.
  */
+#include "input.h"
 #include "wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/** struct input - What is left of the fuzzer's bytes; then zeros. */
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-static void eat(struct input *in, void *out, size_t n)
-{
-	const size_t have = MIN(n, in->left);
-
-	memset(out, 0, n);
-	memcpy(out, in->at, have);
-	in->at += have;
-	in->left -= have;
-}
 
 static uint32_t eat_u32(struct input *in)
 {

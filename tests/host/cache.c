@@ -196,31 +196,15 @@ static void user(int s)
 	me.number = host_hear(s);
 	pid[me.number] = getpid();
 	for (;;) {
-		host_say(s, 0);
-		order = host_hear(s);
-		host_say(s, (uint64_t)obey(order));
-		REQUIRE(host_hear(s) == order);
+		order = order_take(s);
+		order_done(s, order, obey(order));
 	}
-}
-
-static void tell(int i, enum order order)
-{
-	REQUIRE(host_hear(fd[i]) == 0);
-	host_say(fd[i], order);
-}
-
-static int answer(int i, enum order order)
-{
-	int rc = (int)host_hear(fd[i]);
-
-	host_say(fd[i], order);
-	return rc;
 }
 
 static int have(int i, enum order order)
 {
-	tell(i, order);
-	return answer(i, order);
+	order_say(fd[i], order);
+	return order_answer(fd[i], order);
 }
 
 /* --- the owner --------------------------------------------------------------------- */
@@ -333,9 +317,9 @@ static void kill_one(uint32_t i)
 static void run_all(int from, enum order order)
 {
 	for (int i = from; i < USERS; i++)
-		tell(i, order);
+		order_say(fd[i], order);
 	for (int i = from; i < USERS; i++)
-		REQUIRE_EQ(answer(i, order), 0);
+		REQUIRE_EQ(order_answer(fd[i], order), 0);
 }
 
 /* Nobody knows of more than there is. Return: how many blocks they know of. */
@@ -369,13 +353,13 @@ static void deaths(void)
 {
 	kill_one(0); /* does nothing */
 	REQUIRE(nopin_mr_suspend(mr, 0) == 0);
-	tell(1, WAIT); /* waits for what cannot be had */
+	order_say(fd[1], WAIT); /* waits for what cannot be had */
 	host_sleep(50 * MS);
 	kill_one(1);
 	host_sleep(50 * MS);
 	REQUIRE(!__atomic_load_n(&gone[1], __ATOMIC_ACQUIRE));
 	REQUIRE(nopin_mr_resume(mr) == 0);
-	tell(2, RUN_FOR_EVER);
+	order_say(fd[2], RUN_FOR_EVER);
 	host_sleep(50 * MS + host_random() % (100 * MS));
 	kill_one(2);
 	run_all(3, RUN); /* while nobody has noticed yet */

@@ -91,31 +91,15 @@ static void member(int s)
 	m = member_open(&l, s);
 	shared->pid[host_hear(s)] = getpid();
 	for (;;) {
-		host_say(s, 0);
-		order = host_hear(s);
-		host_say(s, (uint64_t)obey(m, order));
-		REQUIRE(host_hear(s) == order);
+		order = order_take(s);
+		order_done(s, order, obey(m, order));
 	}
-}
-
-static void tell(int i, enum order order)
-{
-	REQUIRE(host_hear(fd[i]) == 0);
-	host_say(fd[i], order);
-}
-
-static int answer(int i, enum order order)
-{
-	int rc = (int)host_hear(fd[i]);
-
-	host_say(fd[i], order);
-	return rc;
 }
 
 static void have(int i, enum order order)
 {
-	tell(i, order);
-	REQUIRE_EQ(answer(i, order), 0);
+	order_say(fd[i], order);
+	REQUIRE_EQ(order_answer(fd[i], order), 0);
 }
 
 /* Returns when it is in the queue. */
@@ -125,7 +109,7 @@ static void queue(int i, enum order order)
 	uint32_t before, num;
 
 	REQUIRE(nopin_home_waiting(home, object, &before) == 0);
-	tell(i, order);
+	order_say(fd[i], order);
 	do
 		REQUIRE(nopin_home_waiting(home, object, &num) == 0);
 	while (num == before);
@@ -175,7 +159,7 @@ static void who_has_it(void)
 	REQUIRE_EQ(kill_one(0), 0);
 	/* the program knows what was done under the semaphore: it gives it on */
 	have(7, POST);
-	REQUIRE_EQ(answer(1, WAIT), 0);
+	REQUIRE_EQ(order_answer(fd[1], WAIT), 0);
 }
 
 static void who_waits(void)
@@ -184,7 +168,7 @@ static void who_waits(void)
 	queue(3, WAIT);
 	REQUIRE_EQ(kill_one(2), shared->sem);
 	have(1, POST);
-	REQUIRE_EQ(answer(3, WAIT), 0);
+	REQUIRE_EQ(order_answer(fd[3], WAIT), 0);
 	have(3, POST);
 }
 
@@ -194,7 +178,7 @@ static void who_sleeps(void)
 	queue(4, SLEEP);
 	REQUIRE_EQ(kill_one(3), shared->waitq);
 	have(7, WAKE);
-	REQUIRE_EQ(answer(4, SLEEP), 0);
+	REQUIRE_EQ(order_answer(fd[4], SLEEP), 0);
 }
 
 /* Did it die with the unit? Then nobody has a turn any more. */
@@ -212,7 +196,7 @@ static bool stuck(void)
 
 static void who_is_anywhere(int i)
 {
-	tell(i, TAKE_TURNS_FOR_EVER);
+	order_say(fd[i], TAKE_TURNS_FOR_EVER);
 	host_sleep(host_random() % (50 * MS));
 	kill_one((uint32_t)i);
 	if (!stuck())
@@ -249,7 +233,7 @@ static void run(void)
 	who_waits();
 	who_sleeps();
 	kill_one(1); /* who does nothing */
-	tell(6, TAKE_TURNS_FOR_EVER);
+	order_say(fd[6], TAKE_TURNS_FOR_EVER);
 	who_is_anywhere(4);
 	who_is_anywhere(5);
 }

@@ -32,4 +32,14 @@ void cache_join(struct nopin_owner *owner, const struct sync_link *s, int fd);
 struct nopin_cache *cache_open(const struct sync_link *s, int fd,
 			       uint64_t block, uint32_t blocks);
 
+/*
+ * What one process orders another to do, over a socket of host_fork():
+ * order_say() when the other waits for it, order_answer() when that is done; and
+ * the other order_take() and order_done().
+ */
+void order_say(int fd, uint64_t order);
+int order_answer(int fd, uint64_t order);
+uint64_t order_take(int fd);
+void order_done(int fd, uint64_t order, int rc);
+
 #endif

@@ -71,3 +71,29 @@ struct nopin_cache *cache_open(const struct sync_link *s, int fd,
 	REQUIRE(nopin_cache_start(c, &owner) == 0);
 	return c;
 }
+
+void order_say(int fd, uint64_t order)
+{
+	REQUIRE(host_hear(fd) == 0);
+	host_say(fd, order);
+}
+
+int order_answer(int fd, uint64_t order)
+{
+	int rc = (int)host_hear(fd);
+
+	host_say(fd, order);
+	return rc;
+}
+
+uint64_t order_take(int fd)
+{
+	host_say(fd, 0);
+	return host_hear(fd);
+}
+
+void order_done(int fd, uint64_t order, int rc)
+{
+	host_say(fd, (uint64_t)rc);
+	REQUIRE(host_hear(fd) == order);
+}

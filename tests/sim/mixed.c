@@ -2,13 +2,6 @@
 /* mixed.c: everything at once, each of it or not as the seed says. */
 #include "scenarios.h"
 
-static uint32_t some(struct sim *sim, uint32_t most)
-{
-	return sim_chance(sim, SIM_PPM / 2)
-		       ? (uint32_t)sim_between(sim, 0, most)
-		       : 0;
-}
-
 static void run(struct world *w)
 {
 	struct world_config *c = &w->cfg;
@@ -17,20 +10,20 @@ static void run(struct world *w)
 	c->nodes = (unsigned)sim_between(sim, 2, 3);
 	c->conns = (unsigned)sim_between(sim, 1, 5);
 	c->ops = 40;
-	c->link.loss = some(sim, SIM_PPM / 25);
-	c->link.burst_loss = some(sim, SIM_PPM / 25);
-	c->link.dup = some(sim, SIM_PPM / 25);
-	c->link.reorder = some(sim, SIM_PPM / 25);
-	c->link.corrupt = some(sim, SIM_PPM / 100);
-	c->link.bytes_per_us = some(sim, 10000);
-	c->recv_lazy = SIM_PPM - some(sim, SIM_PPM * 9 / 10);
-	c->evict_ns = some(sim, 500) * SIM_US;
-	c->fork_ns = some(sim, 4) * SIM_MS;
-	c->pause_ns = some(sim, 50) * SIM_MS;
-	c->cut_ns = some(sim, 100) * SIM_MS;
-	c->preempt = some(sim, SIM_PPM / 20);
+	c->link.loss = world_some(sim, SIM_PPM / 25);
+	c->link.burst_loss = world_some(sim, SIM_PPM / 25);
+	c->link.dup = world_some(sim, SIM_PPM / 25);
+	c->link.reorder = world_some(sim, SIM_PPM / 25);
+	c->link.corrupt = world_some(sim, SIM_PPM / 100);
+	c->link.bytes_per_us = world_some(sim, 10000);
+	c->recv_lazy = SIM_PPM - world_some(sim, SIM_PPM * 9 / 10);
+	c->evict_ns = world_some(sim, 500) * SIM_US;
+	c->fork_ns = world_some(sim, 4) * SIM_MS;
+	c->pause_ns = world_some(sim, 50) * SIM_MS;
+	c->cut_ns = world_some(sim, 100) * SIM_MS;
+	c->preempt = world_some(sim, SIM_PPM / 20);
 	c->preempt_ns = 20 * SIM_MS;
-	c->full = some(sim, SIM_PPM / 50);
+	c->full = world_some(sim, SIM_PPM / 50);
 	c->force = sim_chance(sim, SIM_PPM / 2);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
 	/* Else the link may be cut at each of a program's seven retries, which

@@ -139,13 +139,6 @@ bool count_done(const struct flow *f)
 
 /* --- the scenario ------------------------------------------------------------ */
 
-static uint32_t some(struct sim *sim, uint32_t most)
-{
-	return sim_chance(sim, SIM_PPM / 2)
-		       ? (uint32_t)sim_between(sim, 0, most)
-		       : 0;
-}
-
 static void run(struct world *w)
 {
 	struct world_config *c = &w->cfg;
@@ -156,17 +149,18 @@ static void run(struct world *w)
 	c->counters = true;
 	c->mix[OPK_NOTIFY] = 8;
 	c->mix[OPK_WRITE] = 3;
-	c->link.loss = some(sim, SIM_PPM / 25);
-	c->link.dup = some(sim, SIM_PPM / 25);
+	c->link.loss = world_some(sim, SIM_PPM / 25);
+	c->link.dup = world_some(sim, SIM_PPM / 25);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
-	c->deaf = c->standard ? 0 : some(sim, 20);
+	c->deaf = c->standard ? 0 : world_some(sim, 20);
 	/* to a standard peer each gap is a retry */
-	c->link.reorder = some(sim, c->standard ? SIM_PPM / 25 : SIM_PPM / 2);
-	c->evict_ns = some(sim, 500) * SIM_US;
-	c->fork_ns = some(sim, 4) * SIM_MS;
-	c->preempt = some(sim, SIM_PPM / 20);
+	c->link.reorder = world_some(sim,
+				     c->standard ? SIM_PPM / 25 : SIM_PPM / 2);
+	c->evict_ns = world_some(sim, 500) * SIM_US;
+	c->fork_ns = world_some(sim, 4) * SIM_MS;
+	c->preempt = world_some(sim, SIM_PPM / 20);
 	c->preempt_ns = 20 * SIM_MS;
-	c->full = some(sim, SIM_PPM / 50);
+	c->full = world_some(sim, SIM_PPM / 50);
 	c->choose = !c->standard && sim_chance(sim, SIM_PPM / 4);
 	world_build(w);
 	world_finish(w);

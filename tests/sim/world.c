@@ -49,6 +49,13 @@ enum strategy world_strategy(struct world *w, bool none)
 	return s;
 }
 
+uint32_t world_some(struct sim *sim, uint32_t most)
+{
+	return sim_chance(sim, SIM_PPM / 2)
+		       ? (uint32_t)sim_between(sim, 0, most)
+		       : 0;
+}
+
 void world_config_draw(struct world *w)
 {
 	struct world_config *c = &w->cfg;

@@ -181,6 +181,8 @@ struct world {
 void world_config_draw(struct world *w);
 /** world_strategy() - Any but block and drop; @none: or no choice. */
 enum strategy world_strategy(struct world *w, bool none);
+/** world_some() - 0, or up to @most. */
+uint32_t world_some(struct sim *sim, uint32_t most);
 /** world_nodes() - The network and the NICs, and nothing else. */
 void world_nodes(struct world *w);
 /** world_build() - NICs, connections, flows and the threads that use them. */

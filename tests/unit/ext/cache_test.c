@@ -25,8 +25,7 @@ enum {
 
 static struct nopin_owner *owner;
 static struct end {
-	struct ibv_cq *cq[2];
-	struct ibv_qp *qp[2]; /* the user's, the owner's */
+	struct pair_ends ends;
 	struct nopin_cache *c;
 	struct nopin_card theirs, card;
 	unsigned gone;
@@ -45,7 +44,7 @@ static void *serve(void *arg)
 	(void)arg;
 	while (!(rc = nopin_owner_serve(owner, NOPIN_WAIT_BLOCK, &e)))
 		for (int i = 0; i < USERS; i++)
-			if (e.qp == end[i].qp[1])
+			if (e.qp == end[i].ends.qp[1])
 				__atomic_store_n(&end[i].gone, e.gone,
 						 __ATOMIC_RELEASE);
 	assert_int_equal(rc, ECANCELED);
@@ -55,36 +54,19 @@ static void *serve(void *arg)
 static void end_open(struct end *e)
 {
 	const struct nopin_cache_attr attr = {.block = BLOCK, .blocks = BLOCKS};
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 8, .max_send_sge = 1}};
 
 	e->gone = 0;
-	for (int i = 0; i < 2; i++) {
-		e->cq[i] = ibv_create_cq(ctx, 8, NULL, NULL, 0);
-		init.send_cq = init.recv_cq = e->cq[i];
-		e->qp[i] = ibv_create_qp(pd, &init);
-		assert_non_null(e->qp[i]);
-	}
-	for (int i = 0; i < 2; i++)
-		pair_connect(e->qp[i], e->qp[!i]->qp_num);
-	assert_int_equal(nopin_cache_create(e->qp[0], &attr, &e->c, &e->theirs),
-			 0);
+	pair_ends_open(&e->ends);
+	assert_int_equal(
+		nopin_cache_create(e->ends.qp[0], &attr, &e->c, &e->theirs), 0);
 	assert_int_equal(
 		nopin_cache_ready(e->c, (uintptr_t)mem, 1, 0, NOPIN_WAIT_SPIN),
 		EINVAL);
 	assert_int_equal(
-		nopin_owner_join(owner, e->qp[1], &e->theirs, &e->card), 0);
+		nopin_owner_join(owner, e->ends.qp[1], &e->theirs, &e->card),
+		0);
 	assert_int_equal(nopin_cache_start(e->c, &e->card), 0);
 	assert_int_equal(nopin_cache_start(e->c, &e->card), EINVAL);
-}
-
-static void end_close(struct end *e)
-{
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(ibv_destroy_qp(e->qp[i]), 0);
-		assert_int_equal(ibv_destroy_cq(e->cq[i]), 0);
-	}
 }
 
 static struct ibv_mr *reg(char *at, size_t len)
@@ -149,7 +131,7 @@ static int teardown(void **state)
 		assert_int_equal(nopin_owner_dereg(owner, region), 0);
 	assert_int_equal(nopin_owner_destroy(owner), 0);
 	for (int i = 0; i < USERS; i++)
-		end_close(&end[i]);
+		pair_ends_close(&end[i].ends);
 	munmap(all, LEN + BLOCK);
 	return pair_close(state);
 }
@@ -314,9 +296,9 @@ static void create__refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(
-			nopin_cache_create(end[0].qp[0], &bad[i], &c, &card),
-			EINVAL);
+		assert_int_equal(nopin_cache_create(end[0].ends.qp[0], &bad[i],
+						    &c, &card),
+				 EINVAL);
 	assert_int_equal(nopin_owner_create(pd, &wrong, &o), EINVAL);
 	a.access = IBV_ACCESS_LOCAL_WRITE;
 	assert_null(nopin_owner_reg(owner, &a, sizeof(a)));
@@ -476,7 +458,7 @@ static void user__leaves(void **state)
 	assert_int_equal(ready(0, 0, BLOCK), 0);
 	assert_int_equal(nopin_cache_destroy(end[0].c), 0);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LEFT);
-	end_close(&end[0]);
+	pair_ends_close(&end[0].ends);
 	end_open(&end[0]);
 	assert_int_equal(ready(0, 0, BLOCK), 0);
 	assert_int_equal(stats(0).misses, 1);
@@ -496,13 +478,13 @@ static void link_break(struct end *e)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
 
-	assert_int_equal(ibv_modify_qp(e->qp[0], &a, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_modify_qp(e->ends.qp[0], &a, IBV_QP_STATE), 0);
 }
 
 static void user__lies(void **state)
 {
 	(void)state;
-	notify(end[0].qp[0], &end[0].card); /* and its box is empty */
+	notify(end[0].ends.qp[0], &end[0].card); /* and its box is empty */
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LIED);
 	assert_int_equal(ready(0, 0, 1), ENOTCONN);
 	assert_int_equal(ready(0, 0, 1), ENOTCONN);
@@ -517,7 +499,7 @@ static void user__lies_twice(void **state)
 	assert_int_equal(nopin_mr_suspend(region, 0), 0);
 	assert_true(misses(0, 0));
 	usleep(50000);
-	notify(end[0].qp[0], &end[0].card);
+	notify(end[0].ends.qp[0], &end[0].card);
 	usleep(100000);
 	assert_int_equal(end[0].gone, 0);
 	assert_int_equal(nopin_mr_resume(region), 0);
@@ -551,7 +533,7 @@ static void owner__ends(void **state)
 		assert_int_equal(nopin_cache_destroy(end[i].c), 0);
 	assert_int_equal(nopin_owner_create(pd, NULL, &owner), 0);
 	for (int i = 0; i < USERS; i++) {
-		end_close(&end[i]);
+		pair_ends_close(&end[i].ends);
 		end_open(&end[i]);
 	}
 	region = reg(mem, LEN);
@@ -563,7 +545,7 @@ static void owner__ends(void **state)
 static void owner__lies(void **state)
 {
 	(void)state;
-	notify(end[0].qp[1], &end[0].theirs);
+	notify(end[0].ends.qp[1], &end[0].theirs);
 	while (ready(0, 0, 1) != ENOTCONN)
 		usleep(1000);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_DIED);

@@ -3,7 +3,7 @@
 #ifndef NOPIN_TESTS_UNIT_EXT_PAIR_H
 #define NOPIN_TESTS_UNIT_EXT_PAIR_H
 
-#include <nopin.h>
+#include "device.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -79,13 +79,8 @@ static void pair_connect(struct ibv_qp *q, uint32_t to)
 
 static inline int pair_open(void **state)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
 	(void)state;
-	assert_non_null(list);
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	assert_non_null(ctx);
+	ctx = open_device();
 	pd = ibv_alloc_pd(ctx);
 	assert_non_null(pd);
 	cq = ibv_create_cq(ctx, 256, NULL, NULL, 0);
@@ -113,6 +108,39 @@ static inline int pair_close(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	assert_int_equal(ibv_close_device(ctx), 0);
 	return 0;
+}
+
+/**
+ * struct pair_ends - Two more QPs, connected, each with a CQ as homes and owners want
+ * it: the member's or user's, and theirs.
+ */
+struct pair_ends {
+	struct ibv_cq *cq[2];
+	struct ibv_qp *qp[2];
+};
+
+static inline void pair_ends_open(struct pair_ends *e)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 8, .max_send_sge = 1}};
+
+	for (int i = 0; i < 2; i++) {
+		e->cq[i] = ibv_create_cq(ctx, 8, NULL, NULL, 0);
+		init.send_cq = init.recv_cq = e->cq[i];
+		e->qp[i] = ibv_create_qp(pd, &init);
+		assert_non_null(e->qp[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		pair_connect(e->qp[i], e->qp[!i]->qp_num);
+}
+
+static inline void pair_ends_close(struct pair_ends *e)
+{
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ibv_destroy_qp(e->qp[i]), 0);
+		assert_int_equal(ibv_destroy_cq(e->cq[i]), 0);
+	}
 }
 
 /* The status of the next completion. */

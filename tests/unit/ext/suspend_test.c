@@ -2,7 +2,7 @@
 /* suspend_test.c: a program suspends a region, gives it other memory, and resumes
  * it; what cannot be done changes nothing.
  */
-#include <nopin.h>
+#include "device.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -24,13 +24,8 @@ static char *mem[2];
 
 static int setup(void **state)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
 	(void)state;
-	assert_non_null(list);
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	assert_non_null(ctx);
+	ctx = open_device();
 	pd = ibv_alloc_pd(ctx);
 	for (int i = 0; i < 2; i++)
 		mem[i] = mmap(NULL, LEN, PROT_READ | PROT_WRITE,

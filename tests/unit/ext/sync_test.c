@@ -15,8 +15,7 @@ enum { MEMBERS = 4, ROUNDS = 200 };
 
 static struct nopin_home *home;
 static struct end {
-	struct ibv_cq *cq[2];
-	struct ibv_qp *qp[2]; /* the member's, the home's */
+	struct pair_ends ends;
 	struct nopin_member *m;
 	struct nopin_card card;
 	unsigned gone;
@@ -34,7 +33,7 @@ static void *serve(void *arg)
 	(void)arg;
 	while (!(rc = nopin_home_serve(home, NOPIN_WAIT_BLOCK, &e)))
 		for (int i = 0; i < MEMBERS; i++)
-			if (e.qp == end[i].qp[1])
+			if (e.qp == end[i].ends.qp[1])
 				__atomic_store_n(&end[i].gone, e.gone,
 						 __ATOMIC_RELEASE);
 	assert_int_equal(rc, ECANCELED);
@@ -43,23 +42,14 @@ static void *serve(void *arg)
 
 static void end_open(struct end *e)
 {
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 8, .max_send_sge = 1}};
 	struct nopin_card card;
 
 	e->gone = 0;
-	for (int i = 0; i < 2; i++) {
-		e->cq[i] = ibv_create_cq(ctx, 8, NULL, NULL, 0);
-		init.send_cq = init.recv_cq = e->cq[i];
-		e->qp[i] = ibv_create_qp(pd, &init);
-		assert_non_null(e->qp[i]);
-	}
-	for (int i = 0; i < 2; i++)
-		pair_connect(e->qp[i], e->qp[!i]->qp_num);
-	assert_int_equal(nopin_member_create(e->qp[0], &e->m, &card), 0);
+	pair_ends_open(&e->ends);
+	assert_int_equal(nopin_member_create(e->ends.qp[0], &e->m, &card), 0);
 	assert_int_equal(nopin_sem_post(e->m, 1), EINVAL);
-	assert_int_equal(nopin_home_join(home, e->qp[1], &card, &e->card), 0);
+	assert_int_equal(nopin_home_join(home, e->ends.qp[1], &card, &e->card),
+			 0);
 	assert_int_equal(nopin_member_start(e->m, &e->card), 0);
 	assert_int_equal(nopin_member_start(e->m, &e->card), EINVAL);
 }
@@ -79,14 +69,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static void end_close(struct end *e)
-{
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(ibv_destroy_qp(e->qp[i]), 0);
-		assert_int_equal(ibv_destroy_cq(e->cq[i]), 0);
-	}
-}
-
 static int teardown(void **state)
 {
 	for (int i = 0; i < MEMBERS; i++)
@@ -95,7 +77,7 @@ static int teardown(void **state)
 	assert_int_equal(pthread_join(server, NULL), 0);
 	assert_int_equal(nopin_home_destroy(home), 0);
 	for (int i = 0; i < MEMBERS; i++)
-		end_close(&end[i]);
+		pair_ends_close(&end[i].ends);
 	return pair_close(state);
 }
 
@@ -355,7 +337,7 @@ static void link_break(const struct end *e)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
 
-	assert_int_equal(ibv_modify_qp(e->qp[0], &a, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_modify_qp(e->ends.qp[0], &a, IBV_QP_STATE), 0);
 }
 
 static void member__leaves(void **state)
@@ -364,13 +346,13 @@ static void member__leaves(void **state)
 	struct nopin_member *m;
 
 	(void)state;
-	assert_int_equal(nopin_member_create(end[0].qp[0], &m, &card), 0);
-	assert_int_equal(nopin_home_join(home, end[0].qp[1], &card, &ours),
+	assert_int_equal(nopin_member_create(end[0].ends.qp[0], &m, &card), 0);
+	assert_int_equal(nopin_home_join(home, end[0].ends.qp[1], &card, &ours),
 			 EUSERS);
 	assert_int_equal(nopin_member_destroy(m), 0);
 	assert_int_equal(nopin_member_destroy(end[0].m), 0);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LEFT);
-	end_close(&end[0]);
+	pair_ends_close(&end[0].ends);
 	end_open(&end[0]);
 	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
 }
@@ -381,7 +363,7 @@ static void member__lies(void **state)
 
 	(void)state;
 	/* it raises its counter, and its box is empty */
-	assert_int_equal(nopin_post_write_notify(end[0].qp[0], &wr,
+	assert_int_equal(nopin_post_write_notify(end[0].ends.qp[0], &wr,
 						 end[0].card.counter, &bad),
 			 0);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_LIED);

@@ -2,7 +2,7 @@
 /* upcall_test.c: a program registers regions with attributes and is told what
  * becomes of them; what cannot be registered is refused.
  */
-#include <nopin.h>
+#include "device.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,18 +26,6 @@ static struct ibv_context *ctx;
 static struct ibv_pd *pd;
 static struct nopin_upcalls *queue;
 static char *mem;
-
-static struct ibv_context *open_device(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *c;
-
-	assert_non_null(list);
-	c = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	assert_non_null(c);
-	return c;
-}
 
 static int setup(void **state)
 {
