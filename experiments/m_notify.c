@@ -117,20 +117,21 @@ static void turn_wait(enum way way)
 
 /* --- handlers -------------------------------------------------------------------- */
 
-static bool handled_all(uint64_t value)
+/* One came; @counter is to be raised for it. Return: it was the last. */
+static bool handled(uint32_t *counter)
 {
-	REQUIRE(value == ++me.handles);
 	me.came++;
 	me.want--;
 	if (!me.first || me.want)
-		send_one(&me.handled_id);
+		send_one(counter);
 	return !me.want;
 }
 
 static int on_thread(void *arg, uint64_t value)
 {
 	(void)arg;
-	if (handled_all(value))
+	REQUIRE(value == ++me.handles);
+	if (handled(&me.handled_id))
 		sem_post(&me.done);
 	return 0;
 }
@@ -150,11 +151,7 @@ static int on_run(void *arg, uint64_t value)
 	if (value <= me.polls)
 		return 0;
 	REQUIRE(value == ++me.polls);
-	me.came++;
-	me.want--;
-	if (!me.first || me.want)
-		send_one(&me.polled_id);
-	return !me.want;
+	return handled(&me.polled_id);
 }
 
 static void turn_run(void)
