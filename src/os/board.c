@@ -60,7 +60,7 @@ struct span {
  * struct board
  * @map:	page with our slot
  * @own:	our note
- * @locked, @num: who is there; @todo: where to look for more
+ * @locked, @num: who is there; @spans: where to look for more
  * @seen:	by slot: what was there last, and made sense
  */
 struct board {
@@ -71,7 +71,7 @@ struct board {
 	uint8_t *map;
 	struct slot own;
 	struct locked locked[OS_NOTES_MAX];
-	struct span todo[OS_NOTES_MAX + 1];
+	struct span spans[OS_NOTES_MAX + 1];
 	unsigned num;
 	struct {
 		int pid;
@@ -139,12 +139,12 @@ static bool is_known(const struct board *b, int pid)
  * are looked at next. Each look shortens what is left by a slot. */
 static void find_all(struct board *b)
 {
-	unsigned todo = 1;
+	unsigned spans = 1;
 
-	b->todo[0] = (struct span){0, OS_NOTES_MAX};
+	b->spans[0] = (struct span){0, OS_NOTES_MAX};
 	b->num = 0;
-	while (todo > 0) {
-		const struct span r = b->todo[--todo];
+	while (spans > 0) {
+		const struct span r = b->spans[--spans];
 		int pid = 0;
 		const unsigned at = find_locked(b, r.first, r.end, &pid);
 
@@ -153,10 +153,11 @@ static void find_all(struct board *b)
 		if (!is_known(b, pid))
 			b->locked[b->num++] = (struct locked){at, pid};
 		if (at > r.first)
-			b->todo[todo++] = (struct span){r.first, (uint16_t)at};
+			b->spans[spans++] = (struct span){r.first,
+							  (uint16_t)at};
 		if (at + 1u < r.end)
-			b->todo[todo++] = (struct span){(uint16_t)(at + 1),
-							r.end};
+			b->spans[spans++] = (struct span){(uint16_t)(at + 1),
+							  r.end};
 	}
 }
 
