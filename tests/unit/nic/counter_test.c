@@ -11,6 +11,8 @@
 #define MS UINT64_C(1000000)
 
 static struct nic_counter *counter;
+static uint64_t handled, last;
+static bool stuck, quits;
 
 /* @standard: bit per side: knows no extensions, and says nothing when asked */
 static void open_with(unsigned standard, nic_counter_fn handler, void *arg)
@@ -55,6 +57,7 @@ static int setup_silent(void **state)
 
 static int teardown(void **state)
 {
+	__atomic_store_n(&stuck, false, __ATOMIC_RELEASE);
 	if (counter)
 		assert_int_equal(nic_counter_free(counter), 0);
 	counter = NULL;
@@ -399,9 +402,6 @@ static void counter__descriptor(void **state)
 
 /* --- handlers -------------------------------------------------------------- */
 
-static uint64_t handled, last;
-static bool stuck, quits;
-
 static int handler(void *arg, uint64_t v)
 {
 	assert_ptr_equal(arg, &handled);
@@ -448,6 +448,7 @@ static void counter__handler_stuck(void **state)
 	(void)state;
 	stuck = true;
 	notify(8);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	wait_handled(1);
 	assert_int_equal(nic_counter_create(side[1].nic, side[1].pd, NULL, NULL,
 					    &counter),
