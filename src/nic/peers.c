@@ -419,6 +419,7 @@ static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
 	if (peer->kind == PEER_NOPIN)
 		return false;
 	nic->standard_peers -= peer->kind == PEER_STANDARD;
+	peer->unasked = peer->kind == PEER_STANDARD;
 	peer->features = p->features;
 	answered(nic, peer, PEER_NOPIN);
 	return true;

@@ -150,6 +150,16 @@ bool credit_allows(const struct qp *qp, uint32_t more)
 			    out <= QP_SHARE * (uint64_t)(p->quota - all) + 1);
 }
 
+/* What was sent to a standard peer, as it was thought, did not ask how much there
+ * is. Until it fits into the quota only the first of each QP is sent again. */
+bool credit_allows_again(struct qp *qp)
+{
+	struct peer *p = qp->peer;
+
+	p->unasked = p->unasked && p->out > p->quota;
+	return !p->unasked || qp->req.snd == qp->req.una;
+}
+
 void credit_sent(struct qp *qp, uint32_t packets)
 {
 	qp->peer->out += beyond_first(qp->req.out + packets) -

@@ -190,6 +190,8 @@ uint32_t credit_left(const struct peer *p);
 void credit_fill(struct xport *x, struct peer *p, bool more);
 /** credit_allows() - May @more new packets leave that are not counted yet? */
 bool credit_allows(const struct qp *qp, uint32_t more);
+/** credit_allows_again() - May what is next leave once more? */
+bool credit_allows_again(struct qp *qp);
 void credit_sent(struct qp *qp, uint32_t packets);
 /** credit_placed() - So many are, or never will be. */
 void credit_placed(struct qp *qp, uint32_t packets);

@@ -55,6 +55,8 @@ struct lateness {
  * @quota_of:	the nonce of the NIC that did
  * @kept_serial: and of what we keep to
  * @out:	requests sent and not placed, beyond the first of each QP
+ * @unasked:	it was taken for a standard one, and what was sent then may be more
+ *		than it lent
  * @late:	how late packets come that others overtook (reorder.c)
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.peer_link) that wait for budget
@@ -79,7 +81,7 @@ struct peer {
 	uint32_t slots;
 	uint32_t lent, filled, told, serial, echoed;
 	uint32_t quota, quota_serial, quota_of, kept_serial, out;
-	bool wants;
+	bool wants, unasked;
 	struct lateness late;
 	struct list shares;
 	struct list stalled;

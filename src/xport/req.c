@@ -306,6 +306,8 @@ static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
 {
 	const struct peer *p = qp->peer;
 
+	if (b->ext && qp->req.snd != qp->req.max && !credit_allows_again(qp))
+		return flow_wait(qp);
 	if (again)
 		return true;
 	if (b->ext && qp->req.snd == qp->req.max &&

@@ -197,7 +197,7 @@ static void user(int s)
 	pid[me.number] = getpid();
 	for (;;) {
 		order = order_take(s);
-		order_done(s, order, obey(order));
+		order_done(s, order, obey((enum order)order));
 	}
 }
 

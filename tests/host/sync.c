@@ -117,7 +117,8 @@ static void queue(int i, enum order order)
 
 /* --- the home ------------------------------------------------------------------- */
 
-static uint32_t gone = NONE, gone_waited;
+static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nopin_home_event gone = {.index = NONE};
 
 static void *serve(void *arg)
 {
@@ -127,10 +128,21 @@ static void *serve(void *arg)
 	while (nopin_home_serve(home, NOPIN_WAIT_BLOCK, &e) == 0) {
 		REQUIRE(e.gone == NOPIN_GONE_DIED);
 		REQUIRE(e.qp == end[e.index].l.qp);
-		gone_waited = e.waited;
-		__atomic_store_n(&gone, e.index, __ATOMIC_RELEASE);
+		pthread_mutex_lock(&gone_lock);
+		gone = e;
+		pthread_mutex_unlock(&gone_lock);
 	}
 	return NULL;
+}
+
+static struct nopin_home_event who_is_gone(void)
+{
+	struct nopin_home_event e;
+
+	pthread_mutex_lock(&gone_lock);
+	e = gone;
+	pthread_mutex_unlock(&gone_lock);
+	return e;
 }
 
 /* Return: what it waited for. */
@@ -142,14 +154,13 @@ static uint32_t kill_one(uint32_t i)
 	REQUIRE(kill(shared->pid[i], SIGKILL) == 0);
 	REQUIRE(waitpid(shared->pid[i], &status, 0) == shared->pid[i]);
 	REQUIRE(WIFSIGNALED(status));
-	while (__atomic_load_n(&gone, __ATOMIC_ACQUIRE) != i) {
+	while (who_is_gone().index != i) {
 		REQUIRE_LE(host_now() - began, LEARN_NS);
 		host_sleep(MS);
 	}
 	printf("%u: known after %.0f ms\n", i,
 	       (double)(host_now() - began) / 1e6);
-	gone = NONE;
-	return gone_waited;
+	return who_is_gone().waited;
 }
 
 static void who_has_it(void)

@@ -76,6 +76,18 @@ static int handler(void *arg, uint64_t value)
 	return 0;
 }
 
+/* Who waits for ever is not helped by a deadline. Spinning takes the simulator
+ * long: a world of 15 s in which a thread did little else took it a minute.
+ */
+static uint64_t patience(const struct flow *f, uint64_t target,
+			 enum nic_wait how)
+{
+	if (how == NIC_WAIT_SPIN)
+		return sim_between(f->w->sim, 1, 5 * SIM_US);
+	return target <= f->count.posted ? TIME_NEVER
+					 : sim_between(f->w->sim, 1, SIM_MS);
+}
+
 static void waiter(void *arg)
 {
 	struct flow *f = arg;
@@ -86,15 +98,9 @@ static void waiter(void *arg)
 		const uint64_t target = f->count.woken + sim_between(sim, 1, 2);
 		const enum nic_wait how =
 			(enum nic_wait)sim_between(sim, 0, NIC_WAIT_NUM - 1);
-		/* Who waits for ever is not helped by a deadline; spinning
-		 * takes the simulator long. */
-		const bool ever = how != NIC_WAIT_SPIN &&
-				  target <= f->count.posted;
 
 		err = nic_counter_wait(f->count.counter, target,
-				       ever ? TIME_NEVER
-					    : sim_between(sim, 1, 50 * SIM_US),
-				       how);
+				       patience(f, target, how), how);
 		if (err == 0)
 			woken(f, target);
 	}
@@ -153,9 +159,9 @@ static void run(struct world *w)
 	c->link.dup = world_some(sim, SIM_PPM / 25);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
 	c->deaf = c->standard ? 0 : world_some(sim, 20);
-	/* to a standard peer each gap is a retry */
-	c->link.reorder = world_some(sim,
-				     c->standard ? SIM_PPM / 25 : SIM_PPM / 2);
+	/* to a standard peer, or one that is taken for that, each gap is a retry */
+	c->link.reorder = world_some(sim, c->standard || c->deaf ? SIM_PPM / 25
+								 : SIM_PPM / 2);
 	c->evict_ns = world_some(sim, 500) * SIM_US;
 	c->fork_ns = world_some(sim, 4) * SIM_MS;
 	c->preempt = world_some(sim, SIM_PPM / 20);
