@@ -28,7 +28,9 @@ void fault_note(const struct fault *f, enum strategy s)
 	mem_account_answer(f->qp->x->mem, f->wait, s);
 }
 
-static enum fault_answer answer(const struct fault *f, strategies_t set)
+enum { FORGOTTEN_MAX = 4 }; /* programs retry seven times */
+
+static enum fault_answer chosen(const struct fault *f, strategies_t set)
 {
 	if (set & STRATEGY_BIT(STRATEGY_ADAPTIVE)) {
 		enum strategy best = fault_adaptive(f);
@@ -49,6 +51,29 @@ static enum fault_answer answer(const struct fault *f, strategies_t set)
 			return a;
 	}
 	return fault_rnr.answer(f); /* the last resort is always there */
+}
+
+/* The page may go each time before the packet comes again. What was forgotten often
+ * enough is kept, whatever the strategy, where there is a slot (I1). No datagram
+ * comes again. */
+static enum fault_answer answer(const struct fault *f, strategies_t set)
+{
+	struct window *w = fault_window(f);
+	enum fault_answer a = FAULT_NEXT;
+
+	if (!f->payload || f->site == SITE_DATAGRAM)
+		return chosen(f, set);
+	if (w->forgotten_psn != f->psn)
+		w->forgotten = 0;
+	if (w->forgotten >= FORGOTTEN_MAX)
+		a = fault_redirect.answer(f);
+	if (a == FAULT_NEXT)
+		a = chosen(f, set);
+	if (a == FAULT_FORGOTTEN) {
+		w->forgotten++;
+		w->forgotten_psn = f->psn;
+	}
+	return a;
 }
 
 static strategies_t set_of(const struct fault *f)

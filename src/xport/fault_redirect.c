@@ -10,8 +10,7 @@
 static enum fault_answer answer(const struct fault *f)
 {
 	struct qp *qp = f->qp;
-	struct window *w = f->site == SITE_REQUEST ? &qp->resp.win
-						   : &qp->req.win;
+	struct window *w = fault_window(f);
 
 	if (!f->pkt || !f->payload ||
 	    win_keep(qp->x, w, f->pkt, f->payload, f->now_ns))

@@ -40,6 +40,7 @@ struct accepted {
  * @num:	how many are waiting
  * @held:	slots of all windows towards the same peer; set with the peer
  * @data:	how many are requests with payload: all but one are @peer's to fill
+ * @forgotten:	how often in turn one was dropped for its page, and which
  * @peer:	NULL: datagrams
  * @account:	the QP's
  */
@@ -47,6 +48,8 @@ struct window {
 	psn_t head, next;
 	struct list waiting;
 	uint32_t num, data;
+	uint32_t forgotten;
+	psn_t forgotten_psn;
 	uint32_t *held;
 	struct peer *peer;
 	struct account *account;

@@ -44,6 +44,12 @@ struct fault {
 	uint64_t now_ns;
 };
 
+/** fault_window() - Where its packet would wait. */
+static inline struct window *fault_window(const struct fault *f)
+{
+	return f->site == SITE_RESPONSE ? &f->qp->req.win : &f->qp->resp.win;
+}
+
 /*
  * NEXT: not me, not now; nothing was changed.
  * KEPT: the packet is safe; FORGOTTEN: it is to come again; or (sources) what is
