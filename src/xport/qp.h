@@ -82,11 +82,14 @@ struct message {
  * @again:	a repeated answer; does not count as outstanding
  * @from:	first response of this answer: a repeated READ may ask for a tail
  * @at:		next response to send, 0..num; num: answered whole
+ * @burst:	the last burst that took of it, as resp.bursts counts, and @was: @at
+ *		before that
  */
 struct resource {
 	bool used, atomic, again;
 	psn_t psn;
 	uint32_t num, at, from;
+	uint32_t burst, was;
 	uint64_t va;
 	uint32_t rkey, len;
 	uint64_t original;
@@ -241,7 +244,8 @@ struct nak {
  * @life:	counts connections: what is out may be of the one before
  * @answer:	the question that XACK_PROBED answers
  * @ext:	format of the last request
- * @res:	ring; [res_at, res_next) are not answered whole
+ * @res:	ring; of [res_at, res_next) some are not answered whole
+ * @bursts:	counts bursts of responses
  */
 struct resp {
 	struct window win;
@@ -257,7 +261,7 @@ struct resp {
 	struct waiter wait; /* destination page of a request */
 	struct waiter src_wait; /* source page of a READ response */
 	struct resource res[RESOURCES_MAX];
-	uint32_t res_next, res_at;
+	uint32_t res_next, res_at, bursts;
 	struct gso_watch gso;
 };
 

@@ -200,7 +200,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN && r->ext);
 	b->res = r->res_at;
-	b->res_at = res_at(r, r->res_at)->at;
+	r->bursts++;
 	while (replay_busy(qp)) {
 		struct resource *s = res_at(r, r->res_at);
 
@@ -208,6 +208,9 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 			r->res_at++;
 			continue;
 		}
+		if (s != before)
+			s->was = s->at;
+		s->burst = r->bursts;
 		if (s->atomic ? !answer_atomic(qp, b, s)
 			      : !answer_read(qp, b, s, s == before, now_ns))
 			break;
@@ -229,15 +232,16 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error,
 		   uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
-	uint32_t first;
 
 	if (!qp_receives(qp) || r->res_next - b->res > RESOURCES_MAX)
 		return;
-	/* Unless something older was asked for again meanwhile. */
-	first = MIN(res_at(r, b->res)->at, b->res_at);
-	for (uint32_t i = b->res; i != r->res_next; i++)
-		res_at(r, i)->at = res_at(r, i)->from;
-	res_at(r, b->res)->at = first;
+	for (uint32_t i = b->res; i != r->res_next; i++) {
+		struct resource *s = res_at(r, i);
+
+		/* unless more of it was asked for again meanwhile */
+		if (s->burst == r->bursts)
+			s->at = MIN(s->at, s->was);
+	}
 	if ((int32_t)(r->res_at - b->res) > 0)
 		r->res_at = b->res;
 	if (error == -EAGAIN) {

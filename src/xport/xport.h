@@ -285,7 +285,7 @@ struct burst {
 	psn_t second, from, max;
 	uint32_t charge, out;
 	uint32_t epoch;
-	uint32_t res, res_at; /* responses: resource and packet it began with */
+	uint32_t res; /* responses: the resource it began with */
 	struct seg seg[BURST_SEGS];
 	struct burst_ack ack[BURST_SEGS];
 	struct moves gathers;

@@ -244,10 +244,8 @@ static void run(struct world *w)
 	w->cfg.entries = sim_chance(sim, SIM_PPM / 2) ? 512 : 2048;
 	w->cfg.backing = (enum sim_backing)sim_between(sim, SIM_CHEAP,
 						       SIM_FILE);
-	/* Who is told to come again later must find the page: but for the usual
-	 * strategy it may not go at once. */
 	w->cfg.choose = sim_chance(sim, SIM_PPM / 2);
-	w->cfg.evict_ns = w->cfg.choose ? 2 * SIM_MS : 20 * SIM_US;
+	w->cfg.evict_ns = 20 * SIM_US;
 	w->cfg.force = !w->cfg.choose;
 	w->cfg.fork_ns = sim_chance(sim, SIM_PPM / 3) ? SIM_MS : 0;
 	w->cfg.mem.major_max_ns = sim_between(sim, 100, 1000) * SIM_US;

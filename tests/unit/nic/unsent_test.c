@@ -195,6 +195,38 @@ static void unsent__only_an_ack(void **state)
 	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
 }
 
+/* The first READ is asked for once more, and the answer does not leave: the second,
+ * answered long ago, is not asked for by anybody.
+ */
+static void unsent__not_what_was_answered_before(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *tx = &nic->steps[2];
+	struct qp *qp = &side[1].qp->qp;
+	const struct resource *s = qp->resp.res;
+	uint32_t room;
+	struct pkt p;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		post_at(&side[0], WR_READ, (uint64_t)i * 4096, 64);
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	}
+	p = (struct pkt){.op = OPF_READ,
+			 .psn = s->psn,
+			 .va = s->va,
+			 .rkey = s->rkey,
+			 .dma_len = s->len};
+	replay_duplicate(qp, &p, os_now(nic->os));
+	know_pages(&side[1]);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	assert_ptr_equal(tx->burst.qp, qp);
+	full(nic, tx);
+	assert_int_equal(s[0].at, 0);
+	assert_int_equal(s[1].at, s[1].num);
+	assert_int_equal(replay_pending(qp, &room), 0);
+}
+
 #define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
 
 int main(void)
@@ -207,6 +239,7 @@ int main(void)
 		TEST(unsent__the_rest_of_an_ack, setup_standard),
 		TEST(unsent__but_for_its_end, setup),
 		TEST(unsent__the_ack_that_it_carried, setup),
+		TEST(unsent__not_what_was_answered_before, setup),
 		TEST(unsent__only_an_ack, setup),
 		TEST(unsent__only_an_ack, setup_standard),
 	};
