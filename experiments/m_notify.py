@@ -27,6 +27,15 @@ def run(lab, found):
                 [[what, *(us(took[way][q]) for q in (50, 10, 90)),
                   f"{half[way] - half['write']:+.2f} us"]
                  for way, what in WAYS])
+    found.bars("m_ways", "half round trip, 8 bytes", "us",
+               [way for way, _ in WAYS],
+               {"median": [took[way][50] for way, _ in WAYS],
+                "p90": [took[way][90] for way, _ in WAYS]})
+    found.see(f"Polled, a notification costs "
+              f"{half['spin'] - half['write']:+.2f} us; asleep, "
+              f"{half['block'] - half['spin']:+.1f} us more than polled; in a "
+              f"handler {half['handler'] - half['block']:+.1f} us more than "
+              "asleep.")
     found.verdict("by busy wait at most +0.5 us over the same WRITE",
                   half["spin"] - half["write"] <= 0.5,
                   f"{half['spin'] - half['write']:+.2f} us")

@@ -606,9 +606,11 @@ void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 	/* os_wait() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(unblock, nic);
 	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) &&
-	       progress_receive(nic, &now))
+	       progress_receive(nic, &now)) {
+		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
 		if (work_waits(nic))
 			work(nic, false, now);
+	}
 	/* What is owed then goes with what the program sends, as if it polled. */
 	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
 		work(nic, true, now);
