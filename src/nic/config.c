@@ -150,6 +150,15 @@ static int read_paths(struct nic_config *cfg)
 	return err;
 }
 
+static int read_spin(struct nic_config *cfg)
+{
+	uint64_t us = 50;
+	int err = read_size("NOPIN_SPIN", 0, 1000, "0 to 1000", &us);
+
+	cfg->spin_ns = (uint32_t)us * 1000;
+	return err;
+}
+
 static int read_sizes(struct nic_config *cfg)
 {
 	uint64_t entries = 4 << 20;
@@ -216,6 +225,8 @@ int config_read(struct nic_config *cfg)
 		err = read_link();
 	if (!err)
 		err = read_paths(cfg);
+	if (!err)
+		err = read_spin(cfg);
 	/* Where the engine is to sleep, nobody else does: no fault is met while
 	 * a burst is received. And its sleep is to be told. With bounce buffers
 	 * nothing is received in place. */

@@ -59,6 +59,7 @@ struct nic_config {
 	enum ahead ahead;
 	bool scatter;
 	unsigned paths; /* to each nopin; 0: one */
+	uint32_t spin_ns; /* whoever blocks polls so long before it sleeps */
 	uint32_t mtu; /* NOPIN_MTU or 0 */
 	uint64_t pool_bytes;
 	uint32_t entries;
@@ -262,6 +263,8 @@ struct arbiter {
  * @deadline:	next time anything is due (relaxed; for pollers)
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
  * @blocked:	threads blocked in nic_channel_get()
+ * @asleep:	how often in turn they do not look first, before they sleep, as they
+ *		did in vain; @asleep_left: of these (relaxed)
  * @steps_free:	bit per free step (atomic)
  * @closed:	the program closed our descriptors (relaxed); @dead: that has been
  *		told
@@ -317,6 +320,7 @@ struct nic {
 	uint32_t acks_owed;
 	uint32_t empty_polls;
 	uint32_t blocked;
+	uint32_t asleep, asleep_left;
 	uint64_t bg_until; /* when the background thread wakes by itself */
 	uint32_t peek; /* a large transfer is in progress (relaxed) */
 	bool stop;

@@ -22,6 +22,7 @@ enum {
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
+	ASLEEP_MAX = 64, /* times in turn, after polling in vain */
 };
 
 struct step *step_get(struct nic *nic)
@@ -591,6 +592,49 @@ static uint64_t block_until(const struct nic *nic, uint64_t now_ns,
 	return now_ns + TOKEN_MOVING_NS;
 }
 
+/* Packets that there are, until @woken. */
+static void block_receive(struct nic *nic, const uint32_t *woken, uint64_t *now)
+{
+	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) &&
+	       progress_receive(nic, now)) {
+		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
+		if (work_waits(nic))
+			work(nic, false, *now);
+	}
+	/* What is owed then goes with what the program sends, as if it polled. */
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
+		work(nic, true, *now);
+}
+
+/* Being woken takes longer than many an answer: so whoever blocks looks for that
+ * long first (NOPIN_SPIN), if it is the only one, and if nothing came in that time
+ * twice as many times not, up to ASLEEP_MAX: then others need the CPU, or what
+ * comes takes longer anyway (Karlin et al., 1991: at most twice the cost of the
+ * best choice).
+ */
+static void block_spin(struct nic *nic, const uint32_t *woken,
+		       uint64_t until_ns, uint64_t *now)
+{
+	const uint64_t end = MIN(*now + nic->cfg.spin_ns, until_ns);
+
+	if (nic->asleep_left) {
+		nic->asleep_left--;
+		return;
+	}
+	while (*now < end &&
+	       __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) == 1) {
+		os_relax();
+		block_receive(nic, woken, now);
+		if (__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
+			nic->asleep = 0;
+			return;
+		}
+		*now = os_now(nic->os);
+	}
+	nic->asleep = MIN(2 * nic->asleep + 1, ASLEEP_MAX);
+	nic->asleep_left = nic->asleep;
+}
+
 void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 		    uint64_t until_ns)
 {
@@ -605,15 +649,9 @@ void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(unblock, nic);
-	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) &&
-	       progress_receive(nic, &now)) {
-		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
-		if (work_waits(nic))
-			work(nic, false, now);
-	}
-	/* What is owed then goes with what the program sends, as if it polled. */
-	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
-		work(nic, true, now);
+	block_receive(nic, woken, &now);
+	if (nic->cfg.spin_ns && !__atomic_load_n(woken, __ATOMIC_ACQUIRE))
+		block_spin(nic, woken, until_ns, &now);
 	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
 		at = block_until(nic, now, &what);
 		os_wait(nic->os, what, MIN(at, until_ns), fd);

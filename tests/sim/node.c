@@ -64,6 +64,7 @@ static struct nic_config node_config(const struct world_config *cfg)
 		.reg = (enum reg_mode)cfg->reg,
 		.pin_cache = cfg->pin_cache,
 		.paths = cfg->paths,
+		.spin_ns = cfg->spin_ns,
 		.ahead = (enum ahead)cfg->ahead,
 		.scatter = !cfg->no_scatter && cfg->reg != REG_COPY &&
 			   !(cfg->strategies & STRATEGY_BIT(STRATEGY_BLOCK)),

@@ -90,6 +90,7 @@ void world_config_draw(struct world *w)
 		.path_mtu = draw_mtu(sim),
 		.strategies = strategy_set(STRATEGY_ADAPTIVE),
 		.ahead = w->seed % 8 < 5 ? AHEAD_PREFETCH : w->seed % 8 - 4,
+		.spin_ns = w->seed % 8 == 2 ? 50 * SIM_US : 0,
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,

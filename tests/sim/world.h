@@ -84,6 +84,7 @@ struct world_config {
 	strategies_t strategies;
 	unsigned reg; /* enum reg_mode */
 	unsigned paths; /* to each peer; 0: one */
+	uint32_t spin_ns;
 	unsigned ahead; /* enum ahead */
 	uint64_t pin_cache;
 	uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic;

@@ -27,7 +27,7 @@ static int setup(void **state)
 		"NOPIN_PIN_CACHE", "NOPIN_LINK",   "NOPIN_SCATTER",
 		"NOPIN_MTU",	   "NOPIN_POOL",   "NOPIN_ENTRIES",
 		"NOPIN_LOG",	   "NOPIN_BUDGET", "NOPIN_WEIGHT",
-		"NOPIN_ARBITER",   "NOPIN_PATHS"};
+		"NOPIN_ARBITER",   "NOPIN_PATHS",  "NOPIN_SPIN"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -116,6 +116,9 @@ static void config__each_value(void **state)
 	assert_int_equal(with("NOPIN_LOG", "none").paths, 1);
 	assert_int_equal(with("NOPIN_PATHS", "1").paths, 1);
 	assert_int_equal(with("NOPIN_PATHS", "8").paths, 8);
+	assert_int_equal(with("NOPIN_LOG", "none").spin_ns, 50000);
+	assert_int_equal(with("NOPIN_SPIN", "0").spin_ns, 0);
+	assert_int_equal(with("NOPIN_SPIN", "1000").spin_ns, 1000000);
 	with("NOPIN_LINK", "auto");
 	with("NOPIN_LINK", "udp");
 }
@@ -151,6 +154,8 @@ static void config__refused(void **state)
 		{"NOPIN_PATHS", "9", "1 to 8"},
 		{"NOPIN_PATHS", "", "1 to 8"},
 		{"NOPIN_PATHS", "4 paths", "1 to 8"},
+		{"NOPIN_SPIN", "1001", "0 to 1000"},
+		{"NOPIN_SPIN", "20us", "0 to 1000"},
 		{"NOPIN_BUDGET", "16383", "16K to 16G"},
 		{"NOPIN_BUDGET", "17G", "16K to 16G"},
 		{"NOPIN_WEIGHT", "0", "1 to 1000"},
