@@ -26,6 +26,9 @@ static void run(struct world *w)
 	c->full = world_some(sim, SIM_PPM / 50);
 	c->force = sim_chance(sim, SIM_PPM / 2);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
+	/* Who is off its CPU most of the time outlasts seven retries. */
+	if (c->standard)
+		c->preempt /= 4;
 	/* Else the link may be cut at each of a program's seven retries, which
 	 * for a nopin take 4 s, but for a standard peer half a second. */
 	if (c->standard && c->cut_ns)

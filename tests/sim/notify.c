@@ -166,6 +166,9 @@ static void run(struct world *w)
 	c->fork_ns = world_some(sim, 4) * SIM_MS;
 	c->preempt = world_some(sim, SIM_PPM / 20);
 	c->preempt_ns = 20 * SIM_MS;
+	/* Who is off its CPU most of the time outlasts seven retries. */
+	if (c->standard || c->deaf)
+		c->preempt /= 4;
 	c->full = world_some(sim, SIM_PPM / 50);
 	c->choose = !c->standard && sim_chance(sim, SIM_PPM / 4);
 	world_build(w);
