@@ -174,36 +174,55 @@ static struct ticket *walk_ask(const struct walk *w, struct share *s,
 	return t;
 }
 
+/* Pages that one access needs together may go in turn, each while the other comes,
+ * for ever (I1). So if it was here before and misses @vpn now, all of them are asked
+ * for. Return: the first, or @vpn where a ticket is in between.
+ */
+static uint64_t walk_first(const struct walk *w, const struct waiter *wait,
+			   uint64_t vpn)
+{
+	struct tickets *ts = &w->m->tickets;
+	const bool again = wait->begun_ns && wait->vpn == w->vpn &&
+			   wait->pages == w->pages;
+
+	return again && !ticket_find(ts, w->vpn, false) &&
+			       ticket_room(ts, w->vpn, vpn + 1) > vpn
+		       ? w->vpn
+		       : vpn;
+}
+
 /* One ticket for what the access needs, and more of growing size for what is
  * ahead of it, up to the first ready page: the access does not wait for pages
  * that only those behind it need.
  */
-static struct ticket *walk_open(const struct walk *w, struct share *s,
-				uint64_t vpn)
+static struct ticket *walk_open(const struct walk *w, const struct waiter *wait,
+				struct share *s, uint64_t vpn)
 {
 	uint64_t ahead = w->m->cfg.ahead > AHEAD_MESSAGE ? 0 : w->d->ahead;
 	uint64_t bytes = MIN(sat_add(w->d->len, ahead), w->behind);
 	uint64_t end = page_of(w->addr + (bytes - 1)) + 1, p;
-	uint64_t num = w->vpn + w->pages - vpn;
-	struct ticket *first;
+	const uint64_t first = walk_first(w, wait, vpn);
+	uint64_t num = w->vpn + w->pages - first;
+	struct ticket *t;
 
-	end = ticket_room(&w->m->tickets, vpn, end);
+	end = ticket_room(&w->m->tickets, first, end);
 	for (p = vpn + 1; p < end; p++)
-		if (spt_ready(&w->m->spt, &w->view, p, w->d->write) ||
+		if ((spt_ready(&w->m->spt, &w->view, p, w->d->write) &&
+		     (first == vpn || p >= w->vpn + w->pages)) ||
 		    walk_over(w, p) == OVER_YES)
 			break;
 	end = p;
-	num = MIN(num, end - vpn);
+	num = MIN(num, end - first);
 	if (w->look)
 		return walk_ask(w, s, vpn);
-	first = ticket_open(w->m, s, vpn, num, w->d->write, true);
-	for (p = vpn + num; first && p < end; p += num) {
+	t = ticket_open(w->m, s, first, num, w->d->write, true);
+	for (p = first + num; t && p < end; p += num) {
 		num = MIN(MIN(2 * num, (uint64_t)AHEAD_PAGES), end - p);
 		if (!share_ahead(w->m, s) ||
 		    !ticket_open(w->m, s, p, num, w->d->write, false))
 			break;
 	}
-	return first;
+	return t;
 }
 
 /* Half of the tickets are for who waits. */
@@ -362,7 +381,8 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	if (merged)
 		count(m->cnt, CNT_tickets_merged);
 	else
-		t = walk_open(w, wait->share ? wait->share : &m->own, vpn);
+		t = walk_open(w, wait, wait->share ? wait->share : &m->own,
+			      vpn);
 	count(m->cnt, CNT_faults);
 	replaced = spt_was_replaced(&m->spt, vpn);
 	if (replaced)
@@ -696,94 +716,4 @@ void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
 		if (!ask_ahead(&w, p, next - p))
 			return;
 	}
-}
-
-/* --- afterwards ---------------------------------------------------------- */
-
-/* A move accessed these pages, so they are ready; an exact host says so
- * itself. If anything lost rights since the access was resolved, maybe these
- * pages did after the move: nothing is concluded then.
- */
-static void hold_touch(struct mem *m, const struct mr *mr, const struct hold *h)
-{
-	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
-
-	if (m->cfg.exact || h->mr >> HOLD_GEN_SHIFT != gen ||
-	    h->touched == (uint32_t)m->spt.tick)
-		return;
-	for (uint64_t i = 0; i < h->pages; i++)
-		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE, mr->since,
-			    m->spt.tick);
-}
-
-/**
- * dma_release() - The moves ended: drop holds.
- * @m:		the NIC's memory
- * @holds:	those from index @from on are dropped
- * @from:	index
- * @ok:		the moves were made: the pages were just touched
- * @now_ns:	now
- */
-void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
-		 uint64_t now_ns)
-{
-	spt_tick(&m->spt, now_ns);
-	if (from == 0 && holds->num > 0)
-		moving_remove(holds);
-	for (unsigned i = from; i < holds->num; i++) {
-		const struct hold *h = &holds->h[i];
-		struct mr *mr = mr_at(&m->mrs, h->mr & (MR_MAX - 1));
-
-		CHECK(mr->holds > 0);
-		mr->holds--;
-		m->holds--;
-		if (unlikely(h->cheap))
-			fault_cheap_end(m, holds->account, mr,
-					now_ns - holds->cheap_ns);
-		if (ok)
-			hold_touch(m, mr, h);
-		if (unlikely(!list_empty(&m->moving_wait)))
-			moving_wake(m, h);
-		if (m->cfg.exact)
-			for (uint64_t p = 0; p < h->pages; p++)
-				spt_unhold(m, h->vpn + p);
-	}
-	holds->num = MIN(holds->num, from);
-}
-
-/**
- * dma_trim() - Less is moved than was resolved.
- * @m:		the NIC's memory
- * @bytes:	so much less, of the last move; fewer than it has
- * @mv, @holds:	their last entries are from the same dma_resolve()
- */
-void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
-	      struct holds *holds)
-{
-	struct hold *h = &holds->h[holds->num - 1];
-	struct move *last = &mv->m[mv->num - 1];
-	uint64_t pages;
-
-	CHECK(mv->num > 0 && holds->num > 0 && bytes < last->len);
-	CHECK(last->kind != MOVE_OVERWRITE);
-	last->len -= (uint32_t)bytes;
-	pages = pages_spanned(last->addr, last->len);
-	for (uint64_t p = pages; m->cfg.exact && p < h->pages; p++)
-		spt_unhold(m, h->vpn + p);
-	h->pages = (uint32_t)pages;
-}
-
-/**
- * dma_fault() - A move got EFAULT: the table was wrong about these pages.
- * @m:		the NIC's memory
- * @addr, @len:	what the move was to access
- */
-void dma_fault(struct mem *m, uint64_t addr, uint64_t len)
-{
-	uint64_t vpn = page_of(addr);
-	uint64_t pages = pages_clip(vpn, pages_spanned(addr, len));
-
-	spt_forget(m, vpn, pages);
-	m->doubt[m->doubts % DOUBTS].start = vpn;
-	m->doubt[m->doubts++ % DOUBTS].end = vpn + pages;
 }

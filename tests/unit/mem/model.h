@@ -223,6 +223,27 @@ static inline bool model_waited(struct model *x, int t)
 	return false;
 }
 
+static inline int model_ticket(struct model *x, const struct dma *d,
+			       uint64_t first, uint64_t num,
+			       struct ticket_id id)
+{
+	for (int i = 0; i < TICKETS; i++)
+		if (!x->ticket[i].used) {
+			x->ticket[i] = (struct m_ticket){
+				.used = true,
+				.write = d->write,
+				.first = first,
+				.num = num,
+				.valid = num,
+				.queued = ++x->seq,
+				.id = id,
+			};
+			x->want.v[CNT_tickets]++;
+			return i;
+		}
+	return -1;
+}
+
 static inline void model_leave(struct model *x, struct m_waiter *w)
 {
 	int t = w->ticket;

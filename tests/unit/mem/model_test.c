@@ -19,6 +19,7 @@ struct want {
 	struct m_region *r;
 	uint64_t addr, first, num, missing;
 	unsigned inlined;
+	bool again; /* the same access missed a page before */
 };
 
 static bool want_legal(struct model *x, const struct dma *d, struct want *want)
@@ -81,29 +82,24 @@ static bool ticket_fits(struct model *x, const struct m_ticket *t,
 		model_ready(x, want->missing, true, fresh, want->r));
 }
 
-static int open_ticket(struct model *x, const struct dma *d, uint64_t first,
-		       uint64_t num, struct ticket_id id)
+/* The first page that is asked for: all that it needs, if it was here before. */
+static uint64_t want_from(const struct model *x, const struct want *want)
 {
-	for (int i = 0; i < TICKETS; i++)
-		if (!x->ticket[i].used) {
-			x->ticket[i] = (struct m_ticket){
-				.used = true,
-				.write = d->write,
-				.first = first,
-				.num = num,
-				.valid = num,
-				.queued = ++x->seq,
-				.id = id,
-			};
-			x->want.v[CNT_tickets]++;
-			return i;
-		}
-	return -1;
+	if (!want->again || want->missing - want->first >= 256)
+		return want->missing;
+	for (uint64_t p = want->first; p < want->missing; p++)
+		for (int i = 0; i < TICKETS; i++)
+			if (ticket_has(&x->ticket[i], p))
+				return want->missing;
+	return want->first;
 }
 
 static void check_opened(struct model *x, const struct dma *d, uint64_t fresh,
 			 const struct want *want, struct m_waiter *w)
 {
+	const uint64_t from = want_from(x, want),
+		       need = want->first + want->num;
+
 	unsigned __int128 span = (unsigned __int128)d->len + d->ahead;
 	uint64_t left = want->r->attr.length - (d->iova - want->r->attr.iova);
 	struct list *pos = &x->m->own.queue[QUEUE_AHEAD];
@@ -119,18 +115,19 @@ static void check_opened(struct model *x, const struct dma *d, uint64_t fresh,
 		for (int i = 0; i < TICKETS; i++)
 			start |= ticket_has(&x->ticket[i], end) &&
 				 x->ticket[i].first == end;
-		if (start || end - want->missing == 256 ||
-		    model_ready(x, end, d->write, fresh, want->r))
+		if (start || end - from == 256 ||
+		    (model_ready(x, end, d->write, fresh, want->r) &&
+		     (from == want->missing || end >= need)))
 			break;
 	}
 	/* what the access needs, then what is ahead in growing pieces */
-	num = MIN(want->first + want->num, end) - want->missing;
-	w->ticket = open_ticket(x, d, want->missing, num, w->w.ticket);
+	num = MIN(need, end) - from;
+	w->ticket = model_ticket(x, d, from, num, w->w.ticket);
 	REQUIRE(x, w->ticket >= 0);
 	x->ticket[w->ticket].whole = true;
-	for (uint64_t p = want->missing + num; p < end; p += num) {
+	for (uint64_t p = from + num; p < end; p += num) {
 		num = MIN(MIN(2 * num, (uint64_t)AHEAD_PAGES), end - p);
-		if (open_ticket(x, d, p, num, (struct ticket_id){0}) < 0)
+		if (model_ticket(x, d, p, num, (struct ticket_id){0}) < 0)
 			break;
 		pieces++;
 	}
@@ -257,6 +254,8 @@ static void resolve(struct model *x, const struct dma *d, bool atomic,
 	legal = want_legal(x, d, &want);
 	if (legal && want.r->attr.length == UINT64_MAX)
 		fresh = MAX(given, x->now - IMPLICIT_FRESH);
+	want.again = w && w->w.begun_ns && w->w.vpn == want.first &&
+		     w->w.pages == want.num;
 	if (atomic && d->iova % 8 != 0)
 		want.v = V_INVALID;
 	else if (legal && atomic && want.addr % 8 != 0)
