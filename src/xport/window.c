@@ -134,15 +134,18 @@ uint32_t win_spare(const struct xport *x, const struct window *w)
 }
 
 /* Is there a slot for @pkt? All but the first of a QP's requests with payload are
- * what its peer was lent. */
+ * what its peer was lent; the first is sent without asking, and those behind it
+ * count on it. */
 static bool slot_for(struct xport *x, const struct window *w,
 		     const struct pkt *pkt)
 {
-	const bool credited = is_data(w, pkt) && w->data && pkt->ext;
+	const bool data = is_data(w, pkt) && pkt->ext;
 
-	if (credited && lent(w))
+	if (data && w->data && lent(w))
 		return true;
-	count_add(x->cnt, CNT_beyond_credit, credited);
+	if (data && !w->data && slots_free(x->mem) > x->lent_left)
+		return true;
+	count_add(x->cnt, CNT_beyond_credit, data && w->data);
 	return win_slots(x, *w->held + lent(w));
 }
 

@@ -55,7 +55,7 @@ static void memory(struct world *w)
  * which came before, and one of a hundred. RESUME has its own reasons to. */
 static void expect_patience(const struct world *w)
 {
-	enum { LEARNING = 160, PERCENT = 1, TIMES = 2 };
+	enum { LEARNING = 256, PERCENT = 1, TIMES = 2 };
 	const uint64_t *v = w->total.v;
 
 	EXPECT((struct world *)w,
@@ -87,11 +87,18 @@ static void run(struct world *w)
 	world_build(w);
 	world_finish(w);
 	world_close(w);
-	EXPECT(w, w->total.v[CNT_drop_no_slot] == 0,
+	/* READs and atomics are not lent for; SENDs and WRITEs are I4 */
+	EXPECT(w,
+	       w->total.v[CNT_drop_no_slot] * 1000 <=
+		       w->total.v[CNT_rx_packets],
 	       "%" PRIu64 " packets found no slot",
 	       w->total.v[CNT_drop_no_slot]);
-	EXPECT(w, loses(w) || w->stats.kernel_drops == 0,
-	       "the receive buffer overflowed");
+	/* ACKs are not paid for: while the receiver is in a cheap fault many of
+	 * them may fill a small buffer. */
+	EXPECT(w, loses(w) || w->stats.kernel_drops * 100 <= w->stats.sent,
+	       "%" PRIu64 " of %" PRIu64
+	       " packets found the receive buffer full",
+	       w->stats.kernel_drops, w->stats.sent);
 	EXPECT(w,
 	       loses(w) || faults(w) ||
 		       w->total.v[CNT_fault_replay] * 100 <=
