@@ -28,7 +28,7 @@ void fault_note(const struct fault *f, enum strategy s)
 	mem_account_answer(f->qp->x->mem, f->wait, s);
 }
 
-enum { FORGOTTEN_MAX = 4 }; /* programs retry seven times */
+enum { FORGOTTEN_MAX = 8 };
 
 static enum fault_answer chosen(const struct fault *f, strategies_t set)
 {
@@ -65,13 +65,16 @@ static enum fault_answer answer(const struct fault *f, strategies_t set)
 		return chosen(f, set);
 	if (w->forgotten_psn != f->psn)
 		w->forgotten = 0;
-	if (w->forgotten >= FORGOTTEN_MAX)
+	if (w->forgotten >= FORGOTTEN_MAX) {
 		a = fault_redirect.answer(f);
+		count_add(f->qp->x->cnt, CNT_fault_rescued, a == FAULT_KEPT);
+	}
 	if (a == FAULT_NEXT)
 		a = chosen(f, set);
-	if (a == FAULT_FORGOTTEN) {
+	if (a == FAULT_FORGOTTEN && w->forgotten_ns != f->wait->since_ns) {
 		w->forgotten++;
 		w->forgotten_psn = f->psn;
+		w->forgotten_ns = f->wait->since_ns;
 	}
 	return a;
 }

@@ -40,7 +40,8 @@ struct accepted {
  * @num:	how many are waiting
  * @held:	slots of all windows towards the same peer; set with the peer
  * @data:	how many are requests with payload: all but one are @peer's to fill
- * @forgotten:	how often in turn one was dropped for its page, and which
+ * @forgotten:	for how many fetches in turn of its page one was dropped, which it
+ *		was, and when the last of them began
  * @peer:	NULL: datagrams
  * @account:	the QP's
  */
@@ -50,6 +51,7 @@ struct window {
 	uint32_t num, data;
 	uint32_t forgotten;
 	psn_t forgotten_psn;
+	uint64_t forgotten_ns;
 	uint32_t *held;
 	struct peer *peer;
 	struct account *account;

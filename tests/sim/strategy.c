@@ -64,6 +64,12 @@ const struct scenario scenario_strategy = {
 
 /* --- one strategy for all --------------------------------------------------------- */
 
+/* What was forgotten too often is kept, whoever answers. */
+static uint64_t rescued(const struct world *w, enum strategy s)
+{
+	return s == STRATEGY_REDIRECT ? w->total.v[CNT_fault_rescued] : 0;
+}
+
 /* Whoever may not answer did not. A response that comes for a page of ours that is
  * missing can always be asked for again. */
 static void check_answers(const struct world *w, strategies_t set)
@@ -84,7 +90,8 @@ static void check_answers(const struct world *w, strategies_t set)
 	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
 		EXPECT((struct world *)w,
 		       set & STRATEGY_BIT(t[i].strategy) ||
-			       w->total.v[t[i].counter] == 0,
+			       w->total.v[t[i].counter] <=
+				       rescued(w, t[i].strategy),
 		       "%s answered, which nobody chose",
 		       counter_info[t[i].counter].name);
 }
