@@ -262,7 +262,7 @@ struct arbiter {
  *		(relaxed)
  * @deadline:	next time anything is due (relaxed; for pollers)
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
- * @blocked:	threads blocked in nic_channel_get()
+ * @blocked:	threads that sleep in progress_block()
  * @asleep:	how often in turn they do not look first, before they sleep, as they
  *		did in vain; @asleep_left: of these (relaxed)
  * @steps_free:	bit per free step (atomic)

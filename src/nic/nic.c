@@ -284,6 +284,17 @@ void nic_put(struct nic *nic)
 	pthread_mutex_unlock(nic_global_lock);
 }
 
+/* A program may leave it to exit() to end its QPs. A card has acknowledged by then
+ * what it had received; a peer that we leave without that would wait for seconds. */
+__attribute__((destructor)) static void at_exit(void)
+{
+	if (!nic_global_lock || pthread_mutex_trylock(nic_global_lock))
+		return;
+	if (nic_global && !nic_child(nic_global))
+		progress_flush(nic_global);
+	pthread_mutex_unlock(nic_global_lock);
+}
+
 bool nic_of_parent(const struct nic *nic)
 {
 	return nic_child(nic);

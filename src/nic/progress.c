@@ -22,6 +22,8 @@ enum {
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
+	TURN_ROUNDS =
+		1024, /* bursts that the background thread takes at once */
 	ASLEEP_MAX = 64, /* times in turn, after polling in vain */
 };
 
@@ -503,7 +505,7 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 		       enum os_wait_for *what)
 {
 	uint64_t now = os_now(nic->os), deadline;
-	int empty = 0;
+	int empty = 0, rounds = 0;
 
 	if (looked_after(nic, now)) {
 		*what = OS_WAIT_TIMER;
@@ -511,7 +513,8 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 			turn_work(nic, step, false);
 		return now + POLLED_RECENTLY_NS;
 	}
-	while (empty < 2) {
+	/* a socket that is never empty keeps it from nothing else */
+	while (empty < 2 && rounds++ < TURN_ROUNDS) {
 		now = os_now(nic->os);
 		turn_begins(nic, step);
 		if (token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED),
@@ -592,11 +595,22 @@ static uint64_t block_until(const struct nic *nic, uint64_t now_ns,
 	return now_ns + TOKEN_MOVING_NS;
 }
 
-/* Packets that there are, until @woken. */
-static void block_receive(struct nic *nic, const uint32_t *woken, uint64_t *now)
+/* Who is about to block runs the engine as who polls does: if a page stops it, others
+ * take over. */
+static void attend(struct nic *nic, uint64_t now_ns)
 {
-	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) &&
+	__atomic_store_n(&nic->last_poll, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
+}
+
+/* Packets that there are, until @woken or @until_ns. */
+static void block_receive(struct nic *nic, const uint32_t *woken,
+			  uint64_t until_ns, uint64_t *now)
+{
+	attend(nic, *now);
+	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) && *now < until_ns &&
 	       progress_receive(nic, now)) {
+		attend(nic, *now);
 		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
 		if (work_waits(nic))
 			work(nic, false, *now);
@@ -616,47 +630,59 @@ static void block_spin(struct nic *nic, const uint32_t *woken,
 		       uint64_t until_ns, uint64_t *now)
 {
 	const uint64_t end = MIN(*now + nic->cfg.spin_ns, until_ns);
+	const uint32_t left = __atomic_load_n(&nic->asleep_left,
+					      __ATOMIC_RELAXED);
+	uint32_t times;
 
-	if (nic->asleep_left) {
-		nic->asleep_left--;
+	if (left) {
+		__atomic_store_n(&nic->asleep_left, left - 1, __ATOMIC_RELAXED);
 		return;
 	}
 	while (*now < end &&
-	       __atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) == 1) {
+	       !__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
 		os_relax();
-		block_receive(nic, woken, now);
+		block_receive(nic, woken, end, now);
 		if (__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
-			nic->asleep = 0;
+			__atomic_store_n(&nic->asleep, 0, __ATOMIC_RELAXED);
 			return;
 		}
 		*now = os_now(nic->os);
 	}
-	nic->asleep = MIN(2 * nic->asleep + 1, ASLEEP_MAX);
-	nic->asleep_left = nic->asleep;
+	times = 2 * __atomic_load_n(&nic->asleep, __ATOMIC_RELAXED) + 1;
+	times = MIN(times, (uint32_t)ASLEEP_MAX);
+	__atomic_store_n(&nic->asleep, times, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->asleep_left, times, __ATOMIC_RELAXED);
+}
+
+static void block_sleep(struct nic *nic, int fd, uint64_t until_ns,
+			uint64_t now_ns)
+{
+	enum os_wait_for what;
+	uint64_t at;
+
+	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
+	/* os_wait() may not return: the thread can be cancelled there. */
+	pthread_cleanup_push(unblock, nic);
+	at = block_until(nic, now_ns, &what);
+	os_wait(nic->os, what, MIN(at, until_ns), fd);
+	pthread_cleanup_pop(1);
 }
 
 void progress_block(struct nic *nic, int fd, const uint32_t *woken,
 		    uint64_t until_ns)
 {
-	uint64_t now = os_now(nic->os), at;
-	enum os_wait_for what;
+	uint64_t now = os_now(nic->os);
 
 	if (not_here(nic)) {
 		os_wait(nic->os, OS_WAIT_TIMER,
 			MIN(until_ns, now + POLLED_RECENTLY_NS), fd);
 		return;
 	}
-	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
-	/* os_wait() may not return: the thread can be cancelled there. */
-	pthread_cleanup_push(unblock, nic);
-	block_receive(nic, woken, &now);
+	block_receive(nic, woken, until_ns, &now);
 	if (nic->cfg.spin_ns && !__atomic_load_n(woken, __ATOMIC_ACQUIRE))
 		block_spin(nic, woken, until_ns, &now);
-	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
-		at = block_until(nic, now, &what);
-		os_wait(nic->os, what, MIN(at, until_ns), fd);
-	}
-	pthread_cleanup_pop(1);
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
+		block_sleep(nic, fd, until_ns, now);
 	progress_closed(nic);
 }
 
