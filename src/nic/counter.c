@@ -28,6 +28,7 @@
  */
 struct user {
 	struct list link;
+	struct nic_counter *counter; /* of nic_counter_run() */
 	uintptr_t thread;
 	uint64_t target;
 	int fd;
@@ -40,7 +41,7 @@ struct user {
  * @word:	what the program reads
  * @ec:		engine lock
  * @spare:	descriptor that the last user left, or -1
- * @fd:		what the program polls, or -1
+ * @fd:		what the program polls, or -1; @polled: what it saw last
  * @gone:	no value comes any more
  * @nic:	NULL: there is none any more
  */
@@ -52,7 +53,9 @@ struct nic_counter {
 	pthread_cond_t left;
 	struct list users;
 	int spare, fd;
+	uint64_t polled;
 	bool gone;
+	int handler_fd;
 	struct os_thread *thread;
 	nic_counter_fn handler;
 	void *arg;
@@ -262,39 +265,60 @@ static bool handle(struct nic_counter *c, struct user *u, bool begins)
 	return ok;
 }
 
-static int run(struct nic_counter *c, nic_counter_fn handler, void *arg,
-	       bool shy)
+static int run_user(struct nic_counter *c, struct user *u,
+		    nic_counter_fn handler, void *arg)
 {
 	uint64_t seen = 0;
-	struct user u;
 	int err = 0;
 
-	enter(c, &u);
-	u.shy = shy;
 	while (!err) {
-		err = wait_as(c, &u, seen + 1, TIME_NEVER, NIC_WAIT_BLOCK);
-		if (err || !handle(c, &u, true))
+		err = wait_as(c, u, seen + 1, TIME_NEVER, NIC_WAIT_BLOCK);
+		if (err || !handle(c, u, true))
 			break;
 		seen = value_of(c);
 		err = handler(arg, seen) ? 1 : 0;
-		handle(c, &u, false);
+		handle(c, u, false);
 	}
-	leave(c, &u);
 	return MIN(err, 0);
+}
+
+static void leave_run(void *arg)
+{
+	struct user *u = arg;
+
+	leave(u->counter, u);
+}
+
+/* @fd: to be woken by, or -1: not made yet */
+static int run(struct nic_counter *c, nic_counter_fn handler, void *arg,
+	       bool shy, int fd)
+{
+	struct user u;
+	int err;
+
+	enter(c, &u);
+	u.counter = c;
+	u.shy = shy;
+	u.fd = fd;
+	/* the handler may end the thread, or be cancelled */
+	pthread_cleanup_push(leave_run, &u);
+	err = run_user(c, &u, handler, arg);
+	pthread_cleanup_pop(1);
+	return err;
 }
 
 int nic_counter_run(struct nic_counter *c, nic_counter_fn handler, void *arg)
 {
 	if (nic_child(c->nic))
 		return -ENODEV;
-	return run(c, handler, arg, false);
+	return run(c, handler, arg, false, -1);
 }
 
 static void handler_thread(void *arg)
 {
 	struct nic_counter *c = arg;
 
-	run(c, c->handler, c->arg, true);
+	run(c, c->handler, c->arg, true, c->handler_fd);
 }
 
 /* --- life ------------------------------------------------------------------ */
@@ -314,6 +338,24 @@ static int counter_init(struct nic_counter *c, struct nic *nic, uint32_t pd)
 	return err;
 }
 
+/* The thread has nobody to tell that there is no descriptor. */
+static int start_handler(struct nic_counter *c, nic_counter_fn handler,
+			 void *arg)
+{
+	int err;
+
+	c->handler_fd = os_event_own();
+	if (c->handler_fd < 0)
+		return c->handler_fd;
+	c->handler = handler;
+	c->arg = arg;
+	err = os_thread_start(c->nic->os, &c->thread, "nopin-handler",
+			      handler_thread, c);
+	if (err)
+		os_event_close(c->handler_fd);
+	return err;
+}
+
 int nic_counter_create(struct nic *nic, uint32_t pd, nic_counter_fn handler,
 		       void *arg, struct nic_counter **out)
 {
@@ -330,17 +372,27 @@ int nic_counter_create(struct nic *nic, uint32_t pd, nic_counter_fn handler,
 		heap_free(c);
 		return err;
 	}
-	c->handler = handler;
-	c->arg = arg;
-	if (handler)
-		err = os_thread_start(nic->os, &c->thread, "nopin-handler",
-				      handler_thread, c);
+	err = handler ? start_handler(c, handler, arg) : 0;
 	if (err) {
 		nic_counter_free(c);
 		return err;
 	}
 	*out = c;
 	return 0;
+}
+
+int nic_counter_reserve(struct nic_counter *c)
+{
+	struct user u = {.fd = -1};
+	int err;
+
+	if (nic_child(c->nic))
+		return -ENODEV;
+	err = descriptor(c, &u);
+	pthread_mutex_lock(&c->lock);
+	c->spare = u.fd;
+	pthread_mutex_unlock(&c->lock);
+	return err;
 }
 
 static bool is_user(struct nic_counter *c)
@@ -437,7 +489,7 @@ int nic_counter_fd(struct nic_counter *c, int *fd)
 	if (c->fd < 0)
 		c->fd = os_event_open();
 	*fd = c->fd;
-	if (c->fd >= 0 && value_of(c))
+	if (c->fd >= 0 && value_of(c) != c->polled)
 		os_event_set(c->fd);
 	pthread_mutex_unlock(&c->lock);
 	return MIN(*fd, 0);
@@ -451,7 +503,7 @@ int nic_counter_poll(struct nic_counter *c, uint64_t *value)
 	pthread_mutex_lock(&c->lock);
 	if (c->fd >= 0)
 		os_event_clear(c->fd);
-	*value = value_of(c);
+	*value = c->polled = value_of(c);
 	pthread_mutex_unlock(&c->lock);
 	return 0;
 }

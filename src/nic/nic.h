@@ -265,6 +265,13 @@ uint32_t nic_counter_id(const struct nic_counter *c);
 /** nic_counter_word() - Where the value is, until nic_counter_free(). */
 const uint64_t *nic_counter_word(const struct nic_counter *c);
 /**
+ * nic_counter_reserve() - From now on one thread at a time can wait whatever becomes
+ * scarce. Nobody waits yet.
+ * Return: 0; -EMFILE; -ENODEV.
+ */
+int nic_counter_reserve(struct nic_counter *c);
+
+/**
  * nic_counter_fd() - A descriptor, the counter's, that is readable when the value
  * has risen since nic_counter_poll().
  */

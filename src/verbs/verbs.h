@@ -40,9 +40,9 @@ enum { GROWTH_BYTES = 128 };
 /* In the order in which the close of a device takes them down. */
 enum vobj_kind {
 	VOBJ_QP,
-	VOBJ_COUNTER,
 	VOBJ_MR,
-	VOBJ_UPCALLS,
+	VOBJ_UPCALLS, /* of MRs */
+	VOBJ_COUNTER, /* that upcalls raise */
 	VOBJ_CQ,
 	VOBJ_CHANNEL,
 	VOBJ_PD,

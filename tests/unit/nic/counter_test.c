@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -397,6 +398,8 @@ static void counter__descriptor(void **state)
 	assert_int_equal(nic_counter_poll(counter, &v), 0);
 	assert_int_equal(v, 1);
 	assert_false(side_readable(fd, 0));
+	assert_int_equal(nic_counter_fd(counter, &fd), 0); /* asked again */
+	assert_false(side_readable(fd, 0));
 	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 }
 
@@ -488,6 +491,56 @@ static void counter__run_here(void **state)
 	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+static int pause_in_handler(void *arg, uint64_t v)
+{
+	(void)v;
+	__atomic_store_n((bool *)arg, true, __ATOMIC_RELEASE);
+	pause();
+	return 1;
+}
+
+static void *run_and_pause(void *arg)
+{
+	nic_counter_run(counter, pause_in_handler, arg);
+	return NULL;
+}
+
+/* A thread that is cancelled in its handler is none of the counter's any more. */
+static void counter__run_cancelled(void **state)
+{
+	pthread_t thread;
+	bool called = false;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, run_and_pause, &called),
+			 0);
+	notify(8);
+	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
+	while (!__atomic_load_n(&called, __ATOMIC_ACQUIRE))
+		usleep(100);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(nic_counter_free(counter), 0);
+	counter = NULL;
+}
+
+/* A handler that could never be called is none. */
+static void counter__no_descriptor_for_a_handler(void **state)
+{
+	struct nic_counter *c;
+	struct rlimit was, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(nic_counter_create(side[1].nic, side[1].pd, handler,
+					    &handled, &c),
+			 -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +567,8 @@ int main(void)
 		T(counter__handler, setup_handler),
 		T(counter__handler_stuck, setup_handler),
 		T(counter__run_here, setup),
+		T(counter__run_cancelled, setup),
+		T(counter__no_descriptor_for_a_handler, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
