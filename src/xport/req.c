@@ -176,7 +176,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
 	else if (!known)
 		comp_fail_wqe(qp, r->cur, WC_LOC_QP_OP_ERR, now_ns);
-	return known;
+	return known && v == V_OK; /* else what is behind it is not sent */
 }
 
 static uint32_t kind_flags(const struct wqe *w)

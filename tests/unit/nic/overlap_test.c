@@ -82,6 +82,27 @@ static void local_inv__not_before_the_last_move(void **state)
 	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
 }
 
+/* It fails while something before it is not acknowledged: what is behind it, which
+ * may say that it was done, is not sent.
+ */
+static void local_inv__wrong_ends_what_is_behind(void **state)
+{
+	const struct req *r = &side[0].qp->qp.req;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 64);
+	side_post(&side[0],
+		  (struct wqe){.op = WR_LOCAL_INV, .imm = side[0].key ^ 1},
+		  NULL, 0);
+	post_at(&side[0], WR_WRITE, 4096, 64);
+	send_all(&side[0]);
+	assert_int_equal(psn_diff(r->max, r->una), 1);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_MW_BIND_ERR);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_WR_FLUSH_ERR);
+	assert_int_equal(side[1].buf[BUF / 2 + 4096], 0);
+}
+
 /* A peer's SEND invalidates a region that something of ours is still read from:
  * its receive completes when nothing moves there any more.
  */
@@ -406,6 +427,9 @@ int main(void)
 						setup_standard, sides_close),
 		cmocka_unit_test_setup_teardown(
 			progress_receive__rest_of_an_overtaken_burst, setup,
+			sides_close),
+		cmocka_unit_test_setup_teardown(
+			local_inv__wrong_ends_what_is_behind, setup,
 			sides_close),
 		cmocka_unit_test_setup_teardown(
 			local_inv__not_before_the_last_move, setup,
