@@ -78,6 +78,8 @@ static int cache_open(struct nopin_cache *c)
 
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &c->counter);
+	if (!rc)
+		rc = -nic_counter_reserve(c->counter->nic);
 	if (rc)
 		return rc;
 	c->word = nopin_counter_word(c->counter);
@@ -252,8 +254,11 @@ static int wait_some(struct nopin_cache *c, const struct patience *p,
 	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
 	int rc;
 
-	if (!left)
-		return ETIMEDOUT;
+	if (!left) {
+		/* who never waits is to find out, too, that nobody is there */
+		link_reap(&c->link);
+		return c->link.failed ? ENOTCONN : ETIMEDOUT;
+	}
 	rc = nopin_counter_wait(c->counter, c->reader.batches + 1,
 				MIN(left, most_ns), p->how);
 	return rc == ETIMEDOUT ? link_probe(&c->link) : rc;

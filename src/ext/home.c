@@ -394,7 +394,8 @@ static bool take(struct nopin_home *h, uint32_t i)
 	while (c->taken < num) {
 		if (num - c->taken > ARRAY_SIZE(h->box[i].msg))
 			return false;
-		memcpy(&msg, &h->box[i].msg[(c->taken + 1) % 2], sizeof(msg));
+		memcpy(&msg, &h->box[i].msg[(c->taken + 1) % SYNC_BOX],
+		       sizeof(msg));
 		h->first = (i + 1) % h->core.members;
 		if (!home_take(&h->core, i, &msg))
 			return false;

@@ -11,11 +11,11 @@
 
 enum { LINK_DEPTH = 8, LINE = 64 };
 
-/** struct box - Of a member at its home: message number n is in msg[n % 2]. */
+/** struct box - Of a member at its home: message number n is in msg[n % SYNC_BOX]. */
 struct box {
-	struct sync_msg msg[2];
+	struct sync_msg msg[SYNC_BOX];
 	uint64_t confirmed;
-	uint64_t pad[3];
+	uint64_t pad;
 };
 static_assert(sizeof(struct box) == LINE, "no two members share a line");
 

@@ -20,10 +20,10 @@ enum {
 
 /** struct mail - Of a member: the home writes @answer, the rest is read only. */
 struct mail {
-	uint64_t answer, old, confirmed, pad;
-	struct sync_msg msg[2];
+	uint64_t answer, old, confirmed, pad[7];
+	struct sync_msg msg[SYNC_BOX];
 };
-static_assert(sizeof(struct mail) == LINE, "shares no line");
+static_assert(sizeof(struct mail) == 2 * LINE, "shares no line");
 
 /**
  * struct nopin_member
@@ -64,6 +64,8 @@ static int member_open(struct nopin_member *m)
 
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &m->counter);
+	if (!rc)
+		rc = -nic_counter_reserve(m->counter->nic);
 	if (rc)
 		return rc;
 	m->mail = aligned_alloc(LINE, sizeof(*m->mail));
@@ -181,7 +183,7 @@ static int confirm(struct nopin_member *m, uint64_t number)
 /* Completions of earlier ones may not have been taken: there is room for those. */
 static int say(struct nopin_member *m, const struct sync_msg *msg)
 {
-	const unsigned i = ++m->sent % 2;
+	const unsigned i = ++m->sent % SYNC_BOX;
 
 	m->mail->msg[i] = *msg;
 	link_reap(&m->link);
@@ -195,8 +197,7 @@ static int say(struct nopin_member *m, const struct sync_msg *msg)
 }
 
 /**
- * struct patience - Of a call. @why: it is to be cancelled, and then it was
- * (ETIMEDOUT) or it could not wait as it was told to.
+ * struct patience - Of a call. @why: ETIMEDOUT: it is to be cancelled, or was.
  */
 struct patience {
 	uint64_t until_ns;
@@ -220,13 +221,7 @@ static int wait_some(struct nopin_member *m, struct patience *p)
 				p->why ? most : MIN(left, most), p->how);
 	if (!rc)
 		return 0;
-	if (rc == ETIMEDOUT)
-		return link_probe(&m->link);
-	if (p->how == NOPIN_WAIT_FUTEX || p->why)
-		return rc;
-	p->why = rc;
-	p->how = NOPIN_WAIT_FUTEX;
-	return say(m, &cancel);
+	return rc == ETIMEDOUT ? link_probe(&m->link) : rc;
 }
 
 /* @number: of the message */

@@ -172,8 +172,8 @@ typedef int (*nopin_handler)(void *arg, uint64_t value);
 /**
  * nopin_counter_create() - A counter that QPs of @pd can raise, 0.
  * @handler:	NULL; or called with @arg whenever the counter has risen, by a thread
- *		of its own, which has all signals blocked
- * Return: 0; ENOMEM; EAGAIN: no thread.
+ *		of its own, which has all signals blocked but SIGSEGV and SIGBUS
+ * Return: 0; ENOMEM; EAGAIN: no thread; EMFILE: no descriptor for it.
  */
 int nopin_counter_create(struct ibv_pd *pd, nopin_handler handler, void *arg,
 			 struct nopin_counter **counter);
@@ -207,9 +207,10 @@ int nopin_counter_fd(struct nopin_counter *counter, int *fd);
 
 /**
  * enum nopin_wait - How a thread waits.
- * SPIN: it polls. BLOCK: it sleeps, and is woken by any packet. FUTEX: the same while
- * no other thread of the program polls or blocks; else it sleeps until such a thread,
- * or one of nopin's, wakes it: for many threads that wait.
+ * SPIN: it polls. BLOCK: it polls for a little (NOPIN_SPIN), then sleeps, and is
+ * woken by any packet. FUTEX: the same while no other thread of the program polls or
+ * blocks; else it sleeps until such a thread, or one of nopin's, wakes it: for many
+ * threads that wait.
  */
 enum nopin_wait {
 	NOPIN_WAIT_SPIN = 0,
@@ -335,7 +336,8 @@ typedef int (*nopin_upcall_fn)(const struct nopin_upcall *event, void *arg);
 
 /**
  * nopin_upcalls_run() - Take events and give each to @fn, on this thread, until it
- * does not return 0. However long it takes, nobody but this queue waits.
+ * does not return 0. However long it takes, nobody but this queue waits. A
+ * cancellation point while it sleeps.
  * Return: 0: @fn ended it; else as nopin_upcalls_get().
  */
 int nopin_upcalls_run(struct nopin_upcalls *queue, nopin_upcall_fn fn,
@@ -472,10 +474,10 @@ int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num);
  * nopin_member_destroy() that is the member's, with its completions. It has 8 sends
  * at least, and a send CQ of its own.
  * @card:	for nopin_home_join()
- * Return: 0; EINVAL: @qp; ENOMEM.
+ * Return: 0; EINVAL: @qp; ENOMEM; EMFILE: no descriptor to be woken by.
  *
- * One thread at a time calls a member: EBUSY. All calls fail with ENOTCONN when the
- * home cannot be reached any more, and ever after.
+ * One thread at a time calls a member: EBUSY. Calls on semaphores and wait queues
+ * fail with ENOTCONN once the home was found not to be reachable, and ever after.
  */
 int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 			struct nopin_card *card);
@@ -613,10 +615,10 @@ struct nopin_cache_attr {
  * nopin_cache_destroy() that is the cache's, with its completions: data is written on
  * another. It has 8 sends at least, and a send CQ of its own.
  * @card:	for nopin_owner_join()
- * Return: 0; EINVAL: @qp, @attr; ENOMEM.
+ * Return: 0; EINVAL: @qp, @attr; ENOMEM; EMFILE: no descriptor to be woken by.
  *
- * One thread at a time calls a cache: EBUSY. All calls fail with ENOTCONN when the
- * owner cannot be reached any more, and ever after.
+ * One thread at a time calls a cache: EBUSY. nopin_cache_ready() fails with ENOTCONN
+ * once the owner was found not to be reachable, and ever after; hits do not find out.
  */
 int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 		       struct nopin_cache **cache, struct nopin_card *card);

@@ -99,6 +99,7 @@ static void sem_wait(struct sync_home *h, uint32_t object, uint32_t member)
 	if (queue_empty(&h->object[object]))
 		was = word_add(h, object, -UINT64_C(1));
 	if (was > 0) {
+		h->seat[member].object = object;
 		h->seat[member].wait = h->seat[member].taken;
 		grant(h, member);
 		return;

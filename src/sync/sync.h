@@ -65,6 +65,10 @@ enum sync_op {
 	SYNC_OP_NUM
 };
 
+/* How many of a member's messages the home may not have seen: one that was granted, its
+ * cancelling, which came too late and is not answered, and the next. */
+enum { SYNC_BOX = 3 };
+
 struct sync_msg {
 	uint32_t op, id;
 	uint64_t arg;

@@ -35,7 +35,7 @@ struct side {
 
 /* Where what is in memory: of a member, and of its box at the home. */
 enum { M_ANSWER = 0, M_OLD = 8, M_CONFIRMED = 16, M_MSG = 32 };
-enum { B_MSG = 0, B_CONFIRMED = 32, B_ANSWER = 64 };
+enum { B_MSG = 0, B_CONFIRMED = 48, B_ANSWER = 64 };
 
 struct member {
 	struct sync_world *s;

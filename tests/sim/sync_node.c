@@ -217,7 +217,8 @@ static void take(struct sync_world *s, unsigned i)
 
 	while (s->seat[i].taken < counted(m->home.counter)) {
 		side_read(&m->home,
-			  B_MSG + (s->seat[i].taken + 1) % 2 * sizeof(msg),
+			  B_MSG + (s->seat[i].taken + 1) % SYNC_BOX *
+					  sizeof(msg),
 			  &msg, sizeof(msg));
 		s->first = (i + 1) % MEMBERS;
 		sim_note(s->w->sim, 'T', (uint64_t)i << 32 | msg.op);
@@ -298,7 +299,7 @@ static bool swap(struct member *m, uint32_t object, const struct sync_step *st,
 
 static void say(struct member *m, const struct sync_msg *msg)
 {
-	const uint64_t off = ++m->sent % 2 * sizeof(*msg);
+	const uint64_t off = ++m->sent % SYNC_BOX * sizeof(*msg);
 
 	side_write(&m->here, M_MSG + off, msg, sizeof(*msg));
 	side_send(m->s, &m->here, M_MSG + off, sizeof(*msg), &m->home,

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,6 +235,27 @@ static void sem__times_out_in_the_queue(void **state)
 	assert_int_equal(nopin_sem_trywait(end[1].m, sem), 0);
 }
 
+/* A call needs none that it does not have: it would leave its request behind. */
+static void sem__no_descriptor_left(void **state)
+{
+	struct rlimit was, none;
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(
+		nopin_sem_wait(end[1].m, sem, 20 * MS, NOPIN_WAIT_BLOCK),
+		ETIMEDOUT);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(
+		nopin_sem_wait(end[1].m, sem, UINT64_MAX, NOPIN_WAIT_BLOCK), 0);
+	assert_int_equal(nopin_sem_post(end[1].m, sem), 0);
+}
+
 static unsigned inside, turns;
 
 static void *turns_thread(void *arg)
@@ -396,6 +418,7 @@ int main(void)
 		T(sem__wrong),
 		T(sem__first_come_first_served),
 		T(sem__times_out_in_the_queue),
+		T(sem__no_descriptor_left),
 		T(sem__excludes),
 		T(waitq__woken_before_it_waits),
 		T(waitq__one_and_all),

@@ -93,6 +93,26 @@ static void home__no_such_object(void **state)
 	assert_int_equal(word[1], 0);
 }
 
+/* Of the semaphore that it was granted of, wherever it waited before. */
+static void home__gives_back_to_whom_it_took_from(void **state)
+{
+	const uint32_t other = SYNC_SEM << 24 | 1;
+
+	(void)state;
+	home_object(&home, 1, SYNC_SEM);
+	word[0] = 0;
+	word[1] = 1;
+	assert_true(take(0, SYNC_WAIT, sem, 0));
+	assert_true(take(0, SYNC_CANCEL, 0, 0));
+	assert_int_equal(last[0], SYNC_LATE);
+	assert_true(take(0, SYNC_WAIT, other, 0));
+	assert_int_equal(last[0], SYNC_OK);
+	assert_int_equal(word[1], 0);
+	home_gone(&home, 0, 0);
+	assert_int_equal(word[0], 0);
+	assert_int_equal(word[1], 1);
+}
+
 /* A second request while the first is in the queue; the next one is served. */
 static void home__asks_while_it_waits(void **state)
 {
@@ -215,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup(name, setup)
 		T(home__no_such_message),
+		T(home__gives_back_to_whom_it_took_from),
 		T(home__no_such_object),
 		T(home__asks_while_it_waits),
 		T(home__cancels_nothing),

@@ -55,7 +55,7 @@ struct who {
 	struct sync_step step;
 	int64_t guess;
 	uint64_t ticket, confirmed, asked;
-	struct sync_msg box[2];
+	struct sync_msg box[SYNC_BOX];
 	enum sync_result answer;
 };
 
@@ -129,7 +129,8 @@ static void port_answer(void *arg, uint32_t i, enum sync_result result)
 		return;
 	assert_int_equal(w->answer, SYNC_PENDING);
 	w->answer = result;
-	w->owns += result == SYNC_OK && w->box[w->asked % 2].op == SYNC_WAIT &&
+	w->owns += result == SYNC_OK &&
+		   w->box[w->asked % SYNC_BOX].op == SYNC_WAIT &&
 		   cfg->kind == SYNC_SEM;
 }
 
@@ -148,7 +149,7 @@ static struct sync_home home(void)
 
 static void say(struct who *w, struct sync_msg msg)
 {
-	w->box[++w->sent % 2] = msg;
+	w->box[++w->sent % SYNC_BOX] = msg;
 }
 
 static void call_done(struct who *w, enum sync_result result)
@@ -246,7 +247,8 @@ static void take(unsigned i)
 {
 	struct who *w = &now->who[i];
 	struct sync_home h = home();
-	const struct sync_msg *msg = &w->box[(now->seat[i].taken + 1) % 2];
+	const struct sync_msg *msg =
+		&w->box[(now->seat[i].taken + 1) % SYNC_BOX];
 
 	if (msg->op == SYNC_WAKE && cfg->kind == SYNC_SEM)
 		w->owns--;
@@ -366,7 +368,7 @@ static uint64_t hash_who(uint64_t h, const struct who *w)
 	h = mix(h, (uint64_t)w->step.compare);
 	h = mix(h, w->ticket << 32 | w->confirmed);
 	h = mix(h, w->asked << 32 | w->c.value);
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < SYNC_BOX; k++)
 		h = mix(h, (uint64_t)w->box[k].op << 32 | w->box[k].arg);
 	return h;
 }
