@@ -120,7 +120,7 @@ static unsigned find_locked(const struct board *b, unsigned first, unsigned end,
 
 	if (sys_fcntl(b->fd, F_GETLK, SYS_PTR(&l)) < 0 || l.l_type == F_UNLCK)
 		return end;
-	*pid = l.l_pid > 0 ? l.l_pid : 0;
+	*pid = l.l_pid; /* 0: of another namespace; -1: no process's */
 	/* it may be longer than a slot, and begin before ours */
 	at = MAX((uint64_t)l.l_start, slot_offset(first));
 	at = (at - HEADER_SIZE) / SLOT_SIZE;
@@ -150,7 +150,7 @@ static void find_all(struct board *b)
 
 		if (at == r.end)
 			continue;
-		if (!is_known(b, pid))
+		if (pid >= 0 && !is_known(b, pid))
 			b->locked[b->num++] = (struct locked){at, pid};
 		if (at > r.first)
 			b->spans[spans++] = (struct span){r.first,
