@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* counter.c: one process WRITEs lines into the memory of another, and is told when
- * they were read; each sleeps until its counter rises. cc counter.c -lnopin
+ * they were read; each sleeps until its counter rises.
+ *
+ *   cc counter.c $(pkg-config --cflags --libs nopin) && nopin run -- ./a.out
  */
 #include "rc.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { LINES = 1000, LINE_MAX = 64 };
 
@@ -26,28 +27,22 @@ static void notify(struct ibv_qp *qp, const struct card *to, uint32_t lkey,
 				       .opcode = IBV_WR_RDMA_WRITE,
 				       .send_flags = IBV_SEND_SIGNALED,
 				       .wr.rdma = {to->addr, to->rkey}};
-	struct ibv_wc wc;
 
 	TRY(!nopin_post_write_notify(qp, &wr, to->counter, &bad));
-	while (!ibv_poll_cq(qp->send_cq, 1, &wc))
-		;
-	TRY(wc.status == IBV_WC_SUCCESS);
+	rc_done(qp);
 }
 
 static void play(int fd, int writer)
 {
 	struct ibv_pd *pd = rc_device();
-	struct ibv_mr *mr = ibv_reg_mr(pd, line, sizeof(line),
-				       IBV_ACCESS_LOCAL_WRITE |
-					       IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(pd, line, sizeof(line), WRITABLE);
 	struct ibv_qp *qp = rc_connect(pd, fd);
 	struct card mine = {(uintptr_t)line, mr->rkey, 0}, theirs;
 	struct nopin_counter *counter;
 
 	TRY(!nopin_counter_create(pd, NULL, NULL, &counter));
 	mine.counter = nopin_counter_id(counter);
-	tell(fd, &mine, sizeof(mine));
-	hear(fd, &theirs, sizeof(theirs));
+	swap(fd, &mine, &theirs, sizeof(mine));
 	for (uint64_t i = 1; i <= LINES; i++) {
 		if (writer)
 			notify(qp, &theirs, mr->lkey,
@@ -62,16 +57,14 @@ static void play(int fd, int writer)
 		notify(qp, &theirs, 0, 0); /* no data: it was read */
 	}
 	TRY(!nopin_counter_destroy(counter));
-	tell(fd, "", 1); /* who ends first leaves the other without its ACK */
-	hear(fd, line, 1);
+	swap(fd, "", line,
+	     1); /* who ends first leaves the other without its ACK */
 }
 
 int main(void)
 {
-	int fd[2], child;
+	int fd, writer = rc_fork(&fd);
 
-	TRY(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
-	child = !fork(); /* before the device is opened */
-	play(fd[child], child);
+	play(fd, writer);
 	return 0;
 }

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+enum { WRITABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
 
 #define TRY(what)                                                              \
 	do {                                                                   \
@@ -26,6 +29,25 @@ static inline void tell(int fd, const void *what, size_t len)
 static inline void hear(int fd, void *what, size_t len)
 {
 	TRY(recv(fd, what, len, MSG_WAITALL) == (ssize_t)len);
+}
+
+static inline void swap(int fd, const void *mine, void *theirs, size_t len)
+{
+	tell(fd, mine, len);
+	hear(fd, theirs, len);
+}
+
+/* To be called before the device is opened. @fd: the socket to the other one.
+ * Return: 0 in the child. */
+static inline int rc_fork(int *fd)
+{
+	int both[2], child;
+
+	TRY(!socketpair(AF_UNIX, SOCK_STREAM, 0, both));
+	child = !fork();
+	*fd = both[child];
+	close(both[!child]);
+	return !child;
 }
 
 static inline struct ibv_pd *rc_device(void)
@@ -90,6 +112,16 @@ static inline struct ibv_qp *rc_connect(struct ibv_pd *pd, int fd)
 	return qp;
 }
 
+/* Waits for what was posted last. */
+static inline void rc_done(struct ibv_qp *qp)
+{
+	struct ibv_wc wc;
+
+	while (!ibv_poll_cq(qp->send_cq, 1, &wc))
+		;
+	TRY(wc.status == IBV_WC_SUCCESS);
+}
+
 /* All of @mr to @addr at the other end. */
 static inline void rc_write(struct ibv_qp *qp, const struct ibv_mr *mr,
 			    uint64_t addr, uint32_t rkey)
@@ -101,12 +133,9 @@ static inline void rc_write(struct ibv_qp *qp, const struct ibv_mr *mr,
 				       .opcode = IBV_WR_RDMA_WRITE,
 				       .send_flags = IBV_SEND_SIGNALED,
 				       .wr.rdma = {addr, rkey}};
-	struct ibv_wc wc;
 
 	TRY(!ibv_post_send(qp, &wr, &bad));
-	while (!ibv_poll_cq(qp->send_cq, 1, &wc))
-		;
-	TRY(wc.status == IBV_WC_SUCCESS);
+	rc_done(qp);
 }
 
 #endif

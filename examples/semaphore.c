@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* semaphore.c: two processes take turns, each waiting for a semaphore that the other
- * one posts; a third is the semaphores' home. cc semaphore.c -lnopin
+ * one posts; a third is the semaphores' home.
+ *
+ *   cc semaphore.c $(pkg-config --cflags --libs nopin) && nopin run -- ./a.out
  */
 #include "rc.h"
-
-#include <unistd.h>
 
 enum { TURNS = 1000 };
 
@@ -16,8 +16,7 @@ static void player(int fd, int me)
 	uint32_t turn[2];
 
 	TRY(!nopin_member_create(qp, &m, &mine));
-	tell(fd, &mine, sizeof(mine));
-	hear(fd, &home, sizeof(home));
+	swap(fd, &mine, &home, sizeof(mine));
 	hear(fd, turn, sizeof(turn));
 	TRY(!nopin_member_start(m, &home));
 	for (int i = 0; i < TURNS; i++) {
@@ -36,26 +35,24 @@ int main(void)
 	struct nopin_card mine, theirs;
 	struct nopin_home *home;
 	uint32_t turn[2];
-	int fd[2][2];
+	int fd[2];
 	struct ibv_pd *pd;
 
 	for (int i = 0; i < 2; i++) {
-		TRY(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd[i]));
-		if (!fork()) /* before the device is opened */
-			player(fd[i][1], i);
-		close(fd[i][1]);
+		if (!rc_fork(&fd[i]))
+			player(fd[i], i);
 	}
 	pd = rc_device();
 	TRY(!nopin_home_create(pd, NULL, &home));
 	for (int i = 0; i < 2; i++) /* the first turn is player 0's */
 		TRY(!nopin_sem_create(home, i == 0, &turn[i]));
 	for (int i = 0; i < 2; i++) {
-		struct ibv_qp *qp = rc_connect(pd, fd[i][0]);
+		struct ibv_qp *qp = rc_connect(pd, fd[i]);
 
-		hear(fd[i][0], &theirs, sizeof(theirs));
+		hear(fd[i], &theirs, sizeof(theirs));
 		TRY(!nopin_home_join(home, qp, &theirs, &mine));
-		tell(fd[i][0], &mine, sizeof(mine));
-		tell(fd[i][0], turn, sizeof(turn));
+		tell(fd[i], &mine, sizeof(mine));
+		tell(fd[i], turn, sizeof(turn));
 	}
 	for (int i = 0; i < 2; i++) { /* until both have left, or died */
 		TRY(!nopin_home_serve(home, NOPIN_WAIT_BLOCK, &event));

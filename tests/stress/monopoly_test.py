@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""monopoly_test.py NOPIN BUILD TESTS/NET: two unmodified programs beside a
+monopolist, an ib_write_bw of four times as many pages as all of them may
+have, which begins. By `nopin stat --host` each of the two gets all that it
+works on, and the monopolist keeps to what is left; the two come to a good end.
+Without shares (NOPIN_ARBITER=first) they get next to nothing."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+NOPIN, BUILD, NET = sys.argv[1:4]
+sys.path.append(NET)
+import pair  # noqa: E402 (it is beside another test)
+
+PATIENCE_S = 60
+BUDGET = 16384
+PAGE = 4096
+# of a program, at each of its sides
+PAGES = 1024
+MONOPOLIST = ["ib_write_bw", "-s", str(4 * BUDGET * PAGE), "-D", "600"]
+PROGRAMS = [["ib_write_bw", "-s", str(PAGES * PAGE), "-D", "6"],
+            ["ib_read_bw", "-s", str(PAGES * PAGE), "-D", "6"]]
+
+
+def shares():
+    """pid -> its entries, of all that share the budget."""
+    out = subprocess.run([NOPIN, "stat", "--host", "--json"], text=True,
+                         timeout=60, capture_output=True, check=False)
+    if out.returncode != 0:
+        return {}
+    host = json.loads(out.stdout)
+    assert host["budget"]["entries"] == BUDGET, host
+    return {p["pid"]: p["entries"] for p in host["processes"]}
+
+
+def wait_for(what, done):
+    end = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < end, (what, shares())
+        time.sleep(0.05)
+
+
+def listens(port):
+    return subprocess.run(
+        ["grep", "-q", f":{int(port):04X} .* 0A ", "/proc/net/tcp",
+         "/proc/net/tcp6"], check=False).returncode == 0
+
+
+def start(argv, rule, running):
+    """Both sides of it."""
+    port = str(pair.free_port())
+    env = {**os.environ, **pair.sanitizer_environment(BUILD)[0],
+           "NOPIN_ADDR": "lo", "NOPIN_BUDGET": str(BUDGET),
+           "NOPIN_ARBITER": rule}
+    both = []
+    for peer in ([], ["127.0.0.1"]):
+        both.append(subprocess.Popen(
+            [NOPIN, "run", "--", *argv, "-p", port, "-F", *peer], env=env,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        running.append(both[-1])
+        if not peer:
+            wait_for(f"{argv[0]} listens", lambda: listens(port))
+    return both
+
+
+def holds(program):
+    return shares().get(program.pid, {"used": 0})["used"]
+
+
+def fair(programs, monopolist):
+    """Do all have what is theirs, and no more?"""
+    now = shares()
+    if not all(p.pid in now for p in programs + monopolist):
+        return False
+    return (all(now[p.pid]["used"] >= PAGES for p in programs) and
+            all(one["used"] <= one["share"] for one in now.values()) and
+            sum(one["share"] for one in now.values()) <= BUDGET)
+
+
+def end(programs):
+    for program in programs:
+        _, errors = program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == 0, (program.args, errors)
+
+
+def beside_a_monopolist(rule, check):
+    running = []
+    try:
+        monopolist = start(MONOPOLIST, rule, running)
+        wait_for("the monopolist has it all", lambda: sum(
+            map(holds, monopolist)) > BUDGET * 3 // 4)
+        programs = [p for argv in PROGRAMS for p in start(argv, rule, running)]
+        check(programs, monopolist)
+        end(programs)
+        for one in monopolist:
+            assert one.poll() is None, "the monopolist ended"
+    finally:
+        for program in running:
+            program.kill()
+            program.communicate()
+
+
+def starve(programs, _):
+    """They work, and with what the others left."""
+    wait_for("all are there", lambda: all(p.pid in shares() for p in programs))
+    while all(p.poll() is None for p in programs):
+        got = [holds(p) for p in programs]
+        assert min(got) < PAGES, got
+        time.sleep(0.2)
+
+
+def main():
+    for tool in ("ib_write_bw", "ib_read_bw"):
+        if not shutil.which(tool):
+            print(f"SKIP: {tool} is not installed")
+            return 77
+    beside_a_monopolist("fair", lambda programs, monopolist: wait_for(
+        "each has its own", lambda: fair(programs, monopolist)))
+    beside_a_monopolist("first", starve)
+    return 0
+
+
+sys.exit(main())
