@@ -277,7 +277,9 @@ static int run_user(struct nic_counter *c, struct user *u,
 			break;
 		seen = value_of(c);
 		err = handler(arg, seen) ? 1 : 0;
-		handle(c, u, false);
+		/* the NIC may be gone by now */
+		if (!handle(c, u, false) && !err)
+			err = -ECANCELED;
 	}
 	return MIN(err, 0);
 }

@@ -134,18 +134,15 @@ uint32_t win_spare(const struct xport *x, const struct window *w)
 }
 
 /* Is there a slot for @pkt? All but the first of a QP's requests with payload are
- * what its peer was lent; the first is sent without asking, and those behind it
- * count on it. */
+ * what its peer was lent. */
 static bool slot_for(struct xport *x, const struct window *w,
 		     const struct pkt *pkt)
 {
-	const bool data = is_data(w, pkt) && pkt->ext;
+	const bool credited = is_data(w, pkt) && w->data && pkt->ext;
 
-	if (data && w->data && lent(w))
+	if (credited && lent(w))
 		return true;
-	if (data && !w->data && slots_free(x->mem) > x->lent_left)
-		return true;
-	count_add(x->cnt, CNT_beyond_credit, data && w->data);
+	count_add(x->cnt, CNT_beyond_credit, credited);
 	return win_slots(x, *w->held + lent(w));
 }
 

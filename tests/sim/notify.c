@@ -171,6 +171,7 @@ static void run(struct world *w)
 		c->preempt /= 4;
 	c->full = world_some(sim, SIM_PPM / 50);
 	c->choose = !c->standard && sim_chance(sim, SIM_PPM / 4);
+	c->choose &= !c->deaf;
 	world_build(w);
 	world_finish(w);
 	world_close(w);

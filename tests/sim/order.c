@@ -87,10 +87,10 @@ static void run(struct world *w)
 	world_build(w);
 	world_finish(w);
 	world_close(w);
-	/* READs and atomics are not lent for; SENDs and WRITEs are I4 */
+	/* READs, atomics and the first packet of a QP are not lent for, and when
+	 * they find none it is as if they were lost; all else is I4 */
 	EXPECT(w,
-	       w->total.v[CNT_drop_no_slot] * 1000 <=
-		       w->total.v[CNT_rx_packets],
+	       w->total.v[CNT_drop_no_slot] * 100 <= w->total.v[CNT_rx_packets],
 	       "%" PRIu64 " packets found no slot",
 	       w->total.v[CNT_drop_no_slot]);
 	/* ACKs are not paid for: while the receiver is in a cheap fault many of
