@@ -15,7 +15,7 @@ pass; or each of the sockets that NOPIN_PATHS sprays over has a path of its own,
 longest 100 us longer than the shortest. ib_write_bw, 64 KiB, and ib_write_lat,
 unmodified. Nothing is lost, so nothing need be sent again. The relay is a program
 on the same host and sets the speed: what counts are ratios."""
-BUDGET_S = (60, 400)
+BUDGET_S = (100, 400)
 
 SHARES = (0, 1, 5, 10, 25, 50)
 QUICK = (0, 50)
