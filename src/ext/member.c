@@ -23,7 +23,7 @@ struct mail {
 	uint64_t answer, old, confirmed, pad[7];
 	struct sync_msg msg[SYNC_BOX];
 };
-static_assert(sizeof(struct mail) == 2 * LINE, "shares no line");
+static_assert(sizeof(struct mail) % LINE == 0, "shares no line");
 
 /**
  * struct nopin_member
