@@ -119,9 +119,13 @@ void nic_counter_raise(struct nic_counter *c)
 
 /* --- users ----------------------------------------------------------------- */
 
-static void enter(struct nic_counter *c, struct user *u)
+static void enter(struct nic_counter *c, struct user *u, bool shy, int fd)
 {
-	*u = (struct user){.thread = os_self(), .target = UINT64_MAX, .fd = -1};
+	*u = (struct user){.counter = c,
+			   .thread = os_self(),
+			   .target = UINT64_MAX,
+			   .fd = fd,
+			   .shy = shy};
 	pthread_mutex_lock(&c->lock);
 	list_add_tail(&c->users, &u->link);
 	pthread_mutex_unlock(&c->lock);
@@ -154,7 +158,9 @@ static int descriptor(struct nic_counter *c, struct user *u)
 	pthread_mutex_unlock(&c->lock);
 	if (fd < 0)
 		fd = os_event_own();
+	pthread_mutex_lock(&c->lock);
 	u->fd = fd;
+	pthread_mutex_unlock(&c->lock);
 	return MIN(fd, 0);
 }
 
@@ -191,10 +197,11 @@ static int spin(struct nic_counter *c, uint64_t target, uint64_t until_ns)
 static int sleep_until(struct nic_counter *c, struct user *u, uint64_t target,
 		       uint64_t until_ns)
 {
-	struct nic *nic = c->nic;
+	struct nic *nic;
 
 	if (!aim(c, u, target))
 		return value_of(c) >= target ? 0 : -ECANCELED;
+	nic = c->nic; /* until we leave */
 	while (!__atomic_load_n(&u->woken, __ATOMIC_ACQUIRE)) {
 		if (os_now(nic->os) >= until_ns)
 			break;
@@ -219,7 +226,6 @@ static int wait_as(struct nic_counter *c, struct user *u, uint64_t target,
 		return 0;
 	if (how == NIC_WAIT_SPIN)
 		return spin(c, target, until_ns);
-	u->shy |= how == NIC_WAIT_FUTEX;
 	err = descriptor(c, u);
 	if (err)
 		return err;
@@ -242,7 +248,7 @@ int nic_counter_wait(struct nic_counter *c, uint64_t target,
 	if ((unsigned)how >= NIC_WAIT_NUM)
 		return -EINVAL;
 	now = os_now(c->nic->os);
-	enter(c, &u);
+	enter(c, &u, how == NIC_WAIT_FUTEX, -1);
 	err = wait_as(c, &u, target,
 		      timeout_ns < TIME_NEVER - now ? now + timeout_ns
 						    : TIME_NEVER,
@@ -298,10 +304,7 @@ static int run(struct nic_counter *c, nic_counter_fn handler, void *arg,
 	struct user u;
 	int err;
 
-	enter(c, &u);
-	u.counter = c;
-	u.shy = shy;
-	u.fd = fd;
+	enter(c, &u, shy, fd);
 	/* the handler may end the thread, or be cancelled */
 	pthread_cleanup_push(leave_run, &u);
 	err = run_user(c, &u, handler, arg);
