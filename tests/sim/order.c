@@ -55,7 +55,7 @@ static void memory(struct world *w)
  * which came before, and one of a hundred. RESUME has its own reasons to. */
 static void expect_patience(const struct world *w)
 {
-	enum { LEARNING = 256, PERCENT = 1, TIMES = 2 };
+	enum { LEARNING = 160, PERCENT = 1, TIMES = 2 };
 	const uint64_t *v = w->total.v;
 
 	EXPECT((struct world *)w,
@@ -87,18 +87,11 @@ static void run(struct world *w)
 	world_build(w);
 	world_finish(w);
 	world_close(w);
-	/* READs, atomics and the first packet of a QP are not lent for, and when
-	 * they find none it is as if they were lost; all else is I4 */
-	EXPECT(w,
-	       w->total.v[CNT_drop_no_slot] * 100 <= w->total.v[CNT_rx_packets],
+	EXPECT(w, w->total.v[CNT_drop_no_slot] == 0,
 	       "%" PRIu64 " packets found no slot",
 	       w->total.v[CNT_drop_no_slot]);
-	/* ACKs are not paid for: while the receiver is in a cheap fault many of
-	 * them may fill a small buffer. */
-	EXPECT(w, loses(w) || w->stats.kernel_drops * 100 <= w->stats.sent,
-	       "%" PRIu64 " of %" PRIu64
-	       " packets found the receive buffer full",
-	       w->stats.kernel_drops, w->stats.sent);
+	EXPECT(w, loses(w) || w->stats.kernel_drops == 0,
+	       "the receive buffer overflowed");
 	EXPECT(w,
 	       loses(w) || faults(w) ||
 		       w->total.v[CNT_fault_replay] * 100 <=
