@@ -57,8 +57,7 @@ static void play(int fd, int writer)
 		notify(qp, &theirs, 0, 0); /* no data: it was read */
 	}
 	TRY(!nopin_counter_destroy(counter));
-	swap(fd, "", line,
-	     1); /* who ends first leaves the other without its ACK */
+	swap(fd, "", line, 1); /* nobody ends before the other has its ACK */
 }
 
 int main(void)

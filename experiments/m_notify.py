@@ -6,8 +6,8 @@ TITLE = "Notification: what it costs to be told of a WRITE"
 ABOUT = """Two processes WRITE 8 bytes to each other in turn, and see the
 other's in seven ways, in turns of one run; and the same with datagrams between
 threads that sleep. Whoever blocks polls for 50 us before it sleeps; what it
-costs to sleep at once (NOPIN_SPIN=0) is from a run of its own. NetVM paid 2.96 us more for a notification that is polled
-for, and 17.49 us for one that calls a handler."""
+costs to sleep at once (NOPIN_SPIN=0) is from a run of its own. NetVM paid
+2.96 us more for a notification that is polled for, and 17.49 us for one that calls a handler."""
 BUDGET_S = (40, 90)
 
 WAYS = (("write", "polled memory, no notification"),

@@ -440,6 +440,14 @@ void progress_flush(struct nic *nic)
 	step_put(nic, s);
 }
 
+/* Who polls, or is about to block, runs the engine: if a page stops it, others
+ * take over. */
+static void attend(struct nic *nic, uint64_t now_ns)
+{
+	__atomic_store_n(&nic->last_poll, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
+}
+
 void progress_poll(struct nic *nic)
 {
 	uint64_t now = os_now(nic->os);
@@ -447,8 +455,7 @@ void progress_poll(struct nic *nic)
 
 	if (not_here(nic))
 		return;
-	__atomic_store_n(&nic->last_poll, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
+	attend(nic, now);
 	if (progress_receive(nic, &now)) {
 		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
 		if (work_waits(nic))
@@ -593,14 +600,6 @@ static uint64_t block_until(const struct nic *nic, uint64_t now_ns,
 		return __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	*what = OS_WAIT_TIMER;
 	return now_ns + TOKEN_MOVING_NS;
-}
-
-/* Who is about to block runs the engine as who polls does: if a page stops it, others
- * take over. */
-static void attend(struct nic *nic, uint64_t now_ns)
-{
-	__atomic_store_n(&nic->last_poll, now_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
 }
 
 /* Packets that there are, until @woken or @until_ns. */
