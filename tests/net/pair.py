@@ -194,6 +194,42 @@ def free_port(candidates=itertools.count(10000 + os.getpid() % 20000)):
                 pass
 
 
+def listens(port, pid="self"):
+    """Does anybody listen on this TCP port, in the namespace of this process?"""
+    suffix = f":{port:04X}"
+    for table in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{pid}/net/{table}", encoding="utf-8") as lines:
+                rows = [line.split() for line in lines]
+        except OSError:
+            continue
+        if any(r[3] == TCP_LISTEN and r[1].endswith(suffix) for r in rows):
+            return True
+    return False
+
+
+def expect(what, done, seconds=60):
+    """Waits until done(); when the time is over, what was waited for is said."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+def on_loopback(nopin, build, argv, env, running):
+    """Starts a program as server and, when that listens, as client, and appends
+    both to those running. They print nothing; their errors can be read."""
+    port = free_port()
+    env = {**os.environ, **sanitizer_environment(build)[0],
+           "NOPIN_ADDR": "lo", **env}
+    for peer in ([], ["127.0.0.1"]):
+        running.append(subprocess.Popen(
+            [nopin, "run", "--", *argv, "-p", str(port), *peer], env=env,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        if not peer:
+            expect(f"{argv[0]} listens", lambda: listens(port))
+
+
 class Program:
     """One running program and all it starts: a process group, as a shell makes
     it. Sessions of their own would be scheduled against each other."""
@@ -227,20 +263,6 @@ class Program:
             except (FileNotFoundError, ProcessLookupError):
                 pass
         return self.proc.poll() is None
-
-    def listens(self, port):
-        """Does anybody listen on this port, in the program's namespace?"""
-        suffix = f":{port:04X}"
-        for table in ("tcp", "tcp6"):
-            try:
-                path = f"/proc/{self.proc.pid}/net/{table}"
-                with open(path, encoding="utf-8") as lines:
-                    rows = [line.split() for line in lines]
-            except (FileNotFoundError, OSError):
-                continue
-            if any(r[3] == TCP_LISTEN and r[1].endswith(suffix) for r in rows):
-                return True
-        return False
 
     def stop(self):
         """Ends what is left of the group."""
@@ -337,7 +359,7 @@ def watch_pair(place, argv, server_env, client_env, env, seconds):
     client = None
     try:
         ready = wait_for([server],
-                         lambda r: not r[0] or server.listens(port),
+                         lambda r: not r[0] or listens(port, server.proc.pid),
                          20 * place.patience)
         if not ready or not server.watch():
             server.stop()

@@ -6,7 +6,6 @@ have, which begins. By `nopin stat --host` each of the two gets all that it
 works on, and the monopolist keeps to what is left; the two come to a good end.
 Without shares (NOPIN_ARBITER=first) they get next to nothing."""
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,9 +20,9 @@ BUDGET = 16384
 PAGE = 4096
 # of a program, at each of its sides
 PAGES = 1024
-MONOPOLIST = ["ib_write_bw", "-s", str(4 * BUDGET * PAGE), "-D", "600"]
-PROGRAMS = [["ib_write_bw", "-s", str(PAGES * PAGE), "-D", "6"],
-            ["ib_read_bw", "-s", str(PAGES * PAGE), "-D", "6"]]
+MONOPOLIST = ["ib_write_bw", "-F", "-s", str(4 * BUDGET * PAGE), "-D", "600"]
+PROGRAMS = [["ib_write_bw", "-F", "-s", str(PAGES * PAGE), "-D", "6"],
+            ["ib_read_bw", "-F", "-s", str(PAGES * PAGE), "-D", "6"]]
 
 
 def shares():
@@ -35,36 +34,6 @@ def shares():
     host = json.loads(out.stdout)
     assert host["budget"]["entries"] == BUDGET, host
     return {p["pid"]: p["entries"] for p in host["processes"]}
-
-
-def wait_for(what, done):
-    end = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < end, (what, shares())
-        time.sleep(0.05)
-
-
-def listens(port):
-    return subprocess.run(
-        ["grep", "-q", f":{int(port):04X} .* 0A ", "/proc/net/tcp",
-         "/proc/net/tcp6"], check=False).returncode == 0
-
-
-def start(argv, rule, running):
-    """Both sides of it."""
-    port = str(pair.free_port())
-    env = {**os.environ, **pair.sanitizer_environment(BUILD)[0],
-           "NOPIN_ADDR": "lo", "NOPIN_BUDGET": str(BUDGET),
-           "NOPIN_ARBITER": rule}
-    both = []
-    for peer in ([], ["127.0.0.1"]):
-        both.append(subprocess.Popen(
-            [NOPIN, "run", "--", *argv, "-p", port, "-F", *peer], env=env,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
-        running.append(both[-1])
-        if not peer:
-            wait_for(f"{argv[0]} listens", lambda: listens(port))
-    return both
 
 
 def holds(program):
@@ -88,25 +57,28 @@ def end(programs):
 
 
 def beside_a_monopolist(rule, check):
-    running = []
+    env = {"NOPIN_BUDGET": str(BUDGET), "NOPIN_ARBITER": rule}
+    monopolist, programs = [], []
     try:
-        monopolist = start(MONOPOLIST, rule, running)
-        wait_for("the monopolist has it all", lambda: sum(
-            map(holds, monopolist)) > BUDGET * 3 // 4)
-        programs = [p for argv in PROGRAMS for p in start(argv, rule, running)]
+        pair.on_loopback(NOPIN, BUILD, MONOPOLIST, env, monopolist)
+        pair.expect("the monopolist leaves less than one needs", lambda: sum(
+            map(holds, monopolist)) > BUDGET - PAGES)
+        for argv in PROGRAMS:
+            pair.on_loopback(NOPIN, BUILD, argv, env, programs)
         check(programs, monopolist)
         end(programs)
         for one in monopolist:
             assert one.poll() is None, "the monopolist ended"
     finally:
-        for program in running:
+        for program in monopolist + programs:
             program.kill()
             program.communicate()
 
 
 def starve(programs, _):
     """They work, and with what the others left."""
-    wait_for("all are there", lambda: all(p.pid in shares() for p in programs))
+    pair.expect("all are there", lambda: all(
+        p.pid in shares() for p in programs))
     while all(p.poll() is None for p in programs):
         got = [holds(p) for p in programs]
         assert min(got) < PAGES, got
@@ -118,7 +90,7 @@ def main():
         if not shutil.which(tool):
             print(f"SKIP: {tool} is not installed")
             return 77
-    beside_a_monopolist("fair", lambda programs, monopolist: wait_for(
+    beside_a_monopolist("fair", lambda programs, monopolist: pair.expect(
         "each has its own", lambda: fair(programs, monopolist)))
     beside_a_monopolist("first", starve)
     return 0

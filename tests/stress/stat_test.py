@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 NOPIN, BUILD, NET = sys.argv[1:4]
 sys.path.append(NET)
@@ -226,32 +225,18 @@ def check_usage():
     assert out.returncode == 125 and "no NIC" in out.stderr, out
 
 
-def wait_for(done):
-    end = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < end, "nothing moves"
-        time.sleep(0.05)
-
-
 def run(buffer, programs):
-    port = str(pair.free_port())
-    env = {**os.environ, **pair.sanitizer_environment(BUILD)[0],
-           "NOPIN_ADDR": "lo"}
-    argv = [NOPIN, "run", "--", "ib_write_bw", "-p", port, "-s", "262144",
-            "-D", "600", f"--mmap={buffer}"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    programs.append(subprocess.Popen(argv, env=env, **quiet))
+    pair.on_loopback(NOPIN, BUILD, ["ib_write_bw", "-s", "262144", "-D", "600",
+                                    f"--mmap={buffer}"], {}, programs)
     server = programs[0].pid
-    wait_for(lambda: stat(server).returncode == 0)
-    wait_for(lambda: subprocess.run(
-        ["grep", "-q", f":{int(port):04X} .* 0A ", "/proc/net/tcp",
-         "/proc/net/tcp6"], check=False).returncode == 0)
-    programs.append(subprocess.Popen([*argv, "127.0.0.1"], env=env, **quiet))
-    wait_for(lambda: told(server)["nic"]["account"]["faults"] > 0)
+    pair.expect("it faults", lambda: told(server)[
+        "nic"]["account"]["faults"] > 0)
     first = told(server)
     if page_out(server, buffer):
-        wait_for(lambda: page_out(server, buffer) and told(server)["nic"][
-            "account"]["faults"] > first["nic"]["account"]["faults"] + 100)
+        before = first["nic"]["account"]["faults"]
+        pair.expect("it faults all the time", lambda: page_out(
+            server, buffer) and told(server)["nic"]["account"][
+                "faults"] > before + 100)
     last = told(server)
     assert last["time_ns"] > first["time_ns"]
     assert (last["nic"]["counters"]["rx_bytes"] >
@@ -280,7 +265,7 @@ def main():
         finally:
             for program in programs:
                 program.kill()
-                program.wait()
+                program.communicate()
     return 0
 
 
