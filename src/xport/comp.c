@@ -640,8 +640,8 @@ bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		psn = a->pkt.psn;
 		if (!run->num)
 			comp_placed(qp, psn, now_ns);
-		if (place_response(qp, &a->pkt, slot_data(qp->x->mem, a->slot),
-				   index, a, run, now_ns) != V_OK)
+		if (place_response(qp, &a->pkt, win_data(qp->x, a), index, a,
+				   run, now_ns) != V_OK)
 			break;
 	}
 	return run->num != 0;

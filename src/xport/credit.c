@@ -3,8 +3,9 @@
  * packet that is not placed yet; what goes beyond that takes of its peer's quota,
  * from when it is sent until it is placed, however often it is lost, comes twice
  * or is sent again. So what waits in slots never exceeds the quotas, whatever the
- * network does; and what was lent is left free for it (win_slots()). READs and
- * atomics are not counted: they have no payload. A QP that ends gives all back at
+ * network does; and what was lent is left free for it (win_slots()). So is an
+ * eighth of the pool for the one packet of each QP. READs and atomics are not
+ * counted: they have no payload and take no slot (window.c). A QP that ends gives all back at
  * once, though what it sent may fill slots for a while yet (CNT_quota_left).
  *
  * Each quota has a number, and newer ones count. A larger one is lent when it is
@@ -16,9 +17,42 @@
 
 /* --- the receiver lends ----------------------------------------------------- */
 
+/* How many slots are for first packets, and may hold nothing else. */
+static uint32_t for_firsts(const struct xport *x)
+{
+	return x->slots / 8;
+}
+
+static uint32_t firsts_left(const struct xport *x)
+{
+	return for_firsts(x) > x->firsts ? for_firsts(x) - x->firsts : 0;
+}
+
+uint32_t credit_rest(const struct xport *x)
+{
+	const uint32_t unlent = slots_free(x->mem) - x->lent_left;
+
+	return unlent - MIN(unlent, firsts_left(x));
+}
+
+/* A peer leaves the others a fifth of them, as in win_slots(). */
+bool credit_first(struct xport *x, struct window *w, bool on)
+{
+	enum { FIRST_SHARE = 4 };
+	struct peer *p = w->peer;
+
+	if (on && (p->firsts >= FIRST_SHARE * firsts_left(x) ||
+		   slots_free(x->mem) <= x->lent_left))
+		return false;
+	w->first = on;
+	x->firsts += on ? 1 : -1;
+	p->firsts += on ? 1 : -1;
+	return true;
+}
+
 /* All shares are half of the pool, and what is lent three quarters at most, while
- * shares shrink: the rest is for what is not lent, of standard peers, datagrams,
- * READ responses. */
+ * shares shrink: the rest is for what is not lent, first packets, those of standard
+ * peers, datagrams, READ responses. */
 static uint32_t share(const struct xport *x)
 {
 	return x->slots / 2 / flow_shares(x);
@@ -28,8 +62,7 @@ static uint32_t lendable(const struct xport *x)
 {
 	const uint32_t most = x->slots / 4 * 3;
 
-	return MIN(most > x->lent ? most - x->lent : 0,
-		   slots_free(x->mem) - x->lent_left);
+	return MIN(most > x->lent ? most - x->lent : 0, credit_rest(x));
 }
 
 uint32_t credit_left(const struct peer *p)
@@ -99,7 +132,7 @@ bool credit_bound(struct xport *x, uint32_t slots)
 
 void credit_end(struct xport *x, struct peer *p)
 {
-	CHECK(!p->filled && !p->out);
+	CHECK(!p->filled && !p->firsts && !p->out);
 	set(x, p, 0, 0);
 }
 

@@ -44,7 +44,7 @@ uint32_t win_room(const struct xport *x, const struct window *w);
 /** win_spare() - How many slots more may what can be asked for again take? Requests
  * that were not lent one are to find some. */
 uint32_t win_spare(const struct xport *x, const struct window *w);
-/** win_keep() - Copy a packet into a slot. Return: 0, -EAGAIN: no slot. */
+/** win_keep() - Keep a packet, its payload in a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns);
 /** win_advance() - Move @next over what is waiting contiguously. */
@@ -52,6 +52,8 @@ void win_advance(struct window *w, uint32_t mtu);
 /** win_at() - The packet with @psn if it is waiting, else NULL. */
 struct accepted *win_at(const struct window *w, psn_t psn);
 void win_drop(struct xport *x, struct window *w, struct accepted *a);
+/** win_data() - Its payload; NULL: it has none. */
+const uint8_t *win_data(const struct xport *x, const struct accepted *a);
 /**
  * win_copied() - The moves of run->pkt[@i] were made: count what they copied out of
  * a slot.
@@ -186,6 +188,11 @@ void flow_read_done(struct qp *qp, uint32_t charge);
 /* credit.c */
 /** credit_left() - Slots that @p was lent and has not filled. */
 uint32_t credit_left(const struct peer *p);
+/** credit_rest() - Slots that are free and not left so for anybody. */
+uint32_t credit_rest(const struct xport *x);
+/** credit_first() - The first packet with payload of @w takes a slot of those that
+ * are left for such (false: there is none for it), or @on is false: gives it back. */
+bool credit_first(struct xport *x, struct window *w, bool on);
 /** credit_fill() - @p fills one slot @more, or one less. */
 void credit_fill(struct xport *x, struct peer *p, bool more);
 /** credit_allows() - May @more new packets leave that are not counted yet? */

@@ -47,6 +47,7 @@ struct lateness {
  * @lent:	slots of our pool that it may fill with packets beyond the first
  *		of each QP, as far as it may believe (credit.c)
  * @filled:	that it has filled of these
+ * @firsts:	slots that hold first packets of its QPs, of those for such
  * @told, @serial: what it was told last, and the number of that
  * @echoed:	the last number that it echoed
  * @wants:	it is to have more when there is
@@ -79,7 +80,7 @@ struct peer {
 	unsigned refs;
 	uint32_t budget, in_flight;
 	uint32_t slots;
-	uint32_t lent, filled, told, serial, echoed;
+	uint32_t lent, filled, firsts, told, serial, echoed;
 	uint32_t quota, quota_serial, quota_of, kept_serial, out;
 	bool wants, unasked;
 	struct lateness late;

@@ -221,6 +221,7 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 			qp->req.win.account = qp->resp.win.account =
 				&qp->account;
 	qp->resp.win.held = &qp->ud.held; /* of a connection: its peer's */
+	qp->resp.win.bare = qp->resp.bare;
 	qp->timer.at_ns = TIME_NEVER;
 	qp->attr.port = 1;
 	return 0;

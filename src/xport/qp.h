@@ -16,8 +16,9 @@
 struct xport;
 
 /**
- * struct accepted - A packet that is safe in a slot and not yet placed.
+ * struct accepted - A packet that is safe and not yet placed.
  * @link:	on its window, by PSN
+ * @slot:	or NO_SLOT: there is no payload
  * @bytes:	of payload in the slot, until they are copied
  * @source:	datagrams: how many of its sender are kept, or NULL
  */
@@ -30,6 +31,11 @@ struct accepted {
 	uint64_t at_ns;
 };
 
+enum {
+	NO_SLOT = -1,
+	RD_ATOMIC_MAX = 16, /* what a program may ask for */
+};
+
 /**
  * struct window - Accepted and placed (design §3). A responder's window counts
  * requests, a requester's counts READ and atomic responses.
@@ -40,6 +46,9 @@ struct accepted {
  * @num:	how many are waiting
  * @held:	slots of all windows towards the same peer; set with the peer
  * @data:	how many are requests with payload: all but one are @peer's to fill
+ * @first:	and that one's is of those that are for such (credit_first())
+ * @bare:	places for RD_ATOMIC_MAX requests without payload, or NULL; bit i
+ *		of @bare_used: something is in the ith
  * @forgotten:	for how many fetches in turn of its page one was dropped, which it
  *		was, and when the last of them began
  * @peer:	NULL: datagrams
@@ -49,6 +58,9 @@ struct window {
 	psn_t head, next;
 	struct list waiting;
 	uint32_t num, data;
+	bool first;
+	struct accepted *bare;
+	uint32_t bare_used;
 	uint32_t forgotten;
 	psn_t forgotten_psn;
 	uint64_t forgotten_ns;
@@ -110,7 +122,6 @@ struct gso_watch {
 };
 
 enum {
-	RD_ATOMIC_MAX = 16, /* what a program may ask for */
 	RESOURCES_MAX = 2 * RD_ATOMIC_MAX, /* and as many answered again */
 	FLIGHT_RUNS = 64,
 };
@@ -246,6 +257,7 @@ struct nak {
  * @life:	counts connections: what is out may be of the one before
  * @answer:	the question that XACK_PROBED answers
  * @ext:	format of the last request
+ * @bare:	of @win
  * @res:	ring; of [res_at, res_next) some are not answered whole
  * @bursts:	counts bursts of responses
  */
@@ -262,6 +274,7 @@ struct resp {
 	uint64_t silence_until, pause_until, resume_at, resume_ns;
 	struct waiter wait; /* destination page of a request */
 	struct waiter src_wait; /* source page of a READ response */
+	struct accepted bare[RD_ATOMIC_MAX];
 	struct resource res[RESOURCES_MAX];
 	uint32_t res_next, res_at, bursts;
 	struct gso_watch gso;

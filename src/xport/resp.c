@@ -248,8 +248,8 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		    qp_invalidate(qp, a->pkt.imm, &r->revoked) == V_WAIT)
 			break;
 		psn = a->pkt.psn;
-		res = resp_execute(qp, &a->pkt, slot_data(qp->x->mem, a->slot),
-				   run, now_ns);
+		res = resp_execute(qp, &a->pkt, win_data(qp->x, a), run,
+				   now_ns);
 		if (res == EXEC_OK) {
 			run->pkt[run->num - 1].acc = a;
 			continue;

@@ -179,8 +179,7 @@ bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 
 	while (!r->dead && !r->wait.ticket.v &&
 	       (a = win_at(&r->win, r->plan))) {
-		enum exec_result res = execute(qp, &a->pkt,
-					       slot_data(qp->x->mem, a->slot),
+		enum exec_result res = execute(qp, &a->pkt, win_data(qp->x, a),
 					       run, now_ns);
 
 		if (res == EXEC_WAIT)

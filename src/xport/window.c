@@ -18,12 +18,25 @@ void win_drop(struct xport *x, struct window *w, struct accepted *a)
 	mem_account(x->mem, w->account, 0, ACCT_forgotten_bytes, a->bytes);
 	list_del(&a->link);
 	w->num--;
+	if (a->slot == NO_SLOT) {
+		w->bare_used &= ~(1U << (a - w->bare));
+		return;
+	}
 	--*w->held;
 	if (a->source)
 		--*a->source;
 	slot_put(x->mem, a->slot);
-	if (is_data(w, &a->pkt) && --w->data)
+	if (!is_data(w, &a->pkt))
+		return;
+	if (--w->data)
 		credit_fill(x, w->peer, false);
+	else if (w->first)
+		credit_first(x, w, false);
+}
+
+const uint8_t *win_data(const struct xport *x, const struct accepted *a)
+{
+	return a->slot == NO_SLOT ? NULL : slot_data(x->mem, a->slot);
 }
 
 /* The histogram of how long slots were in use (I6). */
@@ -46,7 +59,7 @@ void win_copied(const struct rx_run *run, unsigned i)
 	unsigned k = i ? run->pkt[i - 1].move_end : 0;
 	uint32_t bytes = 0;
 
-	if (!a)
+	if (!a || a->slot == NO_SLOT)
 		return;
 	for (; k < run->pkt[i].move_end; k++)
 		if (slot_has(qp->x->mem, a->slot, run->moves.m[k].nic))
@@ -109,8 +122,7 @@ bool win_has(const struct window *w, psn_t psn)
 uint32_t win_slots(const struct xport *x, uint32_t held)
 {
 	enum { SLOT_SHARE = 4 };
-	const uint64_t most = SLOT_SHARE *
-			      (uint64_t)(slots_free(x->mem) - x->lent_left);
+	const uint64_t most = SLOT_SHARE * (uint64_t)credit_rest(x);
 
 	if (held >= most)
 		return 0;
@@ -133,50 +145,81 @@ uint32_t win_spare(const struct xport *x, const struct window *w)
 	return win_slots(x, 2 * (*w->held + lent(w)));
 }
 
-/* Is there a slot for @pkt? All but the first of a QP's requests with payload are
- * what its peer was lent. */
-static bool slot_for(struct xport *x, const struct window *w,
-		     const struct pkt *pkt)
+/* Is there a slot for @pkt? Of a QP's requests with payload one has a place, and
+ * all others are what its peer was lent. */
+static bool slot_for(struct xport *x, struct window *w, const struct pkt *pkt)
 {
 	const bool credited = is_data(w, pkt) && w->data && pkt->ext;
 
 	if (credited && lent(w))
 		return true;
+	if (is_data(w, pkt) && !w->data && credit_first(x, w, true))
+		return true;
 	count_add(x->cnt, CNT_beyond_credit, credited);
 	return win_slots(x, *w->held + lent(w));
+}
+
+/* READs and atomics have no payload and each QP a place for as many as there may
+ * be, which costs no slot. */
+static struct accepted *bare(struct window *w, const struct pkt *pkt)
+{
+	unsigned i = 0;
+
+	if (!w->bare || !(pkt->op & (OPF_READ | OPF_ATOMIC)))
+		return NULL;
+	while (w->bare_used & 1U << i)
+		i++;
+	if (i == RD_ATOMIC_MAX)
+		return NULL;
+	w->bare_used |= 1U << i;
+	w->bare[i].slot = NO_SLOT;
+	return &w->bare[i];
+}
+
+/* A place for @pkt, or NULL. */
+static struct accepted *place_for(struct xport *x, struct window *w,
+				  const struct pkt *pkt)
+{
+	struct accepted *a = bare(w, pkt);
+	int slot;
+
+	if (a)
+		return a;
+	if (!slot_for(x, w, pkt)) {
+		x->slots_short = true;
+		return NULL;
+	}
+	slot = slot_get(x->mem);
+	a = &x->accepted[slot];
+	a->slot = slot;
+	++*w->held;
+	if (is_data(w, pkt) && w->data++)
+		credit_fill(x, w->peer, true);
+	return a;
 }
 
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns)
 {
 	struct list *before = find_before(w, pkt->psn);
-	struct accepted *a;
-	int slot;
+	struct accepted *a = place_for(x, w, pkt);
 
-	if (!slot_for(x, w, pkt)) {
-		x->slots_short = true;
+	if (!a)
 		return -EAGAIN;
-	}
-	slot = slot_get(x->mem);
-	a = &x->accepted[slot];
 	a->pkt = *pkt;
-	a->slot = slot;
 	a->at_ns = now_ns;
 	a->bytes = 0;
 	a->source = NULL;
 	if (pkt->payload_len && !pkt->placed) {
-		memcpy(slot_data(x->mem, slot), payload, pkt->payload_len);
+		memcpy(slot_data(x->mem, a->slot), payload, pkt->payload_len);
 		a->bytes = pkt->payload_len;
 		count_add(x->cnt, CNT_redirected_bytes, a->bytes);
 		mem_account(x->mem, w->account, 0, ACCT_redirected_bytes,
 			    a->bytes);
 	}
-	PROBE4(redirect, pkt->qpn, pkt->psn, a->bytes, slot);
+	PROBE4(redirect, pkt->qpn, pkt->psn, a->bytes, a->slot);
 	list_insert_after(before, &a->link);
 	w->num++;
-	++*w->held;
-	if (is_data(w, pkt) && w->data++)
-		credit_fill(x, w->peer, true);
 	return 0;
 }
 

@@ -29,6 +29,7 @@
  * @slots_short: since somebody looked, a peer or a packet found none
  * @lent:	slots that peers were lent == sum of peer.lent
  * @lent_left:	of these not filled: free
+ * @firsts:	slots that hold first packets of QPs == sum of peer.firsts
  * @serial:	of the last quota told to any peer
  * @ack_delay_ns: how long an ACK may be owed
  * @sources:	slots that hold datagrams, by a hash of the address they are from
@@ -38,7 +39,7 @@ struct xport {
 	struct counters *cnt;
 	struct rnd rnd;
 	struct accepted *accepted; /* one for each slot of the redirect pool */
-	uint32_t slots, lent, lent_left, serial;
+	uint32_t slots, lent, lent_left, firsts, serial;
 	bool slots_short;
 	strategies_t strategies;
 	uint32_t push_budget, granted;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 64, PEERS = 5, QPS = 3, WIRE = 48, PSNS = 40, SEEDS = 400 };
+enum { SLOTS = 120, PEERS = 5, QPS = 3, WIRE = 48, PSNS = 40, SEEDS = 400 };
 
 enum kind { NOTHING, REQUEST, PLACED, TELL, ECHO };
 
@@ -168,7 +168,7 @@ static void request_came(const struct msg *m)
 				.ext = true,
 				.psn = m->psn};
 	struct window *w = &s.pair[m->peer].conn[m->qp].win;
-	bool must = w->data && credit_left(&s.pair[m->peer].lender);
+	bool must = w->data ? credit_left(&s.pair[m->peer].lender) : !s.bounded;
 
 	if (psn_diff(m->psn, w->head) < 0 || win_has(w, m->psn))
 		return;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 80, MTU = 1024, FIRST = 0xfffff0 };
+enum { SLOTS = 80, ANYBODYS = 70, MTU = 1024, FIRST = 0xfffff0 };
 
 static struct {
 	struct mem *mem;
@@ -20,6 +20,7 @@ static struct {
 	struct counters cnt;
 	struct window w, other; /* of two peers */
 	uint32_t held[2];
+	struct accepted bare[RD_ATOMIC_MAX];
 } s;
 
 static int setup(void **state)
@@ -37,6 +38,7 @@ static int setup(void **state)
 	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
 	list_init(&s.w.waiting);
 	list_init(&s.other.waiting);
+	s.w.bare = s.bare;
 	s.w.held = &s.held[0];
 	s.other.held = &s.held[1];
 	win_reset(&s.x, &s.w, FIRST);
@@ -163,13 +165,41 @@ static uint32_t fill(struct window *w)
 static void win_keep__no_slot(void **state)
 {
 	(void)state;
-	assert_int_equal(win_slots(&s.x, 0), SLOTS * 4 / 5);
-	assert_int_equal(fill(&s.w), SLOTS * 4 / 5);
+	/* all but those for first packets */
+	assert_int_equal(win_slots(&s.x, 0), ANYBODYS * 4 / 5);
+	assert_int_equal(fill(&s.w), ANYBODYS * 4 / 5);
 	assert_int_equal(win_slots(&s.x, s.held[0]), 0);
-	assert_in_range(fill(&s.other), SLOTS / 10, SLOTS / 5 - 1);
+	assert_in_range(fill(&s.other), ANYBODYS / 10, ANYBODYS / 5 - 1);
 	assert_true(win_slots(&s.x, 0) > 0);
 	win_reset(&s.x, &s.w, FIRST);
 	assert_true(win_slots(&s.x, s.held[1]) > SLOTS / 2);
+}
+
+/* A READ or an atomic has its place when all slots are taken, as many as there may
+ * be; and gives it back. */
+static void win_keep__without_payload(void **state)
+{
+	struct pkt p = {.opcode = OP_READ_REQ, .op = OPF_READ};
+
+	(void)state;
+	fill(&s.w);
+	for (uint32_t n = 0; n < 3 * RD_ATOMIC_MAX; n++) {
+		p.op ^= OPF_READ | OPF_ATOMIC;
+		p.psn = psn_add(FIRST, 100 + n);
+		assert_int_equal(win_keep(&s.x, &s.w, &p, NULL, 0), 0);
+		assert_null(win_data(&s.x, win_at(&s.w, p.psn)));
+		if (n >= RD_ATOMIC_MAX - 1)
+			win_drop(&s.x, &s.w,
+				 win_at(&s.w,
+					psn_add(p.psn, -(RD_ATOMIC_MAX - 1))));
+	}
+	p.psn = psn_add(p.psn, 1);
+	assert_int_equal(win_keep(&s.x, &s.w, &p, NULL, 0), 0);
+	p.psn = psn_add(p.psn, 1);
+	assert_int_equal(win_keep(&s.x, &s.w, &p, NULL, 0), -EAGAIN);
+	/* who has no such places takes slots */
+	assert_int_equal(win_keep(&s.x, &s.other, &p, NULL, 0), 0);
+	assert_non_null(win_data(&s.x, win_at(&s.other, p.psn)));
 }
 
 int main(void)
@@ -179,6 +209,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			win_advance__read_spans_its_responses, setup, teardown),
+		cmocka_unit_test_setup_teardown(win_keep__without_payload,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(win_at__in_order, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
