@@ -28,6 +28,28 @@ void ack_owe(struct qp *qp, uint64_t now_ns)
 	owe_by(qp, now_ns + qp->x->ack_delay_ns);
 }
 
+void ack_repeat(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	const uint64_t at = r->said_ns + qp->x->ack_delay_ns;
+
+	if (now_ns >= at) {
+		ack_owe(qp, now_ns);
+	} else if (!r->repeat_at) {
+		r->repeat_at = at;
+		qp_rearm(qp);
+	}
+}
+
+void ack_repeat_timeout(struct qp *qp, uint64_t now_ns)
+{
+	if (!qp->resp.repeat_at || now_ns < qp->resp.repeat_at)
+		return;
+	qp->resp.repeat_at = 0;
+	if (qp->peer)
+		owe_by(qp, now_ns);
+}
+
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
 {
 	PROBE3(nak, qp->cfg.qpn, psn, syndrome);
@@ -239,6 +261,8 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	struct resp *r = &qp->resp;
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
 
+	r->said_ns = now_ns;
+	r->repeat_at = 0;
 	if (kind != AETH_ACK) {
 		set_owed(r, p->syndrome, p->psn, false);
 		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,

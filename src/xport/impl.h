@@ -164,6 +164,9 @@ void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing);
 /** flow_charge() - What packets cost the receiver (design D14). */
 /** flow_whole() - Do bursts to @p arrive as one piece? */
 bool flow_whole(const struct peer *p);
+/** flow_even() - @p accepted so many @packets more; @gaps: others before them are
+ * missing. */
+void flow_even(struct peer *p, uint32_t packets, bool gaps);
 uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 
 /* flow.c */
@@ -323,6 +326,12 @@ static inline bool replay_busy(const struct qp *qp)
 
 /* ack.c */
 void ack_owe(struct qp *qp, uint64_t now_ns);
+/** ack_repeat() - What came moves nothing on: of that, or of what it tells of gaps, one
+ * ACK in xport.ack_delay_ns is enough, or packets that are overtaken all the time
+ * are answered by as many ACKs, which nothing limits. */
+void ack_repeat(struct qp *qp, uint64_t now_ns);
+/** ack_repeat_timeout() - One that had to wait for that may go. */
+void ack_repeat_timeout(struct qp *qp, uint64_t now_ns);
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
 /** ack_page_rnr() - RNR for @psn, whose page is missing. */
 void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns);

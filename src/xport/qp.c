@@ -477,6 +477,8 @@ void qp_rearm(struct qp *qp)
 		at = MIN(at, qp->resp.silence_until);
 	if (qp->state != QPS_ERR && qp->resp.resume_at)
 		at = MIN(at, qp->resp.resume_at);
+	if (qp->state != QPS_ERR && qp->resp.repeat_at)
+		at = MIN(at, qp->resp.repeat_at);
 	timerq_set(&qp->x->timers, &qp->timer, at);
 }
 

@@ -247,6 +247,8 @@ struct nak {
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
  *		overtake it
  * @ack_owed:	something is to be said to the requester
+ * @said_ns:	when that was done last
+ * @repeat_at:	then what moved nothing on may be acknowledged (0: nothing did)
  * @lossy:	requests came twice, or ahead of one that did not come
  * @ack_to:	the last request placed that no response answers
  * @ack_rest:	an ACK went out that had to stop at a READ before @ack_to
@@ -272,6 +274,7 @@ struct resp {
 	uint32_t xack, acks_out, life;
 	uint16_t answer;
 	uint64_t silence_until, pause_until, resume_at, resume_ns;
+	uint64_t said_ns, repeat_at;
 	struct waiter wait; /* destination page of a request */
 	struct waiter src_wait; /* source page of a READ response */
 	struct accepted bare[RD_ATOMIC_MAX];

@@ -90,7 +90,7 @@ void replay_duplicate(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 				 : r->res_next - RESOURCES_MAX;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC))) {
-		ack_owe(qp, now_ns);
+		ack_repeat(qp, now_ns);
 		return;
 	}
 	for (uint32_t i = r->res_next; i-- != first;)

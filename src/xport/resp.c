@@ -28,7 +28,7 @@ void resp_reset(struct qp *qp)
 	r->xack = 0;
 	r->acks_out = 0;
 	r->life++;
-	r->silence_until = r->pause_until = 0;
+	r->silence_until = r->pause_until = r->repeat_at = r->said_ns = 0;
 	r->res_next = r->res_at = 0;
 	r->gso = (struct gso_watch){.doubts = 0};
 	for (unsigned i = 0; i < RESOURCES_MAX; i++)
@@ -165,7 +165,7 @@ static void take_ahead(struct qp *qp, const struct pkt *p,
 			r->xack |= XACK_TWICE;
 		else if (ahead < REQ_PSNS_AHEAD)
 			keep(qp, p, payload, now_ns);
-		ack_owe(qp, now_ns);
+		ack_repeat(qp, now_ns);
 	} else if (!r->gap_told) {
 		r->gap_told = true;
 		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next, now_ns);
@@ -211,7 +211,7 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	if (psn_diff(p->psn, r->win.head) < 0)
 		replay_duplicate(qp, p, now_ns);
 	else if (p->ext)
-		ack_owe(qp, now_ns);
+		ack_repeat(qp, now_ns);
 	return RX_NEXT;
 }
 
@@ -440,4 +440,5 @@ void resp_timeout(struct qp *qp, uint64_t now_ns)
 	if (qp->resp.silence_until && now_ns >= qp->resp.silence_until)
 		fault_silence_over(qp, now_ns);
 	resume_timeout(qp, now_ns);
+	ack_repeat_timeout(qp, now_ns);
 }

@@ -38,7 +38,8 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "mem_resize_test", "os_board_test",
          "cache_blocks_test", "cache_model_test", "cache_news_test"]
 # worlds that few seeds make
-SEEDS = [("upcall", 139), ("notify", 128), ("notify", 16386)]
+SEEDS = [("upcall", 139), ("notify", 128), ("notify", 16386),
+         ("order", 10208), ("order", 12188), ("order", 14085)]
 # what takes its time is asked last
 SLOW = ["ext/ext_cache_test"]
 PATIENCE_S = 300
