@@ -305,7 +305,7 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t acc = psn_add(p->accepted, 1);
+	psn_t acc = psn_add(p->accepted, 1), before = r->acc;
 	bool answer = probed(qp, p);
 
 	qp->peer->budget = p->credit;
@@ -314,6 +314,8 @@ static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
 	if (answer && psn_diff(acc, r->una) >= 0 && psn_diff(acc, r->acc) < 0)
 		r->acc = acc;
+	flow_even(qp->peer, (uint32_t)MAX(psn_diff(r->acc, before), 0),
+		  p->xack_flags & XACK_SACK);
 	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
 		retry_sack(qp, p, answer, now_ns);

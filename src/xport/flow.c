@@ -11,6 +11,8 @@
  */
 #include "xport/impl.h"
 
+enum { EVEN_MIN = 64 };
+
 /* What the kernel charges a socket: a burst that stays whole costs little more
  * than its bytes, a lone packet its bytes twice (power-of-two allocation) and
  * its bookkeeping. Measured with default socket buffers, see doc/perf.md. */
@@ -21,9 +23,16 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
 	return 2 * bytes + 832 * packets;
 }
 
+/* Not before it was seen that none overtake others: that cuts bursts. */
 bool flow_whole(const struct peer *p)
 {
-	return p->gso && (p->features & HELLO_GRO) && !p->late.wait_ns;
+	return p->gso && (p->features & HELLO_GRO) && p->even >= EVEN_MIN &&
+	       !p->late.wait_ns;
+}
+
+void flow_even(struct peer *p, uint32_t packets, bool gaps)
+{
+	p->even = gaps ? 0 : MIN(p->even + packets, (uint32_t)EVEN_MIN);
 }
 
 /* A power of two of shares: one more peer finds its own unclaimed, and the others

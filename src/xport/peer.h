@@ -43,6 +43,7 @@ struct lateness {
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
  *		== sum of req.flight charges of the QPs towards it
+ * @even:	packets that it accepted since it missed one, up to EVEN_MIN
  * @slots:	of the redirect pool that hold packets from it
  * @lent:	slots of our pool that it may fill with packets beyond the first
  *		of each QP, as far as it may believe (credit.c)
@@ -78,7 +79,7 @@ struct peer {
 	int line[PATHS_MAX];
 	unsigned lines, path;
 	unsigned refs;
-	uint32_t budget, in_flight;
+	uint32_t budget, in_flight, even;
 	uint32_t slots;
 	uint32_t lent, filled, firsts, told, serial, echoed;
 	uint32_t quota, quota_serial, quota_of, kept_serial, out;

@@ -82,6 +82,24 @@ static void late__shrinks(void **state)
 	assert_int_equal(l.wait_ns, 0);
 }
 
+/* Where packets overtake others bursts arrive in pieces, and are charged so: also
+ * before that is known. */
+static void flow_whole__once_seen_in_order(void **state)
+{
+	struct peer p = {.gso = true, .features = HELLO_GRO};
+
+	(void)state;
+	assert_false(flow_whole(&p));
+	flow_even(&p, 1000, false);
+	assert_true(flow_whole(&p));
+	flow_even(&p, 1, true);
+	flow_even(&p, 1, false);
+	assert_false(flow_whole(&p));
+	flow_even(&p, 1000, false);
+	late_came(&p.late, 400 * US);
+	assert_false(flow_whole(&p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +108,7 @@ int main(void)
 		cmocka_unit_test(late__bounds),
 		cmocka_unit_test(late__doubted),
 		cmocka_unit_test(late__shrinks),
+		cmocka_unit_test(flow_whole__once_seen_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
