@@ -35,13 +35,13 @@ uint32_t credit_rest(const struct xport *x)
 	return unlent - MIN(unlent, firsts_left(x));
 }
 
-/* A peer leaves the others a fifth of them, as in win_slots(). */
+/* A peer leaves the others a fifth of them, as in win_slots(), and one at least. */
 bool credit_first(struct xport *x, struct window *w, bool on)
 {
 	enum { FIRST_SHARE = 4 };
 	struct peer *p = w->peer;
 
-	if (on && (p->firsts >= FIRST_SHARE * firsts_left(x) ||
+	if (on && (p->firsts + 1 + FIRST_SHARE > FIRST_SHARE * firsts_left(x) ||
 		   slots_free(x->mem) <= x->lent_left))
 		return false;
 	w->first = on;

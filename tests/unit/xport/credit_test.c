@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 120, PEERS = 5, QPS = 3, WIRE = 48, PSNS = 40, SEEDS = 400 };
+enum { SLOTS = 136, PEERS = 5, QPS = 3, WIRE = 48, PSNS = 40, SEEDS = 400 };
 
 enum kind { NOTHING, REQUEST, PLACED, TELL, ECHO };
 
