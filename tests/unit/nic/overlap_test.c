@@ -3,6 +3,7 @@
  * mind that another step overtook it.
  */
 #include "steps.h"
+#include "xport/impl.h"
 
 /* A small WRITE of side[1] has come; @step is to move it. */
 static void plan_arriving(struct step *step)
@@ -396,6 +397,40 @@ static void ack__is_not_left_to_a_slow_thread(void **state)
 	assert_int_equal(nic->cnt.v[CNT_drop_psn], 0);
 }
 
+/* What comes twice or too early is answered once in a while only, but it is. What
+ * moves on is answered at once. */
+static void ack__of_what_moves_nothing_on(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct qp *qp = &side[1].qp->qp;
+	const uint64_t *acks = &nic->cnt.v[CNT_acks_tx];
+	struct resp *r = &qp->resp;
+	uint64_t before;
+
+	(void)state;
+	ack_repeat(qp, os_now(nic->os));
+	assert_true(r->ack_owed);
+	send_all(&side[1]);
+	nic->x.ack_delay_ns = UINT64_C(1000000000);
+	before = *acks;
+	for (int i = 0; i < 3; i++)
+		ack_repeat(qp, os_now(nic->os));
+	assert_false(r->ack_owed);
+	r->repeat_at = os_now(nic->os); /* time passes */
+	qp_rearm(qp);
+	for (int i = 0; i < TRIES && *acks == before; i++)
+		pump(&side[1]);
+	assert_int_equal(*acks, before + 1);
+	assert_int_equal(r->repeat_at, 0);
+	post(&side[0], WR_WRITE, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	RECEIVE_UNTIL(r->ack_owed);
+	send_all(&side[1]);
+	assert_int_equal(*acks, before + 2);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +475,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			engine_plan__not_where_a_move_writes, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(ack__of_what_moves_nothing_on,
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(ack__not_for_a_read,
 						setup_standard, sides_close),
 		cmocka_unit_test_setup_teardown(ack__overtaken_is_no_drop,

@@ -716,36 +716,6 @@ static void owed__the_last_ack_again(void **state)
 	}
 }
 
-/* What comes twice or too early is answered once in a while only, but it is. What
- * moves on is answered at once. */
-static void owed__what_moves_nothing_on(void **state)
-{
-	struct nic *nic = side[1].nic;
-	struct qp *qp = &side[1].qp->qp;
-	const uint64_t *acks = &nic->cnt.v[CNT_acks_tx];
-	uint64_t before;
-
-	(void)state;
-	ack_repeat(qp, os_now(nic->os));
-	assert_true(resp()->ack_owed);
-	send_all(&side[1]);
-	nic->x.ack_delay_ns = UINT64_C(1000000000);
-	before = *acks;
-	for (int i = 0; i < 3; i++)
-		ack_repeat(qp, os_now(nic->os));
-	assert_false(resp()->ack_owed);
-	resp()->repeat_at = os_now(nic->os); /* time passes */
-	qp_rearm(qp);
-	for (int i = 0; i < TRIES && *acks == before; i++)
-		pump(&side[1]);
-	assert_int_equal(*acks, before + 1);
-	assert_int_equal(resp()->repeat_at, 0);
-	write_comes();
-	send_all(&side[1]);
-	assert_int_equal(*acks, before + 2);
-	succeed(1);
-}
-
 /* Silent peers are told RNR, and half of the ACK timeout is long. */
 static int setup_rnr(void **state)
 {
@@ -794,7 +764,6 @@ int main(void)
 		TEST(owed__an_ack_that_may_not_leave, setup_standard),
 		TEST(owed__the_last_ack_and_a_full_millisecond, setup),
 		TEST(owed__the_last_ack_and_a_full_millisecond, setup_standard),
-		TEST(owed__what_moves_nothing_on, setup),
 		TEST(owed__the_last_ack_is_out, setup),
 		TEST(owed__the_last_ack_is_out, setup_standard),
 		TEST(owed__the_last_ack_is_out_and_nobody_runs, setup),
