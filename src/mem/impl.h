@@ -589,6 +589,7 @@ enum { DOUBTS = 8 };
  * @suspend_wait: waiters for regions to be resumed; then they are @moved
  * @doubt, @doubts: with always_ready: pages that lately gave EFAULT, so ask a
  *	pager; how many ever did
+ * @user_only:	a bit for each hash of a stretch of memory (user_only.c)
  */
 struct mem {
 	struct mem_config cfg;
@@ -613,6 +614,7 @@ struct mem {
 		uint64_t start, end;
 	} doubt[DOUBTS];
 	unsigned doubts;
+	uint64_t user_only[16];
 };
 
 /** pages_clip() - @pages, but not beyond the last page there can be. */

@@ -472,6 +472,12 @@ bool moved_waiters(const struct mem *m);
  */
 void moved_take(struct mem *m, struct list *woken);
 
+/** user_only_learn() - There (@len > 0) the kernel refused what our own load could. */
+void user_only_learn(struct mem *m, uint64_t addr, uint64_t len);
+
+/** user_only() - May the kernel refuse to write there (@len > 0) though it is ready? */
+bool user_only(const struct mem *m, uint64_t addr, uint64_t len);
+
 /** dma_fault() - A move got EFAULT: the page is not what the table says. */
 void dma_fault(struct mem *m, uint64_t addr, uint64_t len);
 

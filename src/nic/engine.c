@@ -284,6 +284,8 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 
 			/* copy-on-write again, or soon: page after page */
 			d->writable &= !nic->forking;
+			if (d->by_hand)
+				user_only_learn(nic->mem, d->addr, d->bytes);
 			if (d->absent)
 				spt_absent(nic->mem, page_of(d->addr),
 					   (d->bytes >> PAGE_SHIFT) +

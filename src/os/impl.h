@@ -213,6 +213,7 @@ struct populate {
 	uint64_t bytes; /* ready from the start */
 	int error; /* of what is behind: 0, -EFAULT, -ENOMEM */
 	bool writable;
+	bool by_hand; /* the kernel refused some of it, user mode could */
 };
 
 /**

@@ -238,6 +238,7 @@ struct os_page_req {
  *		or was not tried (0)
  * @writable:	ready for writing too
  * @absent:	some page had to be faulted in, or made writable
+ * @by_hand:	the kernel refused to, a load or store in user mode could
  * @service_ns: what the faults took
  * @plain_start, @plain_end: if @look: range around the first page in which a page
  *		that is dropped is an empty page: private anonymous memory in small
@@ -249,7 +250,7 @@ struct os_page_done {
 	uint64_t bytes;
 	int error;
 	bool writable;
-	bool major, absent;
+	bool major, absent, by_hand;
 	uint64_t service_ns;
 	enum os_backing backing;
 	uint64_t cheap_start, cheap_end;

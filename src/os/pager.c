@@ -286,6 +286,7 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	done.bytes = got.bytes;
 	done.error = got.error;
 	done.writable = got.writable;
+	done.by_hand = got.by_hand;
 	done.major = after.ru_majflt != before.ru_majflt;
 	done.absent = !req->probe &&
 		      (done.major || after.ru_minflt != before.ru_minflt);

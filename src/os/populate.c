@@ -76,20 +76,23 @@ static int populate_kernel(uint64_t addr, bool write)
 	return ret < 0 ? (int)ret : 0;
 }
 
-static int populate_page(uint64_t addr, bool write)
+static int populate_page(uint64_t addr, bool write, bool *by_hand)
 {
 	int ret;
 
 	do
 		ret = populate_kernel(addr, write);
 	while (ret == -EINTR || ret == -EAGAIN);
-	if (ret < 0 && populate_allowed(addr, write))
+	if (ret < 0 && populate_allowed(addr, write)) {
 		ret = touch_page(addr, write);
+		*by_hand |= ret >= 0;
+	}
 	return ret < 0 ? -EFAULT : 0;
 }
 
 /* @addr, @bytes: whole pages of the host. Return: bytes from the start. */
-static uint64_t populate_chunk(uint64_t addr, uint64_t bytes, bool write)
+static uint64_t populate_chunk(uint64_t addr, uint64_t bytes, bool write,
+			       bool *by_hand)
 {
 	uint64_t at = 0;
 
@@ -98,7 +101,7 @@ static uint64_t populate_chunk(uint64_t addr, uint64_t bytes, bool write)
 			write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return bytes;
 	/* Which page is it? Those before it are present by now. */
-	while (at < bytes && populate_page(addr + at, write) == 0)
+	while (at < bytes && populate_page(addr + at, write, by_hand) == 0)
 		at += host_page;
 	return at;
 }
@@ -121,7 +124,8 @@ struct populate populate_range(uint64_t addr, uint64_t bytes, bool write,
 		uint64_t len = at == 0 ? host_page : at, got;
 
 		len = MIN(MIN(len, (uint64_t)POPULATE_CHUNK), want - at);
-		got = populate_chunk(addr - lead + at, len, write);
+		got = populate_chunk(addr - lead + at, len, write,
+				     &out.by_hand);
 		at += got;
 		if (got < len) {
 			out.error = -EFAULT;

@@ -99,6 +99,15 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 	return v;
 }
 
+/* What the kernel refuses to write is lost. */
+static bool refused(const struct qp *qp, const struct moves *pieces)
+{
+	for (unsigned i = 0; i < pieces->num; i++)
+		if (user_only(qp->x->mem, pieces->m[i].addr, pieces->m[i].len))
+			return true;
+	return false;
+}
+
 bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 		     struct scatter *sc, uint64_t now_ns)
 {
@@ -119,7 +128,8 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 		else if (p->op & OPF_SEND)
 			v = plan_send(qp, p, max, sc, now_ns);
 	}
-	if (v != V_OK || !sc->num || !sc->pieces->num) {
+	if (v != V_OK || !sc->num || !sc->pieces->num ||
+	    refused(qp, sc->pieces)) {
 		dma_release(qp->x->mem, &sc->holds, 0, false, now_ns);
 		moves_reset(sc->pieces);
 		return false;

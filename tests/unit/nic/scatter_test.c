@@ -105,12 +105,32 @@ static void scatter__read_response(void **state)
 	scatter__any_opcode(WR_READ);
 }
 
+/* Not to memory that the kernel may refuse to write: what it refuses is lost. */
+static void scatter__not_where_only_user_mode_may(void **state)
+{
+	struct step *tx, *rx;
+
+	(void)state;
+	open_sides(false);
+	tx = plan_burst(WR_WRITE);
+	plan_move_commit(side[0].nic, tx);
+	rx = &side[1].nic->steps[2];
+	user_only_learn(side[1].nic->mem,
+			(uintptr_t)side[1].buf + BUF / 2 + SEG - 1, 1);
+	receive_burst(side[1].nic, rx);
+	assert_null(rx->scatter.qp);
+	finish_receive(side[1].nic, rx);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	sides_close(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scatter__send),
 		cmocka_unit_test(scatter__write),
 		cmocka_unit_test(scatter__read_response),
+		cmocka_unit_test(scatter__not_where_only_user_mode_may),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

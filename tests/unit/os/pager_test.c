@@ -56,6 +56,7 @@ static void ordinary(struct os *os)
 	assert_false(page_present(p + 3 * PAGE_BYTES));
 	p[5] = 7;
 	expect(os, p, PAGE_BYTES, true, PAGE_BYTES, 0);
+	assert_false(ask(os, p, PAGE_BYTES, true).by_hand);
 	expect(os, p, PAGE_BYTES, false, PAGE_BYTES, 0);
 	assert_int_equal(p[5], 7);
 	expect(os, p + 4 * PAGE_BYTES, PAGE_BYTES, false, PAGE_BYTES, 0);
@@ -212,6 +213,7 @@ static void os_page_ask__user_mode_only_uffd(void **state)
 	if (!uffd_open(UFFD_USER_MODE_ONLY, p, 8))
 		skip();
 	t = uffd_serve(0);
+	assert_true(ask(os, p, PAGE_BYTES, true).by_hand);
 	expect(os, p, 2 * PAGE_BYTES, true, 2 * PAGE_BYTES, 0);
 	expect(os, p + 2 * PAGE_BYTES, 6 * PAGE_BYTES, false, 6 * PAGE_BYTES,
 	       0);
