@@ -541,6 +541,26 @@ static void owner__ends(void **state)
 	assert_int_equal(ready(1, 0, 1), 0);
 }
 
+/* Who only ever looks finds out as well. */
+static void owner__dies_and_nobody_waits(void **state)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+	int rc = ETIMEDOUT;
+
+	(void)state;
+	assert_int_equal(ready(0, 0, 1), 0);
+	assert_int_equal(
+		ibv_modify_qp(end[0].ends.qp[1], &a, IBV_QP_STATE), 0);
+	for (int us = 0; rc == ETIMEDOUT; us += 1000) {
+		assert_true(us < PATIENCE_US);
+		usleep(1000);
+		rc = nopin_cache_ready(end[0].c, (uintptr_t)mem + BLOCK, 1, 0,
+				       NOPIN_WAIT_SPIN);
+	}
+	assert_int_equal(rc, ENOTCONN);
+	assert_int_equal(ready(1, 0, 1), 0);
+}
+
 /* It says that there is news where there is none. */
 static void owner__lies(void **state)
 {
@@ -604,6 +624,7 @@ int main(void)
 		T(user__lies_twice),
 		T(user__dies),
 		T(owner__ends),
+		T(owner__dies_and_nobody_waits),
 		T(owner__lies),
 		T(child__enodev),
 	};

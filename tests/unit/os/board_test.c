@@ -427,7 +427,8 @@ static void os_board_post__broken(void **state)
 	os_close(os);
 }
 
-static void os_board_read__one_who_locks_all(void **state)
+/* By @lock: the locks of open files are no process's. */
+static void one_locks_all(int lock)
 {
 	struct child c = child_start(1);
 	struct os *os = joined(), *other = host_open();
@@ -435,7 +436,6 @@ static void os_board_read__one_who_locks_all(void **state)
 	int from[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(from), 0);
 	fflush(NULL);
 	pid = fork();
@@ -447,7 +447,7 @@ static void os_board_read__one_who_locks_all(void **state)
 					  .l_start = HEADER + i * SLOT,
 					  .l_len = SLOT};
 
-			(void)fcntl(fd, F_SETLK, &l);
+			(void)fcntl(fd, lock, &l);
 		}
 		_exit(write(from[1], &byte, 1) != 1 || pause());
 	}
@@ -467,6 +467,13 @@ static void os_board_read__one_who_locks_all(void **state)
 	close(from[1]);
 	os_close(other);
 	os_close(os);
+}
+
+static void os_board_read__one_who_locks_all(void **state)
+{
+	(void)state;
+	one_locks_all(F_SETLK);
+	one_locks_all(F_OFD_SETLK);
 }
 
 int main(void)
