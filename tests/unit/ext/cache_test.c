@@ -549,8 +549,7 @@ static void owner__dies_and_nobody_waits(void **state)
 
 	(void)state;
 	assert_int_equal(ready(0, 0, 1), 0);
-	assert_int_equal(
-		ibv_modify_qp(end[0].ends.qp[1], &a, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_modify_qp(end[0].ends.qp[1], &a, IBV_QP_STATE), 0);
 	for (int us = 0; rc == ETIMEDOUT; us += 1000) {
 		assert_true(us < PATIENCE_US);
 		usleep(1000);
