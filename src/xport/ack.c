@@ -46,8 +46,7 @@ void ack_repeat_timeout(struct qp *qp, uint64_t now_ns)
 	if (!qp->resp.repeat_at || now_ns < qp->resp.repeat_at)
 		return;
 	qp->resp.repeat_at = 0;
-	if (qp->peer)
-		owe_by(qp, now_ns);
+	owe_by(qp, now_ns);
 }
 
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)

@@ -302,10 +302,12 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	}
 }
 
-static void take_xack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+/* @before: req.acc when this ACK came. */
+static void take_xack(struct qp *qp, const struct pkt *p, psn_t before,
+		      uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t acc = psn_add(p->accepted, 1), before = r->acc;
+	psn_t acc = psn_add(p->accepted, 1);
 	bool answer = probed(qp, p);
 
 	qp->peer->budget = p->credit;
@@ -349,7 +351,7 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	if (qp->state == QPS_ERR)
 		return;
 	if (x)
-		take_xack(qp, p, now_ns);
+		take_xack(qp, p, acc, now_ns);
 	retry_alive(qp, una != r->una || acc != r->acc, now_ns);
 	qp_kick_again(qp);
 }

@@ -35,14 +35,23 @@ uint32_t credit_rest(const struct xport *x)
 	return unlent - MIN(unlent, firsts_left(x));
 }
 
-/* A peer leaves the others a fifth of them, as in win_slots(), and one at least. */
-bool credit_first(struct xport *x, struct window *w, bool on)
+/* A peer that has one already leaves the others a fifth of them, as in win_slots(),
+ * and one at least. */
+static bool first_allowed(const struct xport *x, const struct peer *p)
 {
 	enum { FIRST_SHARE = 4 };
+	const uint32_t left = firsts_left(x);
+
+	if (slots_free(x->mem) <= x->lent_left || !left)
+		return false;
+	return !p->firsts || p->firsts + 1 <= FIRST_SHARE * (left - 1);
+}
+
+bool credit_first(struct xport *x, struct window *w, bool on)
+{
 	struct peer *p = w->peer;
 
-	if (on && (p->firsts + 1 + FIRST_SHARE > FIRST_SHARE * firsts_left(x) ||
-		   slots_free(x->mem) <= x->lent_left))
+	if (on && !first_allowed(x, p))
 		return false;
 	w->first = on;
 	x->firsts += on ? 1 : -1;

@@ -5,7 +5,7 @@
  * Theory of operation. Three PSNs: win.head (placed) <= plan (executed, its
  * moves perhaps still out) <= win.next (accepted). A request at `plan` is
  * executed at once; one that is in order but behind something unfinished, or
- * (from a nopin) ahead of a gap, is kept in a slot. Nothing is acknowledged
+ * (from a nopin) ahead of a gap, is kept (window.c). Nothing is acknowledged
  * before win.head has passed it (I3).
  */
 #include "xport/impl.h"
@@ -89,7 +89,8 @@ static void keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 		 uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
-	bool crowds = p->psn == r->win.next && fault_crowds(qp, p, now_ns);
+	bool crowds = p->psn == r->win.next && p->op & (OPF_SEND | OPF_WRITE) &&
+		      fault_crowds(qp, p, now_ns);
 
 	if (!crowds && !win_keep(qp->x, &r->win, p, payload, now_ns)) {
 		if (r->wait.ticket.v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* window.c: the one window of accepted PSNs (design §3). A packet that cannot
  * be placed now, because a page is missing or because packets before it are,
- * is copied into a slot of the redirect pool and waits here in PSN order.
+ * waits here in PSN order, its payload in a slot of the redirect pool.
  */
 #include "xport/impl.h"
 
@@ -71,7 +71,8 @@ void win_copied(const struct rx_run *run, unsigned i)
 void win_placed(struct xport *x, struct window *w, struct accepted *a,
 		uint64_t now_ns)
 {
-	count(x->cnt, residence(now_ns - a->at_ns));
+	if (a->slot != NO_SLOT)
+		count(x->cnt, residence(now_ns - a->at_ns));
 	win_drop(x, w, a);
 }
 

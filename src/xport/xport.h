@@ -119,7 +119,7 @@ bool ack_leaving(const struct qp *qp, uint64_t now_ns);
  * struct run_pkt - One packet of a run.
  * @before:	requests: the responder's place in the message before it
  * @move_end:	moves of the run up to and including this packet
- * @acc:	the slot it waits in, or NULL
+ * @acc:	where it waited, or NULL
  * @more:	so many packets like it follow it, all received in place
  * @cqe:	valid if @completes
  * @counter:	identifier of the one to raise, if @notifies

@@ -431,6 +431,18 @@ static void ack__of_what_moves_nothing_on(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+/* Of what only goes on in order bursts count as whole, after a while. */
+static void flow_whole__of_what_goes_on(void **state)
+{
+	(void)state;
+	assert_false(flow_whole(side[0].qp->qp.peer));
+	for (int i = 0; i < 20; i++) {
+		post(&side[0], WR_WRITE, LEN);
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	}
+	assert_true(flow_whole(side[0].qp->qp.peer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +487,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			engine_plan__not_where_a_move_writes, setup,
 			sides_close),
+		cmocka_unit_test_setup_teardown(flow_whole__of_what_goes_on,
+						setup, sides_close),
 		cmocka_unit_test_setup_teardown(ack__of_what_moves_nothing_on,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(ack__not_for_a_read,
