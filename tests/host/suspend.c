@@ -46,6 +46,9 @@ static void target(int fd)
 	REQUIRE(nopin_mr_suspend(me.mr, 1 * SECOND) == 0);
 	host_say(fd, 2);
 	REQUIRE_EQ(host_hear(fd), 3); /* it posted a WRITE of all */
+	do /* it comes: from then on the pause counts */
+		REQUIRE(nopin_mr_query_suspension(me.mr, &s, sizeof(s)) == 0);
+	while (!s.held);
 	host_sleep((uint64_t)(seconds * SECOND));
 	REQUIRE(nopin_mr_query_suspension(me.mr, &s, sizeof(s)) == 0);
 	REQUIRE_EQ(s.held, 1);
