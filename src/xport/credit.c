@@ -5,8 +5,9 @@
  * or is sent again. So what waits in slots never exceeds the quotas, whatever the
  * network does; and what was lent is left free for it (win_slots()). So is an
  * eighth of the pool for the one packet of each QP. READs and atomics are not
- * counted: they have no payload and take no slot (window.c). A QP that ends gives all back at
- * once, though what it sent may fill slots for a while yet (CNT_quota_left).
+ * counted: they have no payload and take no slot (window.c). A QP that ends gives
+ * all back at once, though what it sent may fill slots for a while yet
+ * (CNT_quota_left).
  *
  * Each quota has a number, and newer ones count. A larger one is lent when it is
  * said. A smaller one is believed when the peer echoed its number, which says that
@@ -17,15 +18,12 @@
 
 /* --- the receiver lends ----------------------------------------------------- */
 
-/* How many slots are for first packets, and may hold nothing else. */
-static uint32_t for_firsts(const struct xport *x)
-{
-	return x->slots / 8;
-}
-
+/* Of the slots that are for first packets, and may hold nothing else. */
 static uint32_t firsts_left(const struct xport *x)
 {
-	return for_firsts(x) > x->firsts ? for_firsts(x) - x->firsts : 0;
+	const uint32_t all = x->slots / 8;
+
+	return all > x->firsts ? all - x->firsts : 0;
 }
 
 uint32_t credit_rest(const struct xport *x)
