@@ -269,6 +269,7 @@ static void background(void)
 
 int main(int argc, char **argv)
 {
+	const struct sched_param first = {.sched_priority = 1};
 	const struct sigaction end = {.sa_handler = on_end};
 	struct packet *all;
 
@@ -293,8 +294,11 @@ int main(int argc, char **argv)
 	background();
 	sigaction(SIGTERM, &end, NULL);
 	(void)prctl(PR_SET_TIMERSLACK, 1000);
-	/* a network takes no turns with programs that spin */
-	(void)setpriority(PRIO_PROCESS, 0, -20);
+	/* A network takes no turns with programs that spin. Nor is it starved by
+	 * them: seen for minutes on Linux 6.18, with the highest of ordinary
+	 * priorities. */
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		(void)setpriority(PRIO_PROCESS, 0, -20);
 	run();
 	report(argv[6]);
 	return 0;
