@@ -104,6 +104,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	if (psn_diff(r->una, r->acc) > 0)
 		r->acc = r->una;
 	flow_accepted(qp, r->acc);
+	flow_answered(qp, r->una);
 	if (psn_diff(r->una, r->snd) > 0)
 		r->snd = r->una;
 	comp_reap(qp, now_ns);

@@ -3,6 +3,8 @@
  * socket may hold on our behalf is its grant, peer.budget; everything sent is
  * charged as its kernel will charge it, until it says "accepted". READ
  * responses come into our own socket, so the requester limits what it asks for.
+ * What is sent or asked for again waits for nothing, but is charged besides: what
+ * it stands for may only be late.
  * What we granted stays charged to our own budget until we said another number,
  * so all grants together never exceed it. A peer that got nothing may still send
  * a packet at a time, and its ACK says how much there is by then.
@@ -108,6 +110,18 @@ static void uncharge(struct qp *qp, uint32_t charge)
 	qp->peer->in_flight -= charge;
 }
 
+void flow_again(struct qp *qp, uint32_t charge)
+{
+	struct req *r = &qp->req;
+
+	r->twice_end = r->snd; /* nothing before it waits for this */
+	if (qp->peer->kind != PEER_NOPIN)
+		return;
+	r->twice += charge;
+	r->charged += charge;
+	qp->peer->in_flight += charge;
+}
+
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
 {
 	struct req *r = &qp->req;
@@ -132,6 +146,10 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 		uncharge(qp, r->doubt);
 		r->doubt = 0;
 	}
+	if (r->twice && psn_diff(accepted, r->twice_end) >= 0) {
+		uncharge(qp, r->twice);
+		r->twice = 0;
+	}
 	while (r->flight_head != r->flight_tail) {
 		struct flight_run *run =
 			&r->flight[r->flight_head % FLIGHT_RUNS];
@@ -155,7 +173,7 @@ void flow_forget(struct qp *qp)
 		qp_kick_all(&qp->peer->stalled);
 	}
 	r->flight_head = r->flight_tail;
-	r->doubt = 0;
+	r->doubt = r->twice = 0;
 	flow_read_done(qp, r->read_charged);
 }
 
@@ -205,6 +223,18 @@ void flow_read(struct qp *qp, uint32_t charge)
 	qp->x->read_out += charge;
 }
 
+void flow_read_again(struct qp *qp, uint32_t charge)
+{
+	qp->req.read_twice += charge;
+	flow_read(qp, charge);
+}
+
+void flow_read_forget(struct qp *qp)
+{
+	flow_read_done(qp, qp->req.read_charged);
+	qp->req.read_twice = 0;
+}
+
 void flow_read_done(struct qp *qp, uint32_t charge)
 {
 	struct xport *x = qp->x;
@@ -213,4 +243,14 @@ void flow_read_done(struct qp *qp, uint32_t charge)
 	qp->req.read_charged -= charge;
 	x->read_out -= charge;
 	qp_kick_all(&x->read_waiters);
+}
+
+void flow_answered(struct qp *qp, psn_t before)
+{
+	struct req *r = &qp->req;
+
+	if (!r->read_twice || psn_diff(before, r->twice_end) < 0)
+		return;
+	flow_read_done(qp, r->read_twice);
+	r->read_twice = 0;
 }

@@ -150,6 +150,7 @@ struct flight_run {
  * @rd_chunk:	packets of one READ request at most
  * @lost:	bit i: PSN map_base + i is to be sent again (nopin peers); so the
  *		maps that follow
+ * @lost_left:	how many of them, until the peer is heard of again
  * @resent:	it was, and nothing behind @recover has come yet
  * @gap:	it was overtaken, first seen at @gap_since, and counts as lost at
  *		@gap_at (TIME_NEVER: there is none)
@@ -162,6 +163,8 @@ struct flight_run {
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
  * @flight:	ring of bursts that are charged to peer.in_flight
+ * @twice:	of @charged: copies, until @twice_end is accepted
+ * @read_twice:	of @read_charged: what was asked for again, until @una is there
  * @out:	packets of SENDs and WRITEs in [una, max)
  * @forgotten:	held: what was charged when we were asked to
  * @doubt:	of @charged: the peer forgot it, and has it in its socket, perhaps,
@@ -188,6 +191,7 @@ struct req {
 	struct window win;
 	uint32_t rd_out, rd_chunk;
 	uint64_t lost, resent, gap;
+	uint32_t lost_left;
 	uint64_t gap_since, gap_at, doubted;
 	psn_t map_base, recover;
 	bool recovering;
@@ -199,9 +203,9 @@ struct req {
 	uint32_t cwnd;
 	struct flight_run flight[FLIGHT_RUNS];
 	uint32_t flight_head, flight_tail;
-	uint32_t charged, read_charged, out;
-	uint32_t forgotten, doubt;
-	psn_t doubt_at;
+	uint32_t charged, read_charged, read_twice, out;
+	uint32_t forgotten, doubt, twice;
+	psn_t doubt_at, twice_end;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
 	uint64_t suspend_until, suspend_ns;

@@ -41,7 +41,7 @@ void req_reset(struct qp *qp)
 	CHECK(!r->charged && !r->read_charged && !r->out);
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
-	r->forgotten = r->doubt = 0;
+	r->forgotten = r->doubt = r->twice = 0;
 	r->recover = r->map_base = r->probe_max = r->again_to = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
@@ -256,7 +256,9 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
 	r->rd_out += !again;
-	if (!again)
+	if (again)
+		flow_read_again(qp, charge);
+	else
 		flow_read(qp, charge);
 	*psns = end - k;
 	return NEXT_OK;
@@ -298,8 +300,8 @@ static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
 	return burst_gather(b, &d, &qp->req.wait, now_ns);
 }
 
-/* May one more packet go into @b? What is sent again is charged already, and the
- * room that it takes is what its loss left free. @more: new packets with it that
+/* May one more packet go into @b? What is sent again does not wait for room: its
+ * loss left some. @more: new packets with it that
  * are not counted yet. */
 static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
 			uint32_t more)
@@ -481,7 +483,7 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 			new_packets(qp, b);
 		else
 			count(qp->x->cnt, CNT_retransmits);
-		if (again && !retry_is_lost(qp, r->snd))
+		if (again && (!retry_is_lost(qp, r->snd) || !r->lost_left))
 			return;
 	}
 }
@@ -526,6 +528,8 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	}
 	if (!b->nsegs)
 		return false;
+	if (b->again)
+		flow_again(qp, b->charge);
 	/* Whatever ended the burst (the window, a page of ours) lasts until an
 	 * ACK comes, or longer than the ACK timer: ask for one. */
 	if (!b->ext)

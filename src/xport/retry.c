@@ -8,15 +8,18 @@
  * gap. So only what is missing is sent again, and instead of repeating a
  * packet to provoke an answer we ask (XACK_PROBE) after 1 ms and then ever more
  * rarely; the answer (XACK_PROBED) also tells that what was sent before the
- * question and is not in the map was lost. Answers may be late (a thread of
- * the peer lost its CPU between making one and sending it, say), so questions
- * have numbers, and one is repeated until it is answered. Retries are only spent
- * when a peer says nothing for the whole ACK timeout; nothing else is sent again
- * for that, because the peer may be alive and only not have run.
+ * question and is not in the map was lost. It is sent again a few packets at a
+ * time, as news comes (RFC 6937): what was only late comes meanwhile. Answers may
+ * be late (a thread of the peer lost its CPU between making one and sending it,
+ * say), so questions have numbers, and one is repeated until it is answered.
+ * Retries are only spent when a peer says nothing for the whole ACK timeout;
+ * nothing else is sent again for that, because the peer may be alive and only not
+ * have run.
  */
 #include "xport/impl.h"
 
 enum {
+	LOST_AT_ONCE = 16, /* are sent again before the peer is heard of */
 	PROBE_FIRST_NS = 1000 * 1000,
 	PROBE_MAX_NS = 50 * 1000 * 1000,
 	HOLD_MAX_NS = 100 * 1000 * 1000,
@@ -194,7 +197,7 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	r->cur = index;
 	flow_unsent(qp, b->from, b->charge);
 	credit_placed(qp, b->out);
-	flow_read_done(qp, r->read_charged);
+	flow_read_forget(qp);
 	recount_reads(qp, b->from);
 	qp_kick(qp);
 }
@@ -286,6 +289,7 @@ void retry_resent(struct qp *qp, psn_t psn)
 
 	if (!retry_is_lost(qp, psn))
 		return;
+	r->lost_left -= r->lost_left != 0;
 	r->lost &= ~(UINT64_C(1) << psn_diff(psn, r->map_base));
 	r->resent |= UINT64_C(1) << psn_diff(psn, r->map_base);
 	r->doubted = r->gap_since;
@@ -326,7 +330,7 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 	if (r->ask_again && next_again(qp, psn))
 		return true;
 	r->ask_again = false;
-	while (r->lost) {
+	while (r->lost && r->lost_left) {
 		int i = __builtin_ctzll(r->lost);
 
 		*psn = psn_add(r->map_base, (uint32_t)i);
@@ -403,6 +407,7 @@ static void gap_lost(struct qp *qp, uint64_t now_ns)
 	log_debug("qp 0x%x: lost 0x%llx from 0x%x", qp->cfg.qpn,
 		  (unsigned long long)r->gap, r->map_base);
 	r->lost |= r->gap;
+	r->lost_left = LOST_AT_ONCE;
 	r->gap = 0;
 	if (!r->recovering) {
 		r->recovering = true;
@@ -437,6 +442,7 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 	if (r->held || (p->xack_flags & XACK_HOLD))
 		return;
 	move_maps(qp, now_ns);
+	r->lost_left = LOST_AT_ONCE;
 	if (r->gap & sack)
 		late_came(&qp->peer->late, now_ns - r->gap_since);
 	r->gap &= ~sack;
