@@ -8,7 +8,7 @@ import pair
 from lab import Failed, Skipped, is_root, us
 
 TITLE = "Order over a network that has none"
-ABOUT = """NetVM's window of sequence numbers lets data be placed as it comes and
+ABOUT = """NetVM's window of sequence numbers lets data come as it likes and
 notifications be delivered in order. Here a relay between two network namespaces
 gets single packets of 1 KiB and keeps some of them for up to 100 us, while others
 pass; or each of the sockets that NOPIN_PATHS sprays over has a path of its own, the

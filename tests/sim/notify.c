@@ -187,6 +187,7 @@ static const char *never(const struct sim_stats *st)
 const struct scenario scenario_notify = {
 	.name = "notify",
 	.run = run,
+	.long_soak = true,
 	.musts = 6,
 	.must = {CNT_notified, CNT_fault_redirect, CNT_retransmits, CNT_dups_rx,
 		 CNT_gaps_rx, CNT_rnr_tx},

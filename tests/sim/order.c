@@ -105,6 +105,7 @@ static void run(struct world *w)
 const struct scenario scenario_order = {
 	.name = "order",
 	.run = run,
+	.long_soak = true,
 	.musts = 5,
 	.must = {CNT_gaps_rx, CNT_retransmits, CNT_losses_doubted,
 		 CNT_redirected_bytes, CNT_replays},

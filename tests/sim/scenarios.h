@@ -12,8 +12,9 @@ enum { MUST_MAX = 16 };
  * @must:	counters that may not be 0 after a batch of seeds: a mechanism
  *		that never fires is not tested
  * @never:	the same for what the simulator does; names what did not happen
- * @strategies:	the integrity test of all strategies: ten minutes of soak are
- *		10,000 seeds of this one alone
+ * @long_soak:	ten minutes of soak are 10,000 seeds of this one alone: fixed, which
+ *		is the integrity test of all strategies, and what data and control do
+ *		together, order, notify and sync
  */
 struct scenario {
 	const char *name;
@@ -21,7 +22,7 @@ struct scenario {
 	unsigned musts;
 	enum counter must[MUST_MAX];
 	const char *(*never)(const struct sim_stats *stats);
-	bool strategies;
+	bool long_soak;
 };
 
 extern const struct scenario scenario_pair, scenario_lossy, scenario_fault,

@@ -264,8 +264,8 @@ static const struct option long_options[] = {
 };
 
 /* Seeds that the quick batches lack: 10,000 in ten minutes of SOAK_SECONDS, and as
- * many of the integrity test of all strategies alone. In less time, of each scenario
- * that make check does not run enough for every mechanism to be met. */
+ * many of some alone. In less time, of each scenario that make check does not run
+ * enough for every mechanism to be met. */
 static uint64_t soak_seeds(unsigned scenario)
 {
 	enum { ENOUGH = 60, SEEDS = 10000, SECONDS = 600 };
@@ -273,7 +273,7 @@ static uint64_t soak_seeds(unsigned scenario)
 
 	if (s && strtoull(s, NULL, 10) < SECONDS)
 		return scenario < UNCHECKED ? ENOUGH : 0;
-	if (scenarios[scenario]->strategies)
+	if (scenarios[scenario]->long_soak)
 		return SEEDS;
 	return DIV_ROUND_UP(SEEDS, ARRAY_SIZE(scenarios));
 }

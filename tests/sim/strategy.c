@@ -148,5 +148,5 @@ const struct scenario scenario_fixed = {
 		 CNT_fault_resume, CNT_fault_rnr, CNT_fault_overwrite,
 		 CNT_fault_replay, CNT_fault_drop, CNT_fault_block},
 	.never = never_fixed,
-	.strategies = true,
+	.long_soak = true,
 };

@@ -425,6 +425,7 @@ static const char *never(const struct sim_stats *st)
 const struct scenario scenario_sync = {
 	.name = "sync",
 	.run = run,
+	.long_soak = true,
 	.musts = 3,
 	.must = {CNT_notified, CNT_retransmits, CNT_timeouts},
 	.never = never,
