@@ -110,13 +110,19 @@ static void uncharge(struct qp *qp, uint32_t charge)
 	qp->peer->in_flight -= charge;
 }
 
-void flow_again(struct qp *qp, uint32_t charge)
+void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 {
 	struct req *r = &qp->req;
+	uint32_t n;
 
-	r->twice_end = r->snd; /* nothing before it waits for this */
-	if (qp->peer->kind != PEER_NOPIN)
+	if (r->twice && psn_diff(r->twice_to, from) > 0)
+		from = r->twice_to;
+	if (qp->peer->kind != PEER_NOPIN || psn_diff(to, from) <= 0)
 		return;
+	n = (uint32_t)psn_diff(to, from);
+	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));
+	r->twice_end = r->snd; /* nothing before it waits for this */
+	r->twice_to = to;
 	r->twice += charge;
 	r->charged += charge;
 	qp->peer->in_flight += charge;
@@ -174,7 +180,7 @@ void flow_forget(struct qp *qp)
 	}
 	r->flight_head = r->flight_tail;
 	r->doubt = r->twice = 0;
-	flow_read_done(qp, r->read_charged);
+	flow_read_forget(qp);
 }
 
 void flow_held(struct qp *qp)
@@ -223,9 +229,14 @@ void flow_read(struct qp *qp, uint32_t charge)
 	qp->x->read_out += charge;
 }
 
-void flow_read_again(struct qp *qp, uint32_t charge)
+void flow_read_again(struct qp *qp, psn_t to, uint32_t charge)
 {
-	qp->req.read_twice += charge;
+	struct req *r = &qp->req;
+
+	if (r->read_twice && psn_diff(to, r->read_twice_to) <= 0)
+		return;
+	r->read_twice_to = to;
+	r->read_twice += charge;
 	flow_read(qp, charge);
 }
 
@@ -249,7 +260,7 @@ void flow_answered(struct qp *qp, psn_t before)
 {
 	struct req *r = &qp->req;
 
-	if (!r->read_twice || psn_diff(before, r->twice_end) < 0)
+	if (!r->read_twice || psn_diff(before, r->read_twice_to) < 0)
 		return;
 	flow_read_done(qp, r->read_twice);
 	r->read_twice = 0;

@@ -176,9 +176,9 @@ bool flow_may_send(struct qp *qp, uint32_t charge);
 /** flow_wait() - @qp waits for budget or slots of its peer. Return: false. */
 bool flow_wait(struct qp *qp);
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
-/** flow_again() - A copy left: it is charged besides, until all that was sent before
- * it is accepted. */
-void flow_again(struct qp *qp, uint32_t charge);
+/** flow_again() - Copies of [@from, @to) left, which cost @charge: what was not copied
+ * before is charged once more, until all that was sent before is accepted. */
+void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
 /** flow_unsent() - What was charged last, from @from on, did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
 void flow_accepted(struct qp *qp, psn_t accepted);
@@ -189,9 +189,9 @@ void flow_held(struct qp *qp);
 void flow_resumed(struct qp *qp);
 bool flow_may_read(struct qp *qp, uint32_t charge);
 void flow_read(struct qp *qp, uint32_t charge);
-/** flow_read_again() - It was asked for again and is charged besides, until all that
- * was asked for before is answered (flow_answered()). */
-void flow_read_again(struct qp *qp, uint32_t charge);
+/** flow_read_again() - What ends at @to was asked for again, and is charged once more
+ * until it is answered (flow_answered()). */
+void flow_read_again(struct qp *qp, psn_t to, uint32_t charge);
 void flow_answered(struct qp *qp, psn_t before);
 /** flow_read_forget() - None of what was asked for is waited for. */
 void flow_read_forget(struct qp *qp);

@@ -163,8 +163,10 @@ struct flight_run {
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
  * @flight:	ring of bursts that are charged to peer.in_flight
- * @twice:	of @charged: copies, until @twice_end is accepted
- * @read_twice:	of @read_charged: what was asked for again, until @una is there
+ * @twice:	of @charged: copies of what is before @twice_to, until @twice_end is
+ *		accepted
+ * @read_twice:	of @read_charged: what is before @read_twice_to and was asked for again,
+ *		until @una is there
  * @out:	packets of SENDs and WRITEs in [una, max)
  * @forgotten:	held: what was charged when we were asked to
  * @doubt:	of @charged: the peer forgot it, and has it in its socket, perhaps,
@@ -205,7 +207,7 @@ struct req {
 	uint32_t flight_head, flight_tail;
 	uint32_t charged, read_charged, read_twice, out;
 	uint32_t forgotten, doubt, twice;
-	psn_t doubt_at, twice_end;
+	psn_t doubt_at, twice_end, twice_to, read_twice_to;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
 	uint64_t suspend_until, suspend_ns;

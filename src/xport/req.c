@@ -257,7 +257,7 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 		return NEXT_END;
 	r->rd_out += !again;
 	if (again)
-		flow_read_again(qp, charge);
+		flow_read_again(qp, psn_add(w->first_psn, end), charge);
 	else
 		flow_read(qp, charge);
 	*psns = end - k;
@@ -492,7 +492,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t back_cur = r->cur;
-	psn_t back = r->snd;
+	psn_t back = r->snd, to;
 
 	if (!may_send(qp, now_ns)) {
 		if (r->wait.ticket.v)
@@ -522,6 +522,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		b->request = true;
 		b->epoch = r->epoch;
 	}
+	to = r->snd;
 	if (b->again && psn_diff(back, r->snd) > 0) {
 		r->snd = back;
 		r->cur = back_cur;
@@ -529,7 +530,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!b->nsegs)
 		return false;
 	if (b->again)
-		flow_again(qp, b->charge);
+		flow_again(qp, b->from, to, b->charge);
 	/* Whatever ended the burst (the window, a page of ours) lasts until an
 	 * ACK comes, or longer than the ACK timer: ask for one. */
 	if (!b->ext)

@@ -442,6 +442,8 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 	if (r->held || (p->xack_flags & XACK_HOLD))
 		return;
 	move_maps(qp, now_ns);
+	if (r->lost && !r->lost_left) /* the next of them go behind this */
+		r->recover = r->max;
 	r->lost_left = LOST_AT_ONCE;
 	if (r->gap & sack)
 		late_came(&qp->peer->late, now_ns - r->gap_since);

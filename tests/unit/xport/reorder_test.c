@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* reorder_test.c: how long is a packet waited for, after what was seen? */
+/* reorder_test.c: how long is a packet waited for, after what was seen? And what
+ * does it cost to send it again? */
 #include "xport/impl.h"
 
 #include <setjmp.h>
@@ -100,6 +101,46 @@ static void flow_whole__once_seen_in_order(void **state)
 	assert_false(flow_whole(&p));
 }
 
+/* A copy is charged besides what it stands for, but once, however often it is sent:
+ * or what never comes would take all that others may send. */
+static void flow_again__once(void **state)
+{
+	const uint32_t charge = 10000, each = flow_charge(false, 1, 1024);
+	struct xport x = {.read_budget = 1 << 20};
+	struct peer p = {.kind = PEER_NOPIN};
+	struct qp qp = {.x = &x, .peer = &p, .mtu = 1024};
+	struct req *r = &qp.req;
+
+	(void)state;
+	list_init(&p.stalled);
+	list_init(&x.read_waiters);
+	r->snd = r->max = 8;
+	flow_sent(&qp, 8, charge);
+	for (int i = 0; i < 1000; i++)
+		flow_again(&qp, 0, 4, 4 * each);
+	assert_int_equal(p.in_flight, charge + 4 * each);
+	flow_again(&qp, 3, 5, 2 * each);
+	assert_int_equal(p.in_flight, charge + 5 * each);
+	flow_accepted(&qp, 7);
+	assert_int_equal(p.in_flight, charge + 5 * each);
+	flow_accepted(&qp, 8);
+	assert_int_equal(p.in_flight, 0);
+
+	flow_read(&qp, charge);
+	for (int i = 0; i < 1000; i++)
+		flow_read_again(&qp, 4, charge);
+	assert_int_equal(x.read_out, 2 * charge);
+	flow_answered(&qp, 3);
+	assert_int_equal(x.read_out, 2 * charge);
+	/* not after what is behind it */
+	flow_answered(&qp, 4);
+	assert_int_equal(x.read_out, charge);
+	flow_read_again(&qp, 8, charge);
+	flow_forget(&qp);
+	assert_int_equal(x.read_out, 0);
+	assert_int_equal(r->read_twice, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +150,7 @@ int main(void)
 		cmocka_unit_test(late__doubted),
 		cmocka_unit_test(late__shrinks),
 		cmocka_unit_test(flow_whole__once_seen_in_order),
+		cmocka_unit_test(flow_again__once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
