@@ -141,7 +141,10 @@ static void check(const struct rig *r)
 	      MAX(a->share[ARB_ENTRIES], (uint64_t)SPT_ENTRIES_MIN));
 	CHECK(r->nic->mem->tickets.pagers >= 1 &&
 	      r->nic->mem->tickets.pagers <= r->nic->mem->cfg.pagers);
+	CHECK(r->nic->mem->tickets.pagers <=
+	      MAX(a->share[ARB_PAGERS] / 1000, (uint64_t)1));
 	CHECK(r->nic->mem->pool.bound <= SLOTS && r->nic->mem->pool.bound > 0);
+	CHECK(r->nic->x.slots <= MAX(a->share[ARB_SLOTS], (uint64_t)16));
 }
 
 /* No character but those of JSON, and as many brackets. */
