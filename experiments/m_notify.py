@@ -49,6 +49,9 @@ def run(lab, found):
                   half["block"] <= 1.15 * half["udp"],
                   f"{half['block'] / half['udp']:.2f} x "
                   f"({us(half['block'])}, UDP {us(half['udp'])})")
+    found.verdict("and as much where it sleeps at once (NOPIN_SPIN=0)",
+                  half["asleep"] <= 1.15 * half["udp"],
+                  f"{half['asleep'] / half['udp']:.2f} x")
     worst = max(half["handler"], half["run"])
     found.verdict("handler at most blocking + 5 us",
                   worst <= half["block"] + 5,
