@@ -4,8 +4,15 @@
  */
 #include "os/impl.h"
 
+#include <linux/close_range.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FD_PRIVATE 3 /* what a sanitizer has to say goes to stderr */
+#else
+#define FD_PRIVATE 0
+#endif
 
 enum {
 	FD_ROOM = 256, /* descriptors that we may need at most, about */
@@ -60,6 +67,15 @@ void fd_close(int fd)
 {
 	if (fd >= 0)
 		sys_close(fd);
+}
+
+void fd_private(int keep)
+{
+	/* With this flag only what is below is copied. */
+	if (sys_close_range((unsigned)keep + 1, ~0u, CLOSE_RANGE_UNSHARE) ==
+		    0 &&
+	    keep > FD_PRIVATE)
+		(void)sys_close_range(FD_PRIVATE, (unsigned)keep - 1, 0);
 }
 
 static int fd_unlinked(void)

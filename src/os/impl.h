@@ -121,6 +121,14 @@ int fd_event(int fd);
 /** fd_close() - Close if it is one; -1 and -errno are left alone. */
 void fd_close(int fd);
 
+/**
+ * fd_private() - Give this thread a descriptor table of its own with nothing but
+ * @keep in it. What it opens then has no number of the program's, not even for
+ * a moment, in which the program may close the number and get it for something
+ * else. Before Linux 5.9, and where a filter forbids it, all stays as it is.
+ */
+void fd_private(int keep);
+
 /** fd_memory() - A file in memory: a memfd, or where that is refused an
  * unlinked file in /dev/shm or /tmp. Return: descriptor or -errno.
  */

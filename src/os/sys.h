@@ -98,6 +98,11 @@ static inline int sys_close(int fd)
 	return (int)sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
+static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	return (int)sys_call(SYS_close_range, first, last, flags, 0, 0, 0);
+}
+
 static inline int sys_fcntl(int fd, int cmd, long arg)
 {
 	return (int)sys_call(SYS_fcntl, fd, cmd, arg, 0, 0, 0);

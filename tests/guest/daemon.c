@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* daemon.c late|early|closed|reach LIMIT: daemons fork twice and close all
+/* daemon.c late|early|closed|reach|free LIMIT: daemons fork twice and close all
  * descriptors from 3 to 1023, whatever they are.
  *  late    the device is opened afterwards: it works
  *  early   before the first fork: the daemon gets ENODEV, who opened it goes on
  *  closed  in the very process that closes: its NIC dies with an event
  *  reach   LIMIT leaves room above them: so does the NIC, and lives, and what
  *          has the numbers now is not its business
+ *  free    what number is free stays so: no thread of ours takes it meanwhile
  * LIMIT: of descriptors.
  */
 #include "link.h"
@@ -165,6 +166,26 @@ static void reach(void)
 	link_close(&l);
 }
 
+/* Pages are served all the time, so the pagers look at what the kernel says of
+ * memory, too. */
+static void free_numbers(void)
+{
+	const time_t end = time(NULL) + 2;
+	struct link l;
+	int first;
+
+	link_open(&l);
+	link_send(&l, 0, LINK_BYTES, 1);
+	first = dup(0);
+	REQUIRE(first >= 0 && close(first) == 0);
+	for (int i = 0; time(NULL) < end; i++) {
+		if (i % 1000 == 0)
+			link_send(&l, 0, LINK_BYTES, (uint8_t)(i | 1));
+		REQUIRE(dup(0) == first && close(first) == 0);
+	}
+	link_close(&l);
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit rl;
@@ -179,7 +200,9 @@ int main(int argc, char **argv)
 		early();
 	else if (strcmp(argv[1], "closed") == 0)
 		closed();
-	else
+	else if (strcmp(argv[1], "reach") == 0)
 		reach();
+	else
+		free_numbers();
 	return 0;
 }
