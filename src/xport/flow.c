@@ -84,6 +84,19 @@ bool flow_wait(struct qp *qp)
 	return false;
 }
 
+static void charge_to(struct qp *qp, uint32_t charge)
+{
+	qp->req.charged += charge;
+	qp->peer->in_flight += charge;
+}
+
+static void uncharge(struct qp *qp, uint32_t charge)
+{
+	CHECK(qp->req.charged >= charge && qp->peer->in_flight >= charge);
+	qp->req.charged -= charge;
+	qp->peer->in_flight -= charge;
+}
+
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 {
 	struct req *r = &qp->req;
@@ -99,15 +112,7 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 		r->flight[r->flight_tail++ % FLIGHT_RUNS] =
 			(struct flight_run){end, charge};
 	}
-	r->charged += charge;
-	qp->peer->in_flight += charge;
-}
-
-static void uncharge(struct qp *qp, uint32_t charge)
-{
-	CHECK(qp->req.charged >= charge && qp->peer->in_flight >= charge);
-	qp->req.charged -= charge;
-	qp->peer->in_flight -= charge;
+	charge_to(qp, charge);
 }
 
 void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
@@ -124,8 +129,7 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 	r->twice_end = r->snd; /* nothing before it waits for this */
 	r->twice_to = to;
 	r->twice += charge;
-	r->charged += charge;
-	qp->peer->in_flight += charge;
+	charge_to(qp, charge);
 }
 
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
@@ -195,8 +199,7 @@ void flow_resumed(struct qp *qp)
 	r->doubt = r->forgotten;
 	r->doubt_at = r->acc;
 	r->forgotten = 0;
-	r->charged += r->doubt;
-	qp->peer->in_flight += r->doubt;
+	charge_to(qp, r->doubt);
 }
 
 /* Where responses overtake each other any of them may need a slot. */

@@ -271,6 +271,9 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 void retry_twice(struct qp *qp, uint64_t now_ns);
 void retry_hold(struct qp *qp, uint64_t now_ns);
 void retry_resume(struct qp *qp, uint64_t now_ns);
+/** retry_may() - Is something lost, and may it be sent before the peer is heard
+ * of again? */
+bool retry_may(const struct req *r);
 bool retry_is_lost(const struct qp *qp, psn_t psn);
 void retry_resent(struct qp *qp, psn_t psn);
 /** retry_spend() - One retry. false: none was left, the QP failed. */

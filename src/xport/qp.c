@@ -276,8 +276,8 @@ void qp_kick_again(struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
-	    (r->lost && r->lost_left) || r->ask_again || replay_busy(qp))
+	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max || retry_may(r) ||
+	    r->ask_again || replay_busy(qp))
 		qp_kick(qp);
 }
 

@@ -41,7 +41,7 @@ void req_reset(struct qp *qp)
 	CHECK(!r->charged && !r->read_charged && !r->out);
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
-	r->forgotten = r->doubt = r->twice = 0;
+	r->forgotten = 0;
 	r->recover = r->map_base = r->probe_max = r->again_to = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
@@ -301,8 +301,7 @@ static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
 }
 
 /* May one more packet go into @b? What is sent again does not wait for room: its
- * loss left some. @more: new packets with it that
- * are not counted yet. */
+ * loss left some. @more: new packets with it that are not counted yet. */
 static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
 			uint32_t more)
 {
@@ -483,7 +482,7 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 			new_packets(qp, b);
 		else
 			count(qp->x->cnt, CNT_retransmits);
-		if (again && (!retry_is_lost(qp, r->snd) || !r->lost_left))
+		if (again && !(retry_is_lost(qp, r->snd) && retry_may(r)))
 			return;
 	}
 }

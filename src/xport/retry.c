@@ -276,6 +276,11 @@ void retry_resume(struct qp *qp, uint64_t now_ns)
 
 /* --- what is lost, towards a nopin peer ----------------------------------- */
 
+bool retry_may(const struct req *r)
+{
+	return r->lost && r->lost_left;
+}
+
 bool retry_is_lost(const struct qp *qp, psn_t psn)
 {
 	int32_t i = psn_diff(psn, qp->req.map_base);
@@ -330,7 +335,7 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 	if (r->ask_again && next_again(qp, psn))
 		return true;
 	r->ask_again = false;
-	while (r->lost && r->lost_left) {
+	while (retry_may(r)) {
 		int i = __builtin_ctzll(r->lost);
 
 		*psn = psn_add(r->map_base, (uint32_t)i);

@@ -414,7 +414,7 @@ MUTATIONS = [
     ("credits: it is told once", "src/nic/peers.c",
      "ask_once(nic, p, now_ns);\n		p->reminded++;", "p->reminded++;"),
     ("credits: who held sends into a full socket", "src/xport/flow.c",
-     "	r->charged += r->doubt;\n	qp->peer->in_flight += r->doubt;",
+     "	charge_to(qp, r->doubt);",
      "	r->doubt = 0;"),
     ("share: a part that is there gives up the turn", "src/mem/dma.c",
      "else if (wait->turn || wait->ticket.v == TICKET_STARVED)",
