@@ -103,7 +103,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	 * was asked for again may have been accepted long before. */
 	if (psn_diff(r->una, r->acc) > 0)
 		r->acc = r->una;
-	flow_accepted(qp, r->acc);
+	flow_accepted(qp, r->acc, now_ns);
 	flow_answered(qp, r->una);
 	if (psn_diff(r->una, r->snd) > 0)
 		r->snd = r->una;
@@ -319,7 +319,7 @@ static void take_xack(struct qp *qp, const struct pkt *p, psn_t before,
 		r->acc = acc;
 	flow_even(qp->peer, (uint32_t)MAX(psn_diff(r->acc, before), 0),
 		  p->xack_flags & XACK_SACK);
-	flow_accepted(qp, r->acc);
+	flow_accepted(qp, r->acc, now_ns);
 	if (psn_diff(acc, r->acc) == 0)
 		retry_sack(qp, p, answer, now_ns);
 	if (p->xack_flags & XACK_TWICE)

@@ -128,6 +128,7 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));
 	r->twice_end = r->snd; /* nothing before it waits for this */
 	r->twice_to = to;
+	r->twice_until = 0;
 	r->twice += charge;
 	charge_to(qp, charge);
 }
@@ -148,7 +149,32 @@ void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
 	qp_kick_all(&qp->peer->stalled);
 }
 
-void flow_accepted(struct qp *qp, psn_t accepted)
+/* Where packets overtake others the copies may come after the originals, as late
+ * as any. */
+static void copies_late(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->twice_until)
+		return;
+	r->twice_until = now_ns + qp->peer->late.wait_ns;
+	if (qp->peer->late.wait_ns)
+		qp_rearm(qp);
+	else
+		flow_copies_came(qp);
+}
+
+void flow_copies_came(struct qp *qp)
+{
+	struct req *r = &qp->req;
+
+	uncharge(qp, r->twice);
+	r->twice = 0;
+	r->twice_until = 0;
+	qp_kick_all(&qp->peer->stalled);
+}
+
+void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
@@ -156,10 +182,8 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 		uncharge(qp, r->doubt);
 		r->doubt = 0;
 	}
-	if (r->twice && psn_diff(accepted, r->twice_end) >= 0) {
-		uncharge(qp, r->twice);
-		r->twice = 0;
-	}
+	if (r->twice && psn_diff(accepted, r->twice_end) >= 0)
+		copies_late(qp, now_ns);
 	while (r->flight_head != r->flight_tail) {
 		struct flight_run *run =
 			&r->flight[r->flight_head % FLIGHT_RUNS];
@@ -184,6 +208,7 @@ void flow_forget(struct qp *qp)
 	}
 	r->flight_head = r->flight_tail;
 	r->doubt = r->twice = 0;
+	r->twice_until = 0;
 	flow_read_forget(qp);
 }
 

@@ -177,11 +177,14 @@ bool flow_may_send(struct qp *qp, uint32_t charge);
 bool flow_wait(struct qp *qp);
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
 /** flow_again() - Copies of [@from, @to) left, which cost @charge: what was not copied
- * before is charged once more, until all that was sent before is accepted. */
+ * before is charged once more, until all that was sent before is accepted and
+ * the copies can be no more on their way. */
 void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
 /** flow_unsent() - What was charged last, from @from on, did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
-void flow_accepted(struct qp *qp, psn_t accepted);
+void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns);
+/** flow_copies_came() - Time is up for them. */
+void flow_copies_came(struct qp *qp);
 void flow_forget(struct qp *qp);
 /** flow_held() - The peer forgets what is on the way, when it comes to it. */
 void flow_held(struct qp *qp);

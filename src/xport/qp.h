@@ -164,7 +164,7 @@ struct flight_run {
  * @cwnd:	standard peers: packets that may be out
  * @flight:	ring of bursts that are charged to peer.in_flight
  * @twice:	of @charged: copies of what is before @twice_to, until @twice_end is
- *		accepted
+ *		accepted, and then until @twice_until (0: it is not)
  * @read_twice:	of @read_charged: what is before @read_twice_to and was asked for again,
  *		until @una is there
  * @out:	packets of SENDs and WRITEs in [una, max)
@@ -210,7 +210,7 @@ struct req {
 	psn_t doubt_at, twice_end, twice_to, read_twice_to;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
-	uint64_t suspend_until, suspend_ns;
+	uint64_t twice_until, suspend_until, suspend_ns;
 	bool held, failed, rsp_gap, rsp_missed, ask_again;
 	bool asked, revoked;
 	uint16_t question;

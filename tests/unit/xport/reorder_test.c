@@ -121,9 +121,9 @@ static void flow_again__once(void **state)
 	assert_int_equal(p.in_flight, charge + 4 * each);
 	flow_again(&qp, 3, 5, 2 * each);
 	assert_int_equal(p.in_flight, charge + 5 * each);
-	flow_accepted(&qp, 7);
+	flow_accepted(&qp, 7, US);
 	assert_int_equal(p.in_flight, charge + 5 * each);
-	flow_accepted(&qp, 8);
+	flow_accepted(&qp, 8, US);
 	assert_int_equal(p.in_flight, 0);
 
 	flow_read(&qp, charge);
@@ -141,6 +141,37 @@ static void flow_again__once(void **state)
 	assert_int_equal(r->read_twice, 0);
 }
 
+/* What was late came, but its copy is as late: it may lie in the socket, too. */
+static void flow_again__late(void **state)
+{
+	const uint32_t each = flow_charge(false, 1, 1024);
+	struct xport x = {.read_budget = 1 << 20};
+	struct peer p = {.kind = PEER_NOPIN, .late = {.wait_ns = 300 * US}};
+	struct qp qp = {.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+	struct req *r = &qp.req;
+
+	(void)state;
+	list_init(&p.stalled);
+	list_init(&x.read_waiters);
+	retry_disarm(r);
+	r->gap_at = r->rsp_gap_at = TIME_NEVER;
+	r->snd = r->max = 8;
+	flow_sent(&qp, 8, 8 * each);
+	flow_again(&qp, 0, 4, 4 * each);
+	flow_accepted(&qp, 8, 1000 * US);
+	assert_int_equal(p.in_flight, 4 * each);
+	flow_accepted(&qp, 8, 1100 * US);
+	assert_int_equal(p.in_flight, 4 * each);
+	retry_timeout(&qp, 1299 * US);
+	assert_int_equal(p.in_flight, 4 * each);
+	retry_timeout(&qp, 1300 * US);
+	assert_int_equal(p.in_flight, 0);
+	flow_again(&qp, 4, 5, each);
+	flow_accepted(&qp, 8, 1400 * US);
+	flow_forget(&qp);
+	assert_int_equal(r->twice_until, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +182,7 @@ int main(void)
 		cmocka_unit_test(late__shrinks),
 		cmocka_unit_test(flow_whole__once_seen_in_order),
 		cmocka_unit_test(flow_again__once),
+		cmocka_unit_test(flow_again__late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
