@@ -153,6 +153,8 @@ static void flow_again__late(void **state)
 	(void)state;
 	list_init(&p.stalled);
 	list_init(&x.read_waiters);
+	timerq_init(&x.timers);
+	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
 	retry_disarm(r);
 	r->gap_at = r->rsp_gap_at = TIME_NEVER;
 	r->snd = r->max = 8;
@@ -162,6 +164,7 @@ static void flow_again__late(void **state)
 	assert_int_equal(p.in_flight, 4 * each);
 	flow_accepted(&qp, 8, 1100 * US);
 	assert_int_equal(p.in_flight, 4 * each);
+	assert_int_equal(timerq_next(&x.timers), 1300 * US);
 	retry_timeout(&qp, 1299 * US);
 	assert_int_equal(p.in_flight, 4 * each);
 	retry_timeout(&qp, 1300 * US);
@@ -170,6 +173,8 @@ static void flow_again__late(void **state)
 	flow_accepted(&qp, 8, 1400 * US);
 	flow_forget(&qp);
 	assert_int_equal(r->twice_until, 0);
+	qp_rearm(&qp);
+	timerq_fini(&x.timers);
 }
 
 int main(void)
