@@ -79,6 +79,7 @@ void mem_use(struct mem *m, struct mem_use *out)
 {
 	*out = (struct mem_use){
 		.entries = m->spt.live,
+		.promised = m->watch.promised,
 		.slots = slots_used(m),
 		.asked = m->tickets.asked,
 		.entries_short = m->spt.short_of,

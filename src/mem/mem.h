@@ -620,13 +620,14 @@ bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 /**
  * struct mem_use - What is used of what is bounded (design D12).
  * @entries:	of the shadow page table, not free
+ * @promised:	of it: the minimums of regions
  * @slots:	of the redirect pool
  * @asked:	tickets with the pagers
  * @entries_short, @pagers_short: since the last mem_use() somebody could have done
  *		with more, or waits for one
  */
 struct mem_use {
-	uint64_t entries;
+	uint64_t entries, promised;
 	uint32_t slots, asked;
 	bool entries_short, pagers_short;
 };

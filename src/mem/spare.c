@@ -43,15 +43,15 @@ struct worth {
 	uint32_t weight;
 };
 
-static struct worth e_worth(struct mem *m, const uint64_t *e)
+static struct worth e_worth(struct mem *m, uint64_t e, uint64_t set)
 {
-	const uint64_t vpn = vpn_at(&m->spt, e);
+	const uint64_t vpn = vpn_of(&m->spt, e, set);
 	struct worth w = {.weight = 1};
 	uint32_t at = 0;
 	struct mr *mr;
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
-		if (!e_known(&m->spt, *e, mr))
+		if (!e_known(&m->spt, e, mr))
 			continue;
 		w.needed |= mr->known <= mr->attr.minimum;
 		w.weight = MAX(w.weight, mr->attr.weight);
@@ -59,45 +59,52 @@ static struct worth e_worth(struct mem *m, const uint64_t *e)
 	return w;
 }
 
-/* The oldest of a set that may go and is not @but. Return: -1: there is none. */
-static int oldest(const struct spt *s, const uint64_t *set, unsigned but)
+/* The oldest of @n entries, newest first, that may go and is not in @but. Return: -1:
+ * there is none. */
+static int oldest(const struct spt *s, const uint64_t *e, unsigned n,
+		  unsigned but)
 {
-	for (int i = SPT_WAYS - 1; i >= 0; i--)
-		if (!e_held(s, set[i]) && !(but >> i & 1))
+	for (int i = (int)n - 1; i >= 0; i--)
+		if (!e_held(s, e[i]) && !(but >> i & 1))
 			return i;
 	return -1;
 }
 
 /**
- * set_spare() - Which entry of a set is to be replaced, by those who have the pages.
+ * spare_pick() - Which entry is to be replaced, by those who have the pages.
  * Up to SPT_SPARED that are needed are spared, if another may go. Where none is, the
  * oldest goes, or the next one to it if that has less weight. So whoever is spared
  * nothing still has two places in each set: an access may need two pages of it.
  * @m:		the NIC's memory
- * @set:	all in use
- * @way:	the oldest that may go
+ * @e, @n:	entries of one set, or of two that become one, newest first
+ * @set:	which
  *
- * Return: @way, or another one that may.
+ * Return: index; -1: all are held.
  */
-int set_spare(struct mem *m, const uint64_t *set, int way)
+int spare_pick(struct mem *m, const uint64_t *e, unsigned n, uint64_t set)
 {
-	struct worth w[SPT_WAYS];
+	struct worth w[2 * SPT_WAYS];
 	unsigned needed = 0, num = 0;
+	const int last = oldest(&m->spt, e, n, 0);
 	int out, next;
+	bool many;
 
-	for (unsigned i = 0; i < SPT_WAYS; i++) {
-		w[i] = e_worth(m, &set[i]);
+	for (unsigned i = 0; i < n; i++) {
+		w[i] = e_worth(m, e[i], set);
 		needed |= (unsigned)w[i].needed << i;
 		num += w[i].needed;
 	}
 	/* of too many that are needed, the oldest */
-	out = oldest(&m->spt, set, num > SPT_SPARED ? ~needed : needed);
+	many = num > SPT_SPARED && n - num <= SPT_WAYS - SPT_SPARED;
+	out = oldest(&m->spt, e, n, many ? ~needed : needed);
 	if (out < 0)
-		out = way;
-	next = oldest(&m->spt, set, 1U << out);
+		out = last;
+	if (out < 0)
+		return out;
+	next = oldest(&m->spt, e, n, 1U << out);
 	if (num == 0 && next >= 0 && w[next].weight < w[out].weight)
 		out = next;
 	count_add(m->cnt, CNT_spt_below, w[out].needed);
-	count_add(m->cnt, CNT_spt_spared, out != way);
+	count_add(m->cnt, CNT_spt_spared, out != last);
 	return out;
 }

@@ -89,28 +89,25 @@ static bool set_merge(struct mem *m)
 	const uint64_t set = s->sets - 1, parent = set_parent(set);
 	uint64_t *from = s->e + set * SPT_WAYS, *to = s->e + parent * SPT_WAYS;
 	uint64_t all[2 * SPT_WAYS];
-	unsigned n, room = SPT_WAYS, kept = 0, held = 0;
+	unsigned n, held = 0;
 
 	if (!set_sweep(s, from)) {
 		(void)set_sweep(s, to);
 		n = interleave(s, from, to, all);
 		for (unsigned i = 0; i < n; i++)
 			held += e_held(s, all[i]);
-		if (held > room)
+		if (held > SPT_WAYS)
 			return false;
-		room -= held;
-		memset(to, 0, SPT_WAYS * sizeof(*to));
 		memset(from, 0, SPT_WAYS * sizeof(*from));
-		for (unsigned i = 0; i < n; i++) {
-			const bool hold = e_held(s, all[i]);
+		for (; n > SPT_WAYS; n--) {
+			const int out = spare_pick(m, all, n, parent);
 
-			if (hold || room > 0) {
-				room -= !hold;
-				to[kept++] = all[i];
-			} else {
-				spt_replace(m, all[i], parent);
-			}
+			spt_replace(m, all[out], parent);
+			memmove(&all[out], &all[out + 1],
+				(n - 1 - (unsigned)out) * sizeof(*all));
 		}
+		memset(to, 0, SPT_WAYS * sizeof(*to));
+		memcpy(to, all, n * sizeof(*all));
 	}
 	use_sets(s, set);
 	return true;

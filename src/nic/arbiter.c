@@ -40,7 +40,6 @@ enum {
 	PAGER_MS = 1000, /* of one pager in a second */
 	RESIZE_SETS = 512, /* at once, under the engine lock: some 10 us */
 	RESIZE_TURN = 16, /* of these, between two looks for packets */
-	/* What it gets whatever its weight is, and is given to grow into. */
 	MINIMUM_ENTRIES = 256,
 	MINIMUM_PART = 64, /* or this part of the budget, if that is less */
 	MINIMUM_SLOTS = 16,
@@ -102,6 +101,13 @@ static uint64_t pagers_used(struct nic *nic, uint32_t asked, uint64_t now_ns)
 		   (uint64_t)asked * PAGER_MS);
 }
 
+/* What it is given to grow into, and gets whatever its weight is, if no regions are
+ * promised more. */
+static uint64_t entries_floor(const struct nic *nic)
+{
+	return MIN(nic->cfg.budget / MINIMUM_PART, (uint64_t)MINIMUM_ENTRIES);
+}
+
 /* Short of room is who lacked some lately, and has used much of its share: that a set
  * of the table, or what one peer was lent, is full by chance is not enough. */
 static bool lacks(const struct arbiter *a, enum arb r, uint64_t used,
@@ -123,9 +129,12 @@ static void measure(struct nic *nic, uint64_t now_ns)
 	nic->x.slots_short = false;
 	pagers = pagers_used(nic, use.asked, now_ns);
 	nic_unlock(nic);
+	/* half of a table is for what regions are promised (upcall.c) */
+	a->mine[ARB_ENTRIES].minimum = MIN(
+		MAX(entries_floor(nic), 2 * use.promised), a->cap[ARB_ENTRIES]);
 	measure_one(a, ARB_ENTRIES, use.entries,
 		    lacks(a, ARB_ENTRIES, use.entries, use.entries_short),
-		    a->mine[ARB_ENTRIES].minimum, now_ns);
+		    entries_floor(nic), now_ns);
 	measure_one(a, ARB_SLOTS, use.slots,
 		    lacks(a, ARB_SLOTS, use.slots, slots_short), MINIMUM_SLOTS,
 		    now_ns);
@@ -412,8 +421,7 @@ void arbiter_open(struct nic *nic)
 	a->budget[ARB_SLOTS] = MAX(a->cap[ARB_SLOTS], (uint64_t)BUDGET_SLOTS);
 	a->budget[ARB_PAGERS] = MAX(a->cap[ARB_PAGERS],
 				    (uint64_t)BUDGET_PAGERS * PAGER_MS);
-	a->mine[ARB_ENTRIES].minimum = MIN(cfg->budget / MINIMUM_PART,
-					   (uint64_t)MINIMUM_ENTRIES);
+	a->mine[ARB_ENTRIES].minimum = entries_floor(nic);
 	a->mine[ARB_SLOTS].minimum = MINIMUM_SLOTS;
 	a->mine[ARB_PAGERS].minimum = PAGER_MS;
 	for (int r = 0; r < ARB_NUM; r++)

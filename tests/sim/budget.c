@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* budget.c: one NIC memory for all processes of a host. Eight processes of a machine
- * have an eighth of the budget each as their share; a program elsewhere READs and
- * WRITEs their memory. Most of them work on what fits their share; one or two touch
- * a hundred times as much, and are there first, so that they have all of it.
+ * share a budget by their weights; a program elsewhere READs and WRITEs their memory.
+ * Most of them work on what fits their share; one or two touch a hundred times as
+ * much, and are there first, so that they have all of it; one may have next to no
+ * weight, but a region that is promised what it needs.
  * Whoever wants its share gets it, soon; what nobody wants is lent; together they
  * stay within the budget; what a killed process had comes back; data is right.
  */
@@ -17,12 +18,15 @@
 enum {
 	PROCESSES = CONNS_MAX,
 	BUDGET = 1024,
-	SHARE = BUDGET / PROCESSES,
-	SMALL = SHARE / 2,
-	LARGE = 100 * SMALL,
+	LARGE = 100, /* times what fits */
+	LITTLE = 5, /* the weight of who is promised ... */
+	PROMISE = 24, /* ... so many entries, which it needs */
 	WINDOW = 4,
 	LEN = 64,
 };
+
+/* By the seed; PROMISED: as the last one's. */
+enum weights { EQUAL, DRAWN, PROMISED, WEIGHTS_NUM };
 
 /* Two looks, each with a pause of the background thread before it, and what comes in
  * between of a lost CPU. */
@@ -40,7 +44,7 @@ struct proc {
 	struct end *end;
 	struct node *node;
 	uint64_t mem, local;
-	uint32_t key, local_key, pages;
+	uint32_t key, local_key, pages, share;
 	bool work, quiet;
 	unsigned outs;
 	struct out out[WINDOW];
@@ -214,34 +218,49 @@ static uint64_t evictions(const struct proc *p)
 	return p->node->nic->cnt.v[CNT_spt_evictions];
 }
 
+static uint64_t size(const struct proc *p)
+{
+	return table(p)->sets * SPT_WAYS;
+}
+
 /* Everybody who wants no more than its share has what it wants. */
 static void check_shares(struct run *r, unsigned larges, unsigned killed)
 {
-	uint64_t before[PROCESSES], small = 0, large = 0;
+	uint64_t before[PROCESSES];
 	struct world *w = r->w;
 
 	for (unsigned i = larges; i < PROCESSES; i++)
 		before[i] = evictions(&r->proc[i]);
 	watch(r, 30 * SIM_MS);
-	for (unsigned i = larges; i < PROCESSES; i++) {
+	for (unsigned i = larges; i < PROCESSES; i++)
 		EXPECT(w, evictions(&r->proc[i]) == before[i],
 		       "process %u lost entries that are in its share", i);
-		small += r->proc[i].work ? SMALL : 0;
-	}
-	for (unsigned i = killed; i < larges; i++) {
-		const uint64_t is = table(&r->proc[i])->sets * SPT_WAYS;
+	for (unsigned i = killed; i < larges; i++)
+		EXPECT(w, size(&r->proc[i]) >= r->proc[i].share,
+		       "process %u has %" PRIu64 " of %u", i, size(&r->proc[i]),
+		       r->proc[i].share);
+}
 
-		EXPECT(w, is >= SHARE, "process %u has %" PRIu64 " of %d", i,
-		       is, SHARE);
-		large += is;
-	}
-	/* what is not wanted is lent, but for some to grow into */
-	EXPECT(w, large + small + small / 2 + 16 * PROCESSES >= BUDGET * 9 / 10,
-	       "%" PRIu64 " entries of %d are lent to who wants them", large,
-	       BUDGET);
+/* What they do not want is lent to who does, but for some to grow into. */
+static void check_lent(struct run *r, unsigned larges, unsigned killed)
+{
+	uint64_t small = 0, large = 0;
+
+	for (unsigned i = larges; i < PROCESSES; i++)
+		small += r->proc[i].pages * 9 / 8 + 2 * BUDGET / 64;
+	for (unsigned i = killed; i < larges; i++)
+		large += size(&r->proc[i]);
+	EXPECT(r->w, large + small >= BUDGET,
+	       "%" PRIu64 " entries of %d are lent, %" PRIu64 " wanted", large,
+	       BUDGET, small);
 }
 
 /* --- */
+
+static enum weights weights_of(const struct world *w)
+{
+	return (enum weights)(w->seed / 2 % WEIGHTS_NUM);
+}
 
 static void memory(struct run *r, unsigned i)
 {
@@ -252,6 +271,8 @@ static void memory(struct run *r, unsigned i)
 					 ACCESS_REMOTE_WRITE |
 					 ACCESS_REMOTE_READ};
 
+	if (weights_of(r->w) == PROMISED && i == PROCESSES - 1)
+		attr.minimum = PROMISE;
 	sim_watch(p->node->os, NULL, NULL);
 	sim_watch_drop(p->node->os, NULL, NULL);
 	p->stamp = calloc(p->pages, sizeof(*p->stamp));
@@ -260,6 +281,7 @@ static void memory(struct run *r, unsigned i)
 						  r->w->cfg.backing,
 						  SIM_READ | SIM_WRITE);
 	EXPECT(r->w, nic_mr_reg(p->node->nic, &attr, &p->key) == 0, "reg");
+	attr.minimum = 0;
 	attr.length = WINDOW * PAGE_BYTES;
 	attr.pd = p->end->node->pd;
 	p->local = attr.addr = attr.iova = sim_mmap(
@@ -309,11 +331,30 @@ static void configure(struct world *w)
 		c->backing = SIM_FILE;
 }
 
+/* Of the processes. Each is the share at least. */
+static void draw_weights(struct world *w)
+{
+	uint32_t *weight = w->cfg.weight + 1;
+
+	for (unsigned i = 0; i < PROCESSES; i++)
+		weight[i] = BUDGET / PROCESSES;
+	if (weights_of(w) == DRAWN) {
+		const unsigned at = (unsigned)sim_between(w->sim, 0, 7);
+
+		weight[at] *= 2;
+		weight[(at + 1) % PROCESSES] /= 2;
+		weight[(at + 3) % PROCESSES] /= 2;
+	} else if (weights_of(w) == PROMISED) {
+		weight[PROCESSES - 1] = LITTLE;
+	}
+}
+
 static void start(struct run *r, unsigned larges)
 {
 	struct world *w = r->w;
 
 	configure(w);
+	draw_weights(w);
 	world_nodes(w);
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		struct proc *p = &r->proc[i];
@@ -321,7 +362,10 @@ static void start(struct run *r, unsigned larges)
 		conn_open(w, &w->conn[i], &w->node[0], &w->node[1 + i]);
 		p->end = &w->conn[i].end[0];
 		p->node = &w->node[1 + i];
-		p->pages = i < larges ? LARGE : SMALL;
+		p->share = w->cfg.weight[1 + i];
+		p->pages = p->share / 2 * (i < larges ? LARGE : 1);
+		if (p->share == LITTLE)
+			p->pages = PROMISE;
 		p->work = i < larges;
 		memory(r, i);
 	}
@@ -382,7 +426,10 @@ static void run(struct world *w)
 	if (larges > 1) {
 		kill_one(r, &r->proc[0]);
 		check_shares(r, larges, 1);
+	} else {
+		watch(r, 60 * SIM_MS);
 	}
+	check_lent(r, larges, larges - 1);
 	finish(r);
 	free(r);
 }

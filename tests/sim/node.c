@@ -51,8 +51,11 @@ static void hook_protect_all(void *arg)
 	handoff_unlock(&nic->engine);
 }
 
-static struct nic_config node_config(const struct world_config *cfg)
+static struct nic_config node_config(const struct node *node)
 {
+	const struct world_config *cfg = &node->w->cfg;
+	const uint32_t weight = cfg->weight[node->index];
+
 	return (struct nic_config){
 		.os = {.no_gso = cfg->no_gso,
 		       .no_gro = cfg->no_gro,
@@ -72,7 +75,7 @@ static struct nic_config node_config(const struct world_config *cfg)
 		.entries = cfg->entries,
 		.arbiter = (enum arbiter_rule)cfg->arbiter,
 		.budget = cfg->budget,
-		.weight = 100,
+		.weight = weight ? weight : 100,
 		.tickets = cfg->tickets,
 		.always_ready = cfg->always_ready,
 		.exact = cfg->exact,
@@ -99,7 +102,7 @@ static void node_cells(struct node *node)
 
 void node_open(struct node *node)
 {
-	const struct nic_config cfg = node_config(&node->w->cfg);
+	const struct nic_config cfg = node_config(node);
 	const struct sim_mmu_hook hook = {hook_map, hook_unmap, hook_protect,
 					  hook_protect_all, node};
 	struct world *w = node->w;

@@ -60,6 +60,7 @@ enum op_kind {
  * @choose:	QPs and regions choose strategies of their own
  * @backing:	of the memory that the NICs work on
  * @counters:	flows have one, which OPK_NOTIFY needs
+ * @weight:	of a node's NIC; 0: the usual
  * @upcalls:	events that the queue of a node holds (upcall.c); 0: there is none
  */
 struct world_config {
@@ -71,6 +72,7 @@ struct world_config {
 	struct sim_mem_config mem;
 	unsigned arbiter;
 	uint64_t budget;
+	uint32_t weight[NODES_MAX];
 	bool neighbours;
 	bool exact, force, choose, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;

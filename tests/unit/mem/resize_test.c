@@ -163,6 +163,41 @@ static void entries_resize__holds_stay(void **state)
 	fix_close(&f);
 }
 
+/* What a region needs of a table that shrinks, others lose. */
+static void entries_resize__minimum_stays(void **state)
+{
+	enum { OTHERS = 0x100000, NEEDED = 500 };
+	struct mr_attr a = {.addr = 0x5000 * PAGE_BYTES,
+			    .length = (NEEDED + 50) * PAGE_BYTES,
+			    .access = FIX_RIGHTS,
+			    .minimum = NEEDED};
+	uint64_t there = 0;
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	fix_open_ageing(&f, 4096);
+	a.pd = f.pd;
+	assert_int_equal(mr_register(f.m, &a, &key), 0);
+	spt_map(f.m, 0x5000, NEEDED, true, f.now);
+	fix_sleep(&f, 2 * TICK);
+	spt_map(f.m, OTHERS, 4096 - NEEDED - 100, true, f.now);
+	resize(&f, 2048);
+	resize(&f, 1024);
+	for (uint64_t p = 0; p < NEEDED; p++)
+		assert_true(fix_ready(&f, 0x5000 + p, true));
+	assert_int_equal(f.cnt.v[CNT_spt_below], 0);
+	/* Half of the table is for minimums, the rest for whoever is newer. */
+	resize(&f, 256);
+	for (uint64_t p = 0; p < NEEDED; p++)
+		there += fix_ready(&f, 0x5000 + p, true);
+	assert_in_range(there, 100, 128);
+	assert_true(f.cnt.v[CNT_spt_below] > 0);
+	check_table(&f);
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
 /* Entries that move under the sweep's feet are seen in time. */
 static void entries_resize__wrapped_stamps_are_gone(void **state)
 {
@@ -229,6 +264,7 @@ int main(void)
 		cmocka_unit_test(entries_resize__a_stretch_fits),
 		cmocka_unit_test(entries_resize__oldest_go),
 		cmocka_unit_test(entries_resize__holds_stay),
+		cmocka_unit_test(entries_resize__minimum_stays),
 		cmocka_unit_test(entries_resize__wrapped_stamps_are_gone),
 		cmocka_unit_test(entries_resize__sweeps_who_moves),
 		cmocka_unit_test(spt_place__says_that_it_is_short),
