@@ -411,6 +411,72 @@ static void os_board_read__not_the_dead(void **state)
 	os_close(os);
 }
 
+/* Somewhere something, or one slot as it is into another. */
+static void vandalise(int fd, struct rnd *r)
+{
+	const uint64_t all = HEADER + (uint64_t)OS_NOTES_MAX * SLOT;
+	uint8_t b[3 * SLOT];
+	size_t n = 1 + rnd_next(r) % sizeof(b);
+	uint64_t at = rnd_next(r) % (rnd_next(r) % 2 ? all : 6 * SLOT);
+
+	/* mostly where slots are in use */
+	at += at < 6 * SLOT ? HEADER : 0;
+	for (size_t i = 0; i < n; i++)
+		b[i] = rnd_next(r) % 8 ? (uint8_t)rnd_next(r) : 0;
+	if (rnd_next(r) % 4 == 0) {
+		n = pread(fd, b, SLOT,
+			  HEADER + (off_t)(rnd_next(r) % 3) * SLOT);
+		at = HEADER + rnd_next(r) % 3 * SLOT;
+	}
+	n = MIN(n, all - MIN(at, all));
+	assert_int_equal(pwrite(fd, b, n, (off_t)at), n);
+}
+
+/* What is read is what somebody said, whatever is written where; and who says
+ * something again is heard. */
+static void os_board_read__vandal(void **state)
+{
+	struct child c[2] = {child_start(11), child_start(12)};
+	struct os *os = joined();
+	struct rnd r = {3, 4, 0};
+	int fd = open(path, O_RDWR), n;
+	uint8_t byte = 0;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		vandalise(fd, &r);
+		n = os_board_read(os, note);
+		assert_in_range(n, 0, 2);
+		for (int k = 0; k < n; k++) {
+			const uint8_t said = note[k]->bytes[0];
+
+			assert_true(note[k]->pid == c[0].pid ||
+				    note[k]->pid == c[1].pid);
+			assert_true(said == 11 || said == 12 || said == 7);
+			for (int at = 0; at < OS_NOTE_BYTES; at++)
+				assert_int_equal(note[k]->bytes[at], said);
+			assert_non_null(memchr(note[k]->name, 0,
+					       sizeof(note[k]->name)));
+		}
+		if (i % 16)
+			continue;
+		say(os, 7);
+		for (int k = 0; k < 2; k++) {
+			byte = (uint8_t)(11 + k);
+			assert_int_equal(write(c[k].out, &byte, 1), 1);
+			assert_int_equal(read(c[k].in, &byte, 1), 1);
+		}
+		n = os_board_read(os, note);
+		assert_int_equal(n, 2);
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(of(n, c[k].pid)->bytes[0], 11 + k);
+	}
+	for (int k = 0; k < 2; k++)
+		child_end(&c[k], SIGKILL);
+	os_close(os);
+	close(fd); /* not before: it would drop our lock */
+}
+
 /* Somebody cuts the file short, or locks all of it: no SIGBUS, nobody waits. */
 static void os_board_post__broken(void **state)
 {
@@ -487,6 +553,7 @@ int main(void)
 		TEST(os_board_open__refuses),
 		TEST(os_board_open__umask),
 		TEST(os_board_read__torn),
+		TEST(os_board_read__vandal),
 		TEST(os_board_read__not_the_dead),
 		TEST(os_board_post__broken),
 		TEST(os_board_read__one_who_locks_all),
