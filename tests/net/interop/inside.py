@@ -174,21 +174,29 @@ class Run:
         return problem, nopin.output(), rxe.output(), evicted
 
 
+def run_pair(ours, theirs):
+    """Runs a program on nopin and one on rxe, whose last argument is a stream socket
+    to each other. Returns (their exit statuses, what they printed)."""
+    ends = socket.socketpair()
+    fds = [end.fileno() for end in ends]
+    pair = (Program([*IN_B, *ours, str(fds[0])], "nopin", fds[:1],
+                    NOPIN_ADDR="v1"),
+            Program([*theirs, str(fds[1])], "rxe", fds[1:]))
+    for end in ends:
+        end.close()
+    status = [one.proc.wait() for one in pair]
+    return status, [one.output() for one in pair]
+
+
 def run_word(build, reads):
     """A word changes while it is READ and, a quarter as often, sent: four packets
     each, none of them twice. Prints a line; returns whether all was well."""
     start = time.monotonic()
     sends = reads // 4
     argv = [f"{build}/tests/net/interop/interop-word", str(reads), str(sends)]
-    ends = socket.socketpair()
-    fds = [end.fileno() for end in ends]
-    owner = Program([*IN_B, f"{build}/tools/nopin/nopin", "run", "--", *argv,
-                     "owner", str(fds[0])], "nopin", fds[:1], NOPIN_ADDR="v1")
-    peer = Program([*argv, "peer", str(fds[1])], "rxe", fds[1:])
-    for end in ends:
-        end.close()
-    status = [one.proc.wait() for one in (owner, peer)]
-    nopin = owner.output()
+    status, (nopin, rxe) = run_pair(
+        [f"{build}/tools/nopin/nopin", "run", "--", *argv, "owner"],
+        [*argv, "peer"])
     packets = counted(nopin, "tx_packets")
     good = (status == [0, 0] and " changes" in nopin
             and packets == 4 * (reads + sends))
@@ -196,7 +204,23 @@ def run_word(build, reads):
           f"{counted(nopin, 'retransmits')} again, "
           f"{time.monotonic() - start:.0f} s  {'ok' if good else status}")
     if not good:
-        print(nopin, peer.output(), sep="\n", flush=True)
+        print(nopin, rxe, sep="\n", flush=True)
+    return good
+
+
+def run_notify(build, rounds):
+    """WRITEs with immediate data, by rxe, raise a counter of a program on nopin,
+    once each. Prints a line; returns whether all was well."""
+    start = time.monotonic()
+    status, (nopin, rxe) = run_pair(
+        [f"{build}/tests/host/host-notify", str(rounds), "reader"],
+        [f"{build}/tests/net/interop/interop-notify", str(rounds)])
+    good = status == [0, 0] and counted(nopin, "notified") == rounds
+    print(f"notify: {counted(nopin, 'notified')} of {rounds}, "
+          f"{counted(nopin, 'fault_redirect')} packets redirected, "
+          f"{time.monotonic() - start:.0f} s  {'ok' if good else status}")
+    if not good:
+        print(nopin, rxe, sep="\n", flush=True)
     return good
 
 
@@ -290,6 +314,9 @@ def main():
     if condition.words and not sys.argv[3:]:
         chosen.append("word")
         good += run_word(build, condition.words)
+    if condition.notified and not sys.argv[3:]:
+        chosen.append("notify")
+        good += run_notify(build, condition.notified)
     complete = not capture or end_capture(capture)
     if condition.loss and not lost_both_ways():
         complete = False
