@@ -27,6 +27,11 @@ static enum nopin_wait way(uint64_t round)
 				: NOPIN_WAIT_FUTEX;
 }
 
+static uint64_t value(const struct nopin_counter *counter)
+{
+	return __atomic_load_n(nopin_counter_word(counter), __ATOMIC_ACQUIRE);
+}
+
 static void reader(int fd)
 {
 	struct nopin_counter *counter;
@@ -47,19 +52,20 @@ static void reader(int fd)
 	for (uint64_t i = 1; i <= rounds; i++) {
 		REQUIRE(nopin_counter_wait(counter, i, UINT64_MAX, way(i)) ==
 			0);
-		REQUIRE_EQ(*nopin_counter_word(counter), i);
+		REQUIRE_EQ(value(counter), i);
 		host_check(base + NOTIFY_OFFSET, NOTIFY_LEN, i);
 		if (i % EVICT == 0)
 			slow_evict(&slow, 0, NOTIFY_PAGES * PAGE);
 		host_say(fd, i);
 	}
 	host_hear(fd);
-	REQUIRE_EQ(*nopin_counter_word(counter), rounds);
+	REQUIRE_EQ(value(counter), rounds);
 	REQUIRE(nopin_counter_destroy(counter) == 0);
 	link_close(&l);
 	host_dereg(mr);
 	host_close(&h);
-	REQUIRE_LE(rounds / EVICT, slow.faults);
+	REQUIRE_LE(rounds / EVICT,
+		   __atomic_load_n(&slow.faults, __ATOMIC_RELAXED));
 }
 
 int main(int argc, char **argv)
