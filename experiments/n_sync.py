@@ -40,7 +40,7 @@ def alone(lab, found):
 
 
 def crowd(lab, found):
-    turns = 50 if lab.quick else 500
+    turns = 15 if lab.quick else 500
     out = found.attempt(f"{CROWD} at once", lab.own, "n_sync", "crowd", CROWD,
                         turns, patience=100)
     if not out:

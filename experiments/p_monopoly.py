@@ -30,7 +30,7 @@ def jain(values):
 
 
 def play(lab, monopolists, **env):
-    turns = 20 if lab.quick else 100
+    turns = 8 if lab.quick else 100
     return lab.own("p_monopoly", PROCESSES, monopolists, PAGES, turns,
                    lab.nopin[0], patience=80,
                    env={"NOPIN_ADDR": "lo", "NOPIN_FAULT": "redirect",
