@@ -87,7 +87,6 @@ int spare_pick(struct mem *m, const uint64_t *e, unsigned n, uint64_t set)
 	unsigned needed = 0, num = 0;
 	const int last = oldest(&m->spt, e, n, 0);
 	int out, next;
-	bool many;
 
 	for (unsigned i = 0; i < n; i++) {
 		w[i] = e_worth(m, e[i], set);
@@ -95,8 +94,7 @@ int spare_pick(struct mem *m, const uint64_t *e, unsigned n, uint64_t set)
 		num += w[i].needed;
 	}
 	/* of too many that are needed, the oldest */
-	many = num > SPT_SPARED && n - num <= SPT_WAYS - SPT_SPARED;
-	out = oldest(&m->spt, e, n, many ? ~needed : needed);
+	out = oldest(&m->spt, e, n, num > SPT_SPARED ? ~needed : needed);
 	if (out < 0)
 		out = last;
 	if (out < 0)
