@@ -40,6 +40,7 @@ enum {
 	PAGER_MS = 1000, /* of one pager in a second */
 	RESIZE_SETS = 512, /* at once, under the engine lock: some 10 us */
 	RESIZE_TURN = 16, /* of these, between two looks for packets */
+	/* What it gets whatever its weight is, and is given to grow into. */
 	MINIMUM_ENTRIES = 256,
 	MINIMUM_PART = 64, /* or this part of the budget, if that is less */
 	MINIMUM_SLOTS = 16,
@@ -101,8 +102,6 @@ static uint64_t pagers_used(struct nic *nic, uint32_t asked, uint64_t now_ns)
 		   (uint64_t)asked * PAGER_MS);
 }
 
-/* What it is given to grow into, and gets whatever its weight is, if no regions are
- * promised more. */
 static uint64_t entries_floor(const struct nic *nic)
 {
 	return MIN(nic->cfg.budget / MINIMUM_PART, (uint64_t)MINIMUM_ENTRIES);

@@ -72,9 +72,9 @@ void fd_close(int fd)
 void fd_private(int keep)
 {
 	/* With this flag only what is below is copied. */
-	if (sys_close_range((unsigned)keep + 1, ~0u, CLOSE_RANGE_UNSHARE) ==
-		    0 &&
-	    keep > FD_PRIVATE)
+	if (sys_close_range((unsigned)keep + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
+		return;
+	if (keep > FD_PRIVATE)
 		(void)sys_close_range(FD_PRIVATE, (unsigned)keep - 1, 0);
 }
 

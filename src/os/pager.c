@@ -206,7 +206,6 @@ void pagers_close(struct pagers *pg)
 	pagers_join(pg);
 	/* not by whoever is last: that may be a pager, with its own table */
 	fd_close(pg->done_fd);
-	pg->done_fd = -1;
 	pagers_put(pg);
 }
 

@@ -241,15 +241,15 @@ static void check_shares(struct run *r, unsigned larges, unsigned killed)
 		       r->proc[i].share);
 }
 
-/* What they do not want is lent to who does, but for some to grow into. */
-static void check_lent(struct run *r, unsigned larges, unsigned killed)
+/* What they do not want is lent to the large one that is left, but for some to grow
+ * into. */
+static void check_lent(struct run *r, unsigned larges)
 {
-	uint64_t small = 0, large = 0;
+	const uint64_t large = size(&r->proc[larges - 1]);
+	uint64_t small = 0;
 
 	for (unsigned i = larges; i < PROCESSES; i++)
 		small += r->proc[i].pages * 9 / 8 + 2 * BUDGET / 64;
-	for (unsigned i = killed; i < larges; i++)
-		large += size(&r->proc[i]);
 	EXPECT(r->w, large + small >= BUDGET,
 	       "%" PRIu64 " entries of %d are lent, %" PRIu64 " wanted", large,
 	       BUDGET, small);
@@ -262,6 +262,11 @@ static enum weights weights_of(const struct world *w)
 	return (enum weights)(w->seed / 2 % WEIGHTS_NUM);
 }
 
+static bool is_promised(const struct world *w, unsigned i)
+{
+	return weights_of(w) == PROMISED && i == PROCESSES - 1;
+}
+
 static void memory(struct run *r, unsigned i)
 {
 	struct proc *p = &r->proc[i];
@@ -271,7 +276,7 @@ static void memory(struct run *r, unsigned i)
 					 ACCESS_REMOTE_WRITE |
 					 ACCESS_REMOTE_READ};
 
-	if (weights_of(r->w) == PROMISED && i == PROCESSES - 1)
+	if (is_promised(r->w, i))
 		attr.minimum = PROMISE;
 	sim_watch(p->node->os, NULL, NULL);
 	sim_watch_drop(p->node->os, NULL, NULL);
@@ -339,7 +344,8 @@ static void draw_weights(struct world *w)
 	for (unsigned i = 0; i < PROCESSES; i++)
 		weight[i] = BUDGET / PROCESSES;
 	if (weights_of(w) == DRAWN) {
-		const unsigned at = (unsigned)sim_between(w->sim, 0, 7);
+		const unsigned at = (unsigned)sim_between(w->sim, 0,
+							  PROCESSES - 1);
 
 		weight[at] *= 2;
 		weight[(at + 1) % PROCESSES] /= 2;
@@ -364,7 +370,7 @@ static void start(struct run *r, unsigned larges)
 		p->node = &w->node[1 + i];
 		p->share = w->cfg.weight[1 + i];
 		p->pages = p->share / 2 * (i < larges ? LARGE : 1);
-		if (p->share == LITTLE)
+		if (is_promised(w, i))
 			p->pages = PROMISE;
 		p->work = i < larges;
 		memory(r, i);
@@ -429,7 +435,7 @@ static void run(struct world *w)
 	} else {
 		watch(r, 60 * SIM_MS);
 	}
-	check_lent(r, larges, larges - 1);
+	check_lent(r, larges);
 	finish(r);
 	free(r);
 }
