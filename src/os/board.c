@@ -176,11 +176,6 @@ static int take_slot(struct board *b)
 
 /* --- the file ------------------------------------------------------------------- */
 
-static int board_stat(int fd, struct stat *st)
-{
-	return (int)sys_call(SYS_fstat, fd, SYS_PTR(st), 0, 0, 0, 0);
-}
-
 /* Return: 0; -EPERM: it is not ours alone; -EBADMSG: it is something else. */
 static int board_check(const struct board *b, const struct stat *st)
 {
@@ -246,7 +241,7 @@ static int board_file(struct board *b, const char *dir)
 		sys_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
 	if (b->fd < 0)
 		return b->fd;
-	ret = board_stat(b->fd, &st);
+	ret = sys_fstat(b->fd, &st);
 	if (ret == 0)
 		ret = board_check(b, &st);
 	if (ret == 0 && st.st_size == 0)
@@ -258,10 +253,10 @@ static int board_file(struct board *b, const char *dir)
 
 static void who_we_are(struct os_note *n, int pid)
 {
-	int fd = fd_open("/proc/self/comm");
+	int fd = file_borrow("/proc/self/comm");
 	ssize_t len = fd < 0 ? 0 : sys_pread(fd, n->name, sizeof(n->name), 0);
 
-	fd_close(fd);
+	file_return(fd);
 	/* a newline is at its end */
 	n->name[len > 0 ? len - 1 : 0] = '\0';
 	n->pid = pid;
@@ -336,7 +331,7 @@ static bool is_there(const struct board *b)
 {
 	struct stat st;
 
-	return board_stat(b->fd, &st) == 0 && st.st_dev == b->dev &&
+	return sys_fstat(b->fd, &st) == 0 && st.st_dev == b->dev &&
 	       st.st_ino == b->ino && st.st_size == (off_t)BOARD_SIZE;
 }
 

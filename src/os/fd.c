@@ -4,15 +4,8 @@
  */
 #include "os/impl.h"
 
-#include <linux/close_range.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FD_PRIVATE 3 /* what a sanitizer has to say goes to stderr */
-#else
-#define FD_PRIVATE 0
-#endif
 
 enum {
 	FD_ROOM = 256, /* descriptors that we may need at most, about */
@@ -51,11 +44,6 @@ int fd_high(int fd)
 	return fd_move(fd, limit - MIN(limit / 2, FD_ROOM));
 }
 
-int fd_open(const char *path)
-{
-	return fd_high(sys_open(path, O_RDONLY));
-}
-
 int fd_event(int fd)
 {
 	long limit = MIN(fd_limit(), FD_BASE);
@@ -67,15 +55,6 @@ void fd_close(int fd)
 {
 	if (fd >= 0)
 		sys_close(fd);
-}
-
-void fd_private(int keep)
-{
-	/* With this flag only what is below is copied. */
-	if (sys_close_range((unsigned)keep + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
-		return;
-	if (keep > FD_PRIVATE)
-		(void)sys_close_range(FD_PRIVATE, (unsigned)keep - 1, 0);
 }
 
 static int fd_unlinked(void)

@@ -35,11 +35,6 @@ static bool forking; /* the handlers' */
 static uint32_t fork_steps; /* that began when nobody forked */
 static int fork_ret;
 
-static int fork_stat(int fd, struct stat *st)
-{
-	return (int)sys_call(SYS_fstat, fd, SYS_PTR(st), 0, 0, 0, 0);
-}
-
 /* A step may sleep for as long as it likes, in a move that blocks against all
  * expectation. */
 static void fork_wait_steps(void)
@@ -70,12 +65,14 @@ static void fork_before(void)
 						  fork_ranges[i].start,
 					  MADV_POPULATE_WRITE);
 	fork_wait_steps();
+	files_before_fork();
 }
 
 static void fork_parent(void)
 {
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&forking, false, __ATOMIC_RELEASE);
+	files_after_fork();
 	pthread_mutex_unlock(&fork_lock);
 }
 
@@ -86,7 +83,7 @@ static void fork_child(void)
 	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
 		struct fork_fd *f = &fork_fds[i];
 
-		if (f->fd != 0 && fork_stat(f->fd - 1, &st) == 0 &&
+		if (f->fd != 0 && sys_fstat(f->fd - 1, &st) == 0 &&
 		    st.st_dev == f->dev && st.st_ino == f->ino)
 			sys_close(f->fd - 1);
 		f->fd = 0;
@@ -94,6 +91,7 @@ static void fork_child(void)
 	memset(fork_ranges, 0, sizeof(fork_ranges));
 	fork_steps = 0;
 	forking = false;
+	files_after_fork();
 	pthread_mutex_unlock(&fork_lock);
 }
 
@@ -139,7 +137,7 @@ void fork_close_in_child(int fd)
 {
 	struct stat st;
 
-	if (fork_stat(fd, &st) < 0)
+	if (sys_fstat(fd, &st) < 0)
 		return;
 	pthread_mutex_lock(&fork_lock);
 	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {

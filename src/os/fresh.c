@@ -61,14 +61,14 @@ static bool fresh_read(uint64_t *sum)
 {
 	static const char *const names[] = {"\npgscan_", "\npgsteal_",
 					    "\npswpout "};
-	int fd = fd_open("/proc/vmstat");
+	int fd = file_borrow("/proc/vmstat");
 	unsigned found = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
 	n = sys_pread(fd, fresh_buf, FRESH_BUF - 1, 0);
-	sys_close(fd);
+	file_return(fd);
 	if (n <= 0)
 		return false;
 	fresh_buf[n] = 0;

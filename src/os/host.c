@@ -30,14 +30,14 @@ bool host_has_swap(void)
 /* Return: bytes of text in @buf (always terminated), or -errno. */
 static ssize_t host_read(const char *path, char *buf, size_t size)
 {
-	int fd = fd_open(path);
+	int fd = file_borrow(path);
 	ssize_t n;
 
 	buf[0] = 0;
 	if (fd < 0)
 		return fd;
 	n = sys_pread(fd, buf, size - 1, 0);
-	sys_close(fd);
+	file_return(fd);
 	if (n >= 0)
 		buf[n] = 0;
 	return n;

@@ -108,31 +108,43 @@ struct os {
 /** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
 int fd_high(int fd);
 
-/**
- * fd_open() - Open a file for a moment, to read with pread(). A program that
- * closes all descriptors may close it and get its number for something else:
- * read() would take what is in there, pread() of a socket or pipe fails.
- */
-int fd_open(const char *path);
-
 /** fd_event() - fd_high() for what a program may hand to select(2). */
 int fd_event(int fd);
 
 /** fd_close() - Close if it is one; -1 and -errno are left alone. */
 void fd_close(int fd);
 
-/**
- * fd_private() - Give this thread a descriptor table of its own with nothing but
- * @keep in it. What it opens then has no number of the program's, not even for
- * a moment, in which the program may close the number and get it for something
- * else. Before Linux 5.9, and where a filter forbids it, all stays as it is.
- */
-void fd_private(int keep);
-
 /** fd_memory() - A file in memory: a memfd, or where that is refused an
  * unlinked file in /dev/shm or /tmp. Return: descriptor or -errno.
  */
 int fd_memory(const char *name, uint64_t bytes);
+
+/* file.c */
+
+/**
+ * file_borrow() - A descriptor of a file of /proc or /sys, to read with pread()
+ * and to hand to file_return(). A program that closes all descriptors may close it
+ * and get its number for something else: read() would take what is in there,
+ * pread() of a socket or pipe fails.
+ * Return: the descriptor, or -errno.
+ */
+int file_borrow(const char *path);
+
+/** file_return() - @fd is of file_borrow(); -errno is left alone. */
+void file_return(int fd);
+
+/**
+ * files_begin() - From now on what was borrowed stays open for the next who wants
+ * it, until as many files_end(). Context: a thread of the program's, which sees
+ * its lowest free numbers taken for a moment.
+ */
+void files_begin(void);
+void files_end(void);
+
+/** files_before_fork() - Nobody changes the table until files_after_fork(), in
+ * both processes. */
+void files_before_fork(void);
+void files_after_fork(void);
 
 /* fork.c */
 

@@ -8,7 +8,7 @@
 int mapping_first(struct mapping_scan *s, const char *path, struct mapping *map)
 {
 	memset(s, 0, sizeof(*s));
-	s->fd = fd_open(path);
+	s->fd = file_borrow(path);
 	if (s->fd < 0)
 		return s->fd;
 	s->smaps = strstr(path, "smaps") != NULL;
@@ -20,7 +20,7 @@ int mapping_first(struct mapping_scan *s, const char *path, struct mapping *map)
 
 void mapping_end(struct mapping_scan *s)
 {
-	fd_close(s->fd);
+	file_return(s->fd);
 	s->fd = -1;
 }
 

@@ -314,10 +314,10 @@ static int move_all(struct moving *m)
 {
 	int err;
 
-	m->pagemap = fd_open("/proc/self/pagemap");
+	m->pagemap = file_borrow("/proc/self/pagemap");
 	m->uffd = m->pagemap < 0 ? m->pagemap : uffd_open();
 	if (m->uffd < 0) {
-		fd_close(m->pagemap);
+		file_return(m->pagemap);
 		return m->uffd;
 	}
 	fork_stop();
@@ -327,7 +327,7 @@ static int move_all(struct moving *m)
 	/* whoever waits looks again */
 	sys_close(m->uffd);
 	fork_go_on();
-	fd_close(m->pagemap);
+	file_return(m->pagemap);
 	return err;
 }
 

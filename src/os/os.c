@@ -100,6 +100,7 @@ int os_open(struct os **out, const struct os_config *cfg)
 		return -ENOMEM;
 	}
 	os_init(os, cfg);
+	files_begin();
 	if (cfg->addr) {
 		os->addr_filter = strdup(cfg->addr);
 		if (!os->addr_filter)
@@ -136,6 +137,7 @@ void os_close(struct os *os)
 		fork_let_go((uintptr_t)os->region[i].base);
 		munmap(os->region[i].base, os->region[i].bytes);
 	}
+	files_end();
 	fd_close(os->memfd);
 	fd_close(os->kick_fd);
 	fd_close(os->ports_ep);

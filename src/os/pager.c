@@ -19,9 +19,6 @@
  * A pager that hangs in a page cannot be stopped. pagers_close() leaves it
  * behind with a reference on this struct; it frees it when the page comes.
  *
- * Pagers read files of /proc all the time, so they have descriptors of their own
- * (fd_private()).
- *
  * One idle pager, the watcher, also looks at the reclaim counters (fresh.c).
  */
 #include "os/impl.h"
@@ -105,6 +102,7 @@ static void pagers_put(struct pagers *pg)
 		return;
 	pthread_mutex_destroy(&pg->lock);
 	backing_close(pg->backing);
+	fd_close(pg->done_fd);
 	heap_free(pg);
 }
 
@@ -204,8 +202,6 @@ void pagers_close(struct pagers *pg)
 		pthread_mutex_lock(&pg->lock);
 	}
 	pagers_join(pg);
-	/* not by whoever is last: that may be a pager, with its own table */
-	fd_close(pg->done_fd);
 	pagers_put(pg);
 }
 
@@ -240,8 +236,7 @@ static void pager_answer(struct pagers *pg, const struct os_page_done *done)
 	 * reaped them sees this one. */
 	__atomic_store_n(&pg->done_tail, pg->done_tail + 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&pg->done_head, __ATOMIC_SEQ_CST) + 1 ==
-		    pg->done_tail &&
-	    !pg->closing)
+	    pg->done_tail)
 		os_event_set(pg->done_fd);
 	pthread_mutex_unlock(&pg->lock);
 }
@@ -393,7 +388,6 @@ static void pager_main(void *arg)
 	struct pager *p = arg;
 	struct pagers *pg = p->pg;
 
-	fd_private(pg->done_fd);
 	pthread_mutex_lock(&pg->lock);
 	while (pager_turn(pg))
 		;

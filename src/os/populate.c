@@ -141,7 +141,7 @@ struct populate populate_probe(uint64_t addr, uint64_t bytes)
 {
 	struct populate out = {.bytes = 0};
 	uint64_t entry[PROBE_ENTRIES];
-	int fd = fd_open("/proc/self/pagemap");
+	int fd = file_borrow("/proc/self/pagemap");
 	uint64_t left, vpn;
 
 	pthread_once(&populate_once, populate_init);
@@ -159,6 +159,6 @@ struct populate populate_probe(uint64_t addr, uint64_t bytes)
 		vpn += n;
 		left -= n;
 	}
-	fd_close(fd);
+	file_return(fd);
 	return out;
 }

@@ -98,9 +98,15 @@ static inline int sys_close(int fd)
 	return (int)sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)
+static inline int sys_fstat(int fd, struct stat *st)
 {
-	return (int)sys_call(SYS_close_range, first, last, flags, 0, 0, 0);
+	return (int)sys_call(SYS_fstat, fd, SYS_PTR(st), 0, 0, 0, 0);
+}
+
+static inline int sys_stat(const char *path, struct stat *st)
+{
+	return (int)sys_call(SYS_newfstatat, AT_FDCWD, SYS_PTR(path),
+			     SYS_PTR(st), 0, 0, 0);
 }
 
 static inline int sys_fcntl(int fd, int cmd, long arg)

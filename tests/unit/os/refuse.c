@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -83,6 +84,7 @@ __attribute__((constructor)) static void find_real(void)
 RACY long syscall(long nr, ...)
 {
 	va_list ap;
+	const bool named = nr == SYS_openat || nr == SYS_newfstatat;
 	long a[6];
 	int err;
 
@@ -99,7 +101,7 @@ RACY long syscall(long nr, ...)
 		errno = err;
 		return -1;
 	}
-	for (unsigned i = 0; nr == SYS_openat && i < nredirects; i++)
+	for (unsigned i = 0; named && i < nredirects; i++)
 		if (strcmp((const char *)a[1], redirects[i][0]) == 0)
 			a[1] = (long)redirects[i][1];
 	return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);

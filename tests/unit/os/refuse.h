@@ -12,7 +12,7 @@ void refuse(long nr, int arg, long value, int err);
 /** refuse_nth() - Fail the @n-th call @nr from now on (1: the next), once. */
 void refuse_nth(long nr, unsigned n, int err);
 
-/** redirect() - Who opens @path opens @to. Both are kept, not copied. */
+/** redirect() - Who opens or looks for @path gets @to. Both are kept, not copied. */
 void redirect(const char *path, const char *to);
 
 /** refuse_none() - Forget all rules, redirections and counts. */

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* file.c: files of /proc and /sys that are read again and again. Who opens one
+ * takes the lowest free number for a moment, before fd_high() moves it; a program
+ * that counts on that number, or closes it, finds something else there. So while
+ * there is a NIC a file stays open, at a high number, for the next who wants it.
+ *
+ * A descriptor is one reader's at a time: the kernel goes on where a reader of
+ * maps stopped only if nobody else read meanwhile.
+ */
+#include "os/impl.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FILES_MAX = 48, FILE_PATH_MAX = 128 };
+
+/**
+ * struct file - One that is open, if @path is not empty.
+ * @lent:	somebody reads it
+ * @dev, @ino:	what @fd was when it was opened: the program may have closed it
+ * @used:	when it was returned last, in calls of file_return()
+ */
+struct file {
+	char path[FILE_PATH_MAX];
+	int fd;
+	bool lent;
+	uint64_t dev, ino, used;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	unsigned users; /* NICs that there are */
+	long pid; /* whose files these are, in /proc/self */
+	uint64_t tick;
+	struct file file[FILES_MAX];
+} files = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool file_is_ours(const struct file *f)
+{
+	struct stat st;
+
+	return sys_fstat(f->fd, &st) == 0 && st.st_dev == f->dev &&
+	       st.st_ino == f->ino;
+}
+
+static void file_drop(struct file *f)
+{
+	if (file_is_ours(f))
+		sys_close(f->fd);
+	f->path[0] = 0;
+}
+
+static void files_drop(bool lent)
+{
+	for (struct file *f = files.file; f < files.file + FILES_MAX; f++)
+		if (f->path[0] != 0 && (lent || !f->lent))
+			file_drop(f);
+}
+
+/* Return: one that nobody reads, or NULL. */
+static struct file *file_find(const char *path)
+{
+	for (struct file *f = files.file; f < files.file + FILES_MAX; f++) {
+		if (f->lent || strcmp(f->path, path) != 0)
+			continue;
+		if (file_is_ours(f))
+			return f;
+		f->path[0] = 0;
+	}
+	return NULL;
+}
+
+/* A place for one more: a free one, or that of who waited longest. */
+static struct file *file_place(void)
+{
+	struct file *best = NULL;
+
+	for (struct file *f = files.file; f < files.file + FILES_MAX; f++) {
+		if (f->path[0] == 0)
+			return f;
+		if (!f->lent && (!best || f->used < best->used))
+			best = f;
+	}
+	if (best)
+		file_drop(best);
+	return best;
+}
+
+/* @fd was opened for a reader who has it now. */
+static void file_keep(const char *path, int fd)
+{
+	struct file *f;
+	struct stat st;
+
+	if (strlen(path) >= FILE_PATH_MAX || sys_fstat(fd, &st) < 0)
+		return;
+	f = file_place();
+	if (!f)
+		return;
+	strcpy(f->path, path);
+	f->fd = fd;
+	f->lent = true;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+}
+
+int file_borrow(const char *path)
+{
+	struct file *f = NULL;
+	struct stat st;
+	int fd;
+
+	pthread_mutex_lock(&files.lock);
+	if (files.users > 0)
+		f = file_find(path);
+	if (f)
+		f->lent = true;
+	pthread_mutex_unlock(&files.lock);
+	if (f)
+		return f->fd;
+	/* What is not there takes no number either. */
+	fd = sys_stat(path, &st);
+	if (fd == 0)
+		fd = fd_high(sys_open(path, O_RDONLY));
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&files.lock);
+	if (files.users > 0)
+		file_keep(path, fd);
+	pthread_mutex_unlock(&files.lock);
+	return fd;
+}
+
+void file_return(int fd)
+{
+	struct file *f;
+
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&files.lock);
+	for (f = files.file; f < files.file + FILES_MAX; f++)
+		if (f->path[0] != 0 && f->lent && f->fd == fd)
+			break;
+	if (f == files.file + FILES_MAX) {
+		sys_close(fd);
+	} else {
+		f->lent = false;
+		f->used = ++files.tick;
+		if (files.users == 0)
+			file_drop(f);
+	}
+	pthread_mutex_unlock(&files.lock);
+}
+
+void files_begin(void)
+{
+	static const char *const soon[] = {
+		"/proc/vmstat",
+		"/proc/self/pagemap",
+		"/proc/self/smaps",
+	};
+	const long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	pthread_mutex_lock(&files.lock);
+	/* Another process's: this is a child. */
+	if (files.pid != pid) {
+		files_drop(true);
+		files.users = 0;
+	}
+	files.pid = pid;
+	files.users++;
+	pthread_mutex_unlock(&files.lock);
+	/* Now, on a thread of the program's. */
+	for (unsigned i = 0; i < ARRAY_SIZE(soon); i++)
+		file_return(file_borrow(soon[i]));
+	host_look(clock_ns());
+}
+
+void files_end(void)
+{
+	pthread_mutex_lock(&files.lock);
+	if (files.users > 0 && --files.users == 0)
+		files_drop(false);
+	pthread_mutex_unlock(&files.lock);
+}
+
+void files_before_fork(void)
+{
+	pthread_mutex_lock(&files.lock);
+}
+
+void files_after_fork(void)
+{
+	pthread_mutex_unlock(&files.lock);
+}
