@@ -173,7 +173,7 @@ void files_begin(void)
 	/* Now, on a thread of the program's. */
 	for (unsigned i = 0; i < ARRAY_SIZE(soon); i++)
 		file_return(file_borrow(soon[i]));
-	host_look(clock_ns());
+	host_look_now();
 }
 
 void files_end(void)

@@ -143,16 +143,21 @@ static bool host_meminfo_short(void)
 	return avail < MAX(total / 20, (uint64_t)host_near);
 }
 
+void host_look_now(void)
+{
+	bool is_short = host_meminfo_short() || cgroups_near();
+
+	__atomic_store_n(&host_short, is_short, __ATOMIC_RELAXED);
+}
+
 void host_look(uint64_t now_ns)
 {
 	uint64_t last = __atomic_load_n(&host_looked, __ATOMIC_RELAXED);
-	bool is_short;
 
 	/* One of the pagers looks, the others believe it. */
 	if ((last != 0 && now_ns - last < host_look_ns) ||
 	    !__atomic_compare_exchange_n(&host_looked, &last, now_ns, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
-	is_short = host_meminfo_short() || cgroups_near();
-	__atomic_store_n(&host_short, is_short, __ATOMIC_RELAXED);
+	host_look_now();
 }

@@ -301,6 +301,7 @@ bool host_has_swap(void);
 
 /** host_look() - Look again if it is time. Context: one thread at a time. */
 void host_look(uint64_t now_ns);
+void host_look_now(void);
 
 /* fresh.c */
 

@@ -111,6 +111,24 @@ static void file_borrow__closed_by_the_program(void **state)
 	close(null);
 }
 
+/* However short the time since the last NIC. */
+static void files_begin__all_that_pagers_read(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	files_begin();
+	files_end();
+	files_begin();
+	before = opens();
+	host_look(clock_ns() + 1000 * MS);
+	fresh_check(clock_ns() + 1000 * MS);
+	file_return(borrow("/proc/self/smaps"));
+	file_return(file_borrow("/proc/self/pagemap"));
+	assert_int_equal(opens(), before);
+	files_end();
+}
+
 /* More files than there are places, and a path that fits none. */
 static void file_borrow__many(void **state)
 {
@@ -173,6 +191,7 @@ int main(void)
 		cmocka_unit_test(file_return__after_the_end),
 		cmocka_unit_test(file_borrow__not_there),
 		cmocka_unit_test(file_borrow__closed_by_the_program),
+		cmocka_unit_test(files_begin__all_that_pagers_read),
 		cmocka_unit_test(file_borrow__many),
 		cmocka_unit_test(files_begin__in_a_child),
 	};
