@@ -5,7 +5,7 @@ BUILD ?= build
 QUICK = unit,sim,static,abi,loop,platform,-slow
 SANITIZED = unit,sim,loop,-slow
 # for how long each long test runs
-export SOAK_SECONDS = 20
+export SOAK_SECONDS = 10
 
 all: $(BUILD)/build.ninja
 	@ninja --quiet -C $(BUILD)

@@ -268,7 +268,7 @@ static const struct option long_options[] = {
  * enough for every mechanism to be met. */
 static uint64_t soak_seeds(unsigned scenario)
 {
-	enum { ENOUGH = 60, SEEDS = 10000, SECONDS = 600 };
+	enum { ENOUGH = 30, SEEDS = 10000, SECONDS = 600 };
 	const char *s = getenv("SOAK_SECONDS");
 
 	if (s && strtoull(s, NULL, 10) < SECONDS)
