@@ -488,16 +488,21 @@ const uint64_t *nic_counter_word(const struct nic_counter *c)
 
 int nic_counter_fd(struct nic_counter *c, int *fd)
 {
+	int got;
+
 	if (nic_child(c->nic))
 		return -ENODEV;
 	pthread_mutex_lock(&c->lock);
 	if (c->fd < 0)
 		c->fd = os_event_open();
-	*fd = c->fd;
-	if (c->fd >= 0 && value_of(c) != c->polled)
-		os_event_set(c->fd);
+	got = c->fd;
+	if (got >= 0 && value_of(c) != c->polled)
+		os_event_set(got);
 	pthread_mutex_unlock(&c->lock);
-	return MIN(*fd, 0);
+	if (got < 0)
+		return got;
+	*fd = got;
+	return 0;
 }
 
 int nic_counter_poll(struct nic_counter *c, uint64_t *value)

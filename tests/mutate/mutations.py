@@ -903,4 +903,7 @@ MUTATIONS = [
      "if (files.pid != pid) {", "if (0) {"),
     ("files: what is not there is opened", "src/os/file.c",
      "if (fd == 0)\n\t\tfd = fd_high", "if (fd <= 0)\n\t\tfd = fd_high"),
+    ("counter: a descriptor that is none is told", "src/nic/counter.c",
+     "if (got < 0)\n\t\treturn got;\n\t*fd = got;",
+     "*fd = got;\n\tif (got < 0)\n\t\treturn got;"),
 ]

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,6 +143,24 @@ static void counter__descriptor(void **state)
 	assert_int_equal(poll(&p, 1, 0), 0);
 }
 
+/* *fd stays what it was, and the next one gets it. */
+static void counter__no_descriptor_left(void **state)
+{
+	struct rlimit was, none;
+	int fd = 1234;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(nopin_counter_fd(counter, &fd), EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(fd, 1234);
+	assert_int_equal(nopin_counter_fd(counter, &fd), 0);
+	assert_true(fd >= 0 && fd != 1234);
+}
+
 static int count_to_three(void *arg, uint64_t value)
 {
 	__atomic_store_n((uint64_t *)arg, value, __ATOMIC_RELEASE);
@@ -241,6 +260,7 @@ int main(void)
 		T(counter__wrong),
 		T(counter__immediate),
 		T(counter__descriptor),
+		T(counter__no_descriptor_left),
 		T(counter__handlers),
 		T(counter__not_for_datagrams),
 		T(counter__in_a_child),
