@@ -109,15 +109,19 @@ static void sem_wait(struct sync_home *h, uint32_t object, uint32_t member)
 	queue_add(h, object, member);
 }
 
-static void sem_post(struct sync_home *h, uint32_t object)
+/* One that is too many is taken away again: members may change the word meanwhile. */
+static enum sync_result sem_post(struct sync_home *h, uint32_t object)
 {
 	if (queue_empty(&h->object[object])) {
-		word_add(h, object, 1);
-		return;
+		if (word_add(h, object, 1) < SYNC_UNITS_MAX)
+			return SYNC_OK;
+		word_add(h, object, -UINT64_C(1));
+		return SYNC_FULL;
 	}
 	grant_first(h, object);
 	if (queue_empty(&h->object[object]))
 		word_release(h, object, 0);
+	return SYNC_OK;
 }
 
 /* --- wait queues --------------------------------------------------------------- */
@@ -170,12 +174,12 @@ static void waitq_wake(struct sync_home *h, uint32_t object, uint64_t num)
 
 /* --- messages ------------------------------------------------------------------ */
 
-static void wake(struct sync_home *h, uint32_t object, uint64_t num)
+static enum sync_result wake(struct sync_home *h, uint32_t object, uint64_t num)
 {
 	if (h->object[object].kind == SYNC_SEM)
-		sem_post(h, object);
-	else
-		waitq_wake(h, object, num);
+		return sem_post(h, object);
+	waitq_wake(h, object, num);
+	return SYNC_OK;
 }
 
 static void unqueue(struct sync_home *h, uint32_t member)
@@ -226,8 +230,7 @@ bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
 	} else if (!is_object(h, msg->id)) {
 		h->port.answer(h->port.arg, member, SYNC_INVALID);
 	} else if (msg->op == SYNC_WAKE) {
-		wake(h, object, msg->arg);
-		h->port.answer(h->port.arg, member, SYNC_OK);
+		h->port.answer(h->port.arg, member, wake(h, object, msg->arg));
 	} else if (h->object[object].kind == SYNC_SEM) {
 		sem_wait(h, object, member);
 	} else {
@@ -243,7 +246,7 @@ uint32_t home_gone(struct sync_home *h, uint32_t member, uint64_t confirmed)
 
 	s->state = SEAT_FREE;
 	if (was == SEAT_GRANTED && confirmed != s->wait)
-		wake(h, s->object, 1);
+		(void)wake(h, s->object, 1);
 	if (was != SEAT_WAITING)
 		return UINT32_MAX;
 	unqueue(h, member);

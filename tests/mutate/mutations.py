@@ -906,4 +906,10 @@ MUTATIONS = [
     ("counter: a descriptor that is none is told", "src/nic/counter.c",
      "if (got < 0)\n\t\treturn got;\n\t*fd = got;",
      "*fd = got;\n\tif (got < 0)\n\t\treturn got;"),
+    ("sync: the home does not know how many units there may be",
+     "src/sync/home.c", "word_add(h, object, 1) < SYNC_UNITS_MAX",
+     "word_add(h, object, 1) < INT64_MAX"),
+    ("sync: one unit too many stays", "src/sync/home.c",
+     "word_add(h, object, -UINT64_C(1));\n\t\treturn SYNC_FULL;",
+     "return SYNC_FULL;"),
 ]

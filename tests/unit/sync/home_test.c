@@ -215,6 +215,24 @@ static void home__nonsense_before(void **state)
 	assert_int_equal(word[1], 4);
 }
 
+/* Nobody waits, and there are as many as may be. */
+static void home__full(void **state)
+{
+	(void)state;
+	word[0] = SYNC_UNITS_MAX - 1;
+	assert_true(take(0, SYNC_WAKE, sem, 0));
+	assert_int_equal(last[0], SYNC_OK);
+	assert_int_equal(word[0], SYNC_UNITS_MAX);
+	assert_true(take(0, SYNC_WAKE, sem, 0));
+	assert_int_equal(last[0], SYNC_FULL);
+	assert_int_equal(word[0], SYNC_UNITS_MAX);
+	/* of a wait queue no number of wake-ups is too many */
+	word[1] = SYNC_UNITS_MAX;
+	assert_true(take(0, SYNC_WAKE, waitq, 1));
+	assert_int_equal(last[0], SYNC_OK);
+	assert_int_equal(word[1], (int64_t)SYNC_UNITS_MAX + 1);
+}
+
 static void home__what_was_confirmed_is_kept(void **state)
 {
 	(void)state;
@@ -244,6 +262,7 @@ int main(void)
 		T(home__ticket_of_the_future),
 		T(home__nonsense_in_words),
 		T(home__nonsense_before),
+		T(home__full),
 		T(home__what_was_confirmed_is_kept),
 	};
 
