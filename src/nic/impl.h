@@ -295,7 +295,7 @@ struct nic {
 	struct list dests; /* peers that datagrams go to, the last used first */
 	bool closed, dead;
 	struct timerq hello_timers;
-	unsigned nqps, ud_qps, ndests, standard_peers, sprayed;
+	unsigned nqps, ud_qps, ndests, standard_peers, lined, sprayed;
 	size_t rcvbuf;
 	unsigned idle_waiters;
 	pthread_mutex_t idle_lock;

@@ -171,25 +171,30 @@ static struct peer *find(const struct list *peers, const struct endpoint *ep,
 	return NULL;
 }
 
+static bool line_left(const struct nic *nic, const struct peer *p)
+{
+	return p->lines ? nic->sprayed < SPRAY_MAX : nic->lined < LINES_MAX;
+}
+
 /* By the port's own socket it can be sent to in any case. */
 static void connect_lines(struct nic *nic, struct peer *p)
 {
 	const unsigned paths = MAX(nic->cfg.paths, 1);
 
-	if (p->kind != PEER_NOPIN || p->datagrams || p->lines ||
-	    nic->x.peers > LINES_MAX)
+	if (p->kind != PEER_NOPIN || p->datagrams || p->lines)
 		return;
-	while (p->lines < paths && (!p->lines || nic->sprayed < SPRAY_MAX)) {
+	while (p->lines < paths && line_left(nic, p)) {
 		const int line = os_connect(nic->os, &p->local, &p->ep);
 
 		if (!line)
 			break;
+		nic->lined += p->lines == 0;
 		nic->sprayed += p->lines != 0;
 		p->line[p->lines++] = line;
 	}
 	if (paths == 1 || p->lines == paths)
 		return;
-	count_add(&nic->cnt, CNT_paths_missing, paths - p->lines);
+	count_add(&nic->cnt, CNT_paths_missing, paths - MAX(p->lines, 1));
 	log_info("port %u is reached by %u paths instead of %u", p->ep.port,
 		 MAX(p->lines, 1), paths);
 }
@@ -199,6 +204,7 @@ static void disconnect_lines(struct nic *nic, struct peer *p)
 	while (p->lines) {
 		os_disconnect(nic->os, p->line[--p->lines]);
 		nic->sprayed -= p->lines != 0;
+		nic->lined -= p->lines == 0;
 	}
 }
 

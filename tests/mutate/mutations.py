@@ -114,7 +114,7 @@ MUTATIONS = [
     ("paths: always the same", "src/xport/burst.c",
      "p->path = (p->path + 1) % p->lines;", ""),
     ("paths: as many as there are peers", "src/nic/peers.c",
-     "(!p->lines || nic->sprayed < SPRAY_MAX)", "(1)"),
+     "p->lines ? nic->sprayed < SPRAY_MAX", "p->lines ? true"),
     ("window: SACK off by one", "src/xport/window.c",
      "UINT64_C(1) << (d - 1)", "UINT64_C(1) << (d > 1 ? d - 2 : 0)"),
     ("window: a READ request counts as one PSN", "src/xport/window.c",
@@ -912,4 +912,9 @@ MUTATIONS = [
     ("sync: one unit too many stays", "src/sync/home.c",
      "word_add(h, object, -UINT64_C(1));\n\t\treturn SYNC_FULL;",
      "return SYNC_FULL;"),
+    ("paths: who is no nopin takes a nopin's place", "src/nic/peers.c",
+     "nic->lined < LINES_MAX;", "nic->x.peers <= LINES_MAX;"),
+    ("paths: who has none is not counted", "src/nic/peers.c",
+     "if (paths == 1 || p->lines == paths)",
+     "if (paths == 1 || p->lines == paths || !p->lines)"),
 ]

@@ -5,9 +5,13 @@
 #include "side.h"
 #include "xport/impl.h"
 
-enum { MANY = 20, CROWD = 8, ROUNDS = 4, HALF = BUF / 2 };
+#include <arpa/inet.h>
+#include <unistd.h>
 
-static struct side from[MANY], to[MANY]; /* to[]: QPs of one NIC */
+enum { MANY = 20, CROWD = 8, STRANGERS = 65, ROUNDS = 4, HALF = BUF / 2 };
+
+/* to[], stranger[]: QPs of one NIC */
+static struct side from[MANY], to[MANY], stranger[STRANGERS];
 
 static void pump(struct nic *nic, bool receive)
 {
@@ -35,13 +39,13 @@ static void settle(unsigned n)
 }
 
 /* One more QP of the receiver. */
-static void to_open(unsigned i)
+static void to_open(struct side *s)
 {
 	struct nic_qp_init init = to->qp->init;
 
-	to[i] = to[0];
-	assert_int_equal(
-		nic_qp_create(to->nic, NULL, &init, &to[i].qp, &to[i].qpn), 0);
+	*s = to[0];
+	assert_int_equal(nic_qp_create(to->nic, NULL, &init, &s->qp, &s->qpn),
+			 0);
 }
 
 static void connect_to(struct side *s, const struct side *peer,
@@ -58,7 +62,7 @@ static void join(unsigned i, const struct nic_config *cfg, enum qp_state last)
 {
 	side_open(&from[i], cfg);
 	if (i)
-		to_open(i);
+		to_open(&to[i]);
 	if (i % 2) {
 		connect_to(&from[i], &to[i], last);
 		pump(to->nic, true); /* it asks before we know it */
@@ -251,16 +255,55 @@ static void port_4791__passes_on(void **state)
 	leave_from(1);
 }
 
-/* Of one socket each has one, until there are enough of them. */
+/* A port where everybody is asked and nobody answers. */
+static int deaf_port(uint16_t *port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_true(fd >= 0);
+	*port = UINT16_MAX;
+	do
+		a.sin_port = htons(--*port);
+	while (bind(fd, (const struct sockaddr *)&a, sizeof(a)));
+	return fd;
+}
+
+/* Peers of the receiver's that do not answer, and are taken for standard ones. */
+static void strangers_come(uint16_t port)
+{
+	for (uint32_t i = 0; i < STRANGERS; i++) {
+		struct qp_attr a = side_attr(to, to);
+
+		a.dgid.b[15] = (uint8_t)(2 + i); /* 127.0.0.2 and so on */
+		a.dest_qpn = (uint32_t)(port - QPN_PORT_BASE) << 10 | 1;
+		to_open(&stranger[i]);
+		for (enum qp_state s = QPS_INIT; s <= QPS_RTR; s++)
+			assert_int_equal(side_next(&stranger[i], &a, s), 0);
+	}
+}
+
+static void strangers_leave(void)
+{
+	for (unsigned i = 0; i < STRANGERS; i++) {
+		assert_int_not_equal(stranger[i].qp->qp.peer->kind, PEER_NOPIN);
+		assert_int_equal(nic_qp_destroy(stranger[i].qp), 0);
+	}
+}
+
+/* Each has a socket, until there are enough of them; strangers have none. */
 static void paths__bounded(void **state)
 {
 	enum { PATHS = 8, SPRAYED = 64 };
 	struct nic_config many = cfg;
 	unsigned lines = 0;
+	uint16_t port;
+	int deaf = deaf_port(&port);
 
 	(void)state;
 	many.paths = PATHS;
 	side_open(to, &many);
+	strangers_come(port);
 	for (unsigned n = 1; n <= MANY; n++) {
 		join(n - 1, &cfg, QPS_RTS);
 		do
@@ -279,7 +322,34 @@ static void paths__bounded(void **state)
 	for (unsigned i = 1; i < MANY; i++)
 		leave(i);
 	assert_int_equal(to->nic->sprayed, 0);
+	assert_int_equal(to->nic->lined, 0);
+	strangers_leave();
 	close_to();
+	close(deaf);
+}
+
+/* Who comes when no descriptor is left has one path, and that is counted. */
+static void paths__no_line_left(void **state)
+{
+	enum { PATHS = 3, LINES = 64 };
+	struct nic_config many = cfg;
+
+	(void)state;
+	many.paths = PATHS;
+	side_open(to, &many);
+	to->nic->lined = LINES - 1; /* as after so many peers */
+	for (unsigned n = 1; n <= 2; n++) {
+		join(n - 1, &cfg, QPS_RTS);
+		do
+			settle(n);
+		while (to[n - 1].qp->qp.peer->kind == PEER_PROBING);
+		assert_int_equal(to[n - 1].qp->qp.peer->lines,
+				 n == 1 ? PATHS : 0);
+		assert_int_equal(to->nic->lined, LINES);
+		assert_int_equal(to->nic->cnt.v[CNT_paths_missing],
+				 n == 1 ? 0 : PATHS - 1);
+	}
+	close_all(2);
 }
 
 /* Data is sprayed, what is only said is not. */
@@ -325,6 +395,7 @@ int main(void)
 		cmocka_unit_test(share__of_the_last),
 		cmocka_unit_test(port_4791__passes_on),
 		cmocka_unit_test(paths__bounded),
+		cmocka_unit_test(paths__no_line_left),
 		cmocka_unit_test(paths__in_turn),
 	};
 
