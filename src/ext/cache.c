@@ -185,10 +185,11 @@ static bool apply(struct nopin_cache *c, const struct news *n)
 	}
 }
 
-/* When there is nothing else to say, the owner hears how much was read. */
+/* Who asks says how much was read. Who has not asked for half a row says that alone,
+ * or the owner had to say that all is lost when the row is full. */
 static void acknowledge(struct nopin_cache *c)
 {
-	if (c->reader.consumed - c->told < NEWS / 4)
+	if (c->reader.consumed - c->told < NEWS / 2)
 		return;
 	link_reap(&c->link);
 	if (c->link.out)

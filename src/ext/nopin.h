@@ -631,7 +631,8 @@ int nopin_cache_destroy(struct nopin_cache *cache);
 /**
  * nopin_cache_ready() - Be told that all of a range is ready, or have it made so. If
  * all its blocks are known to be, that is a look into the process's own memory:
- * nothing is sent, no system call is made. Else the owner is asked.
+ * nothing is sent, no system call is made, but once in 64 records of what the owner
+ * lost, which say then that they were read. Else the owner is asked.
  * @addr, @length: as in WRITEs, in one region of the owner; up to 1 GiB, and no more
  *		blocks than the cache remembers
  * @timeout_ns:	to wait for the owner; UINT64_MAX: for ever
