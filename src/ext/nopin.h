@@ -633,8 +633,8 @@ int nopin_cache_destroy(struct nopin_cache *cache);
  * all its blocks are known to be, that is a look into the process's own memory:
  * nothing is sent, no system call is made, but once in 64 records of what the owner
  * lost, which say then that they were read. Else the owner is asked.
- * @addr, @length: as in WRITEs, in one region of the owner; up to 1 GiB, and no more
- *		blocks than the cache remembers
+ * @addr, @length: as in WRITEs, in one region of the owner, which is found out only if
+ *		that is asked; up to 1 GiB, and no more blocks than the cache remembers
  * @timeout_ns:	to wait for the owner; UINT64_MAX: for ever
  * Return: 0; and else the caller may WRITE all the same, to whom it may happen that a
  * page is not there: ETIMEDOUT: the owner goes on with it; EAGAIN: it was lost again
