@@ -160,7 +160,7 @@ static void self_close(struct nopin_home *h)
 static int memory_open(struct nopin_home *h)
 {
 	const size_t m = h->core.members, o = h->core.objects;
-	const size_t lines = o + 2 * m + 1;
+	const size_t lines = o + 3 * m + 1;
 
 	h->seat = calloc(m, sizeof(*h->seat));
 	h->core.seat = calloc(m, sizeof(*h->core.seat));

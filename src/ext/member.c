@@ -4,7 +4,9 @@
  *
  * Who waits asks every now and then whether the home lives; the answer is the
  * connection's. A wait that is late is over when the home says so, which may be
- * that it was not.
+ * that it was not. If it says nothing, as its thread does not serve, the member goes
+ * without an answer: what it was granted, or will be, the home takes back. Both
+ * answers are read before it asks again.
  */
 #include "ext/link.h"
 
@@ -16,11 +18,12 @@
 enum {
 	SPINS = 5000, /* an atomic is there before, as a rule */
 	ALIVE_MS = 250,
+	GRACE_MS = 250, /* to say whether it was late */
 };
 
 /** struct mail - Of a member: the home writes @answer, the rest is read only. */
 struct mail {
-	uint64_t answer, old, confirmed, pad[7];
+	uint64_t answer, old, confirmed, pad[5];
 	struct sync_msg msg[SYNC_BOX];
 };
 static_assert(sizeof(struct mail) % LINE == 0, "shares no line");
@@ -29,6 +32,7 @@ static_assert(sizeof(struct mail) % LINE == 0, "shares no line");
  * struct nopin_member
  * @sent:	messages
  * @answers:	that came
+ * @owed:	more of them that are of no interest
  * @guess:	what the words of objects were last
  * @busy:	a thread is in a call
  */
@@ -40,7 +44,7 @@ struct nopin_member {
 	struct ibv_mr *mr;
 	struct nopin_card home;
 	int64_t *guess;
-	uint64_t sent, answers;
+	uint64_t sent, answers, owed;
 	bool busy;
 };
 
@@ -180,13 +184,15 @@ static int confirm(struct nopin_member *m, uint64_t number)
 	return settle(m);
 }
 
-/* Completions of earlier ones may not have been taken: there is room for those. */
+/* Completions of earlier ones may not have been taken: of some there is room for. */
 static int say(struct nopin_member *m, const struct sync_msg *msg)
 {
 	const unsigned i = ++m->sent % SYNC_BOX;
 
 	m->mail->msg[i] = *msg;
 	link_reap(&m->link);
+	if (m->link.out + 2 > LINK_DEPTH)
+		(void)settle(m);
 	if (m->link.failed ||
 	    link_write(&m->link, &m->mail->msg[i], sizeof(*msg), m->mr->lkey,
 		       m->home.mail + i * sizeof(*msg), m->home.mail_rkey,
@@ -197,46 +203,94 @@ static int say(struct nopin_member *m, const struct sync_msg *msg)
 }
 
 /**
- * struct patience - Of a call. @why: ETIMEDOUT: it is to be cancelled, or was.
+ * struct patience - Of a call. @late: what it waits for was cancelled.
  */
 struct patience {
 	uint64_t until_ns;
 	enum nopin_wait how;
-	int why;
+	bool late;
 };
 
-/* One stretch of waiting. Return: 0: go on; or why the call ends. */
-static int wait_some(struct nopin_member *m, struct patience *p)
+/* One stretch of waiting for answer number @target. */
+static int wait_some(struct nopin_member *m, uint64_t target,
+		     const struct patience *p)
 {
-	const struct sync_msg cancel = {.op = SYNC_CANCEL};
-	const uint64_t now = nic_now(m->nic), most = ALIVE_MS * MS;
+	const uint64_t now = nic_now(m->nic);
 	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
 	int rc;
 
-	if (!left && !p->why) {
-		p->why = ETIMEDOUT;
-		return say(m, &cancel);
+	if (!left) {
+		/* who never waits is to find out, too, that nobody is there */
+		rc = link_probe(&m->link);
+		return rc ? rc : ETIMEDOUT;
 	}
-	rc = nopin_counter_wait(m->counter, m->answers + 1,
-				p->why ? most : MIN(left, most), p->how);
-	if (!rc)
-		return 0;
+	rc = nopin_counter_wait(m->counter, target, MIN(left, ALIVE_MS * MS),
+				p->how);
 	return rc == ETIMEDOUT ? link_probe(&m->link) : rc;
+}
+
+/* The next @num answers. */
+static int hear(struct nopin_member *m, uint64_t num, const struct patience *p)
+{
+	const uint64_t *word = nopin_counter_word(m->counter);
+	const uint64_t target = m->answers + num;
+	int rc = 0;
+
+	while (!rc && __atomic_load_n(word, __ATOMIC_ACQUIRE) < target)
+		rc = wait_some(m, target, p);
+	if (!rc)
+		m->answers = target;
+	return rc;
+}
+
+/* Those that earlier calls did not wait for: then the home has seen all messages. */
+static int catch_up(struct nopin_member *m, const struct patience *p)
+{
+	int rc = hear(m, m->owed, p);
+
+	if (!rc)
+		m->owed = 0;
+	return rc;
+}
+
+static int cancel(struct nopin_member *m, struct patience *p)
+{
+	const struct sync_msg msg = {.op = SYNC_CANCEL};
+	int rc = say(m, &msg);
+
+	p->late = true;
+	p->until_ns = nic_now(m->nic) + GRACE_MS * MS;
+	return rc ? rc : hear(m, 1, p);
+}
+
+/* The home is to answer that and what was asked before. */
+static int give_up(struct nopin_member *m)
+{
+	const struct sync_msg msg = {.op = SYNC_GIVE_UP};
+	int rc = say(m, &msg);
+
+	m->owed = 2;
+	return rc ? rc : ETIMEDOUT;
 }
 
 /* @number: of the message */
 static int ask(struct nopin_member *m, const struct sync_msg *msg,
 	       struct patience *p, uint64_t *number, enum sync_result *result)
 {
-	const uint64_t *word = nopin_counter_word(m->counter);
-	int rc = say(m, msg);
+	int rc = catch_up(m, p);
 
-	*number = m->sent;
-	while (!rc && __atomic_load_n(word, __ATOMIC_ACQUIRE) <= m->answers)
-		rc = wait_some(m, p);
 	if (rc)
 		return rc;
-	m->answers++;
+	rc = say(m, msg);
+	*number = m->sent;
+	if (!rc)
+		rc = hear(m, 1, p);
+	if (rc == ETIMEDOUT)
+		rc = cancel(m, p);
+	if (rc == ETIMEDOUT)
+		rc = give_up(m);
+	if (rc)
+		return rc;
 	*result = (enum sync_result)__atomic_load_n(&m->mail->answer,
 						    __ATOMIC_RELAXED);
 	return *result > SYNC_PENDING && *result < SYNC_RESULT_NUM ? 0
@@ -249,7 +303,7 @@ static int result_error(enum sync_result result, const struct patience *p)
 	case SYNC_OK:
 		return 0;
 	case SYNC_LATE:
-		return p->why ? p->why : EAGAIN;
+		return p->late ? ETIMEDOUT : EAGAIN;
 	case SYNC_FULL:
 		return EOVERFLOW;
 	default:
@@ -322,7 +376,7 @@ static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
 static int call_short(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		      uint64_t value)
 {
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, 0};
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false};
 
 	return call(m, kind, id, &value, &p);
 }
@@ -348,7 +402,7 @@ int nopin_sem_post(struct nopin_member *member, uint32_t sem)
 int nopin_waitq_prepare(struct nopin_member *member, uint32_t waitq,
 			uint64_t *ticket)
 {
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, 0};
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false};
 	uint64_t wakes = 0;
 	int rc = call(member, CALL_PREPARE, waitq, &wakes, &p);
 
@@ -368,16 +422,26 @@ int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 	return num ? call_short(member, CALL_WAKE, waitq, num) : EINVAL;
 }
 
-int nopin_member_destroy(struct nopin_member *m)
+/* If the home does not serve there is no room in its box, and it takes the member for
+ * dead. */
+static void say_goodbye(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
+	const struct patience p = {nic_now(m->nic) + GRACE_MS * MS,
+				   NOPIN_WAIT_BLOCK, true};
 
+	if (!catch_up(m, &p) && !say(m, &msg))
+		(void)settle(m);
+}
+
+int nopin_member_destroy(struct nopin_member *m)
+{
 	if (in_child(m->link.qp->context))
 		return ENODEV;
 	if (!enter(m))
 		return EBUSY;
-	if (m->guess && !m->link.failed && !say(m, &msg))
-		(void)settle(m);
+	if (m->guess && !m->link.failed)
+		say_goodbye(m);
 	member_free(m);
 	return 0;
 }

@@ -484,12 +484,15 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 /** nopin_member_start() - @home: from nopin_home_join(). Return: 0; ENOMEM. */
 int nopin_member_start(struct nopin_member *member,
 		       const struct nopin_card *home);
-/** nopin_member_destroy() - Leave, if the home is there; what was taken stays so. */
+/**
+ * nopin_member_destroy() - Leave, if the home is there; what was taken stays so. If it
+ * does not serve it may report the member as DIED.
+ */
 int nopin_member_destroy(struct nopin_member *member);
 
 /**
  * nopin_sem_wait() - Take a unit; first come, first served.
- * @timeout_ns:	UINT64_MAX: for ever
+ * @timeout_ns:	UINT64_MAX: for ever. 250 ms more if the home does not serve
  * Return: 0; ETIMEDOUT; EINVAL: @sem, @how; ENOTCONN; EBUSY; EMFILE.
  */
 int nopin_sem_wait(struct nopin_member *member, uint32_t sem,

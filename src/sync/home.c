@@ -202,6 +202,20 @@ static void cancel(struct sync_home *h, uint32_t member)
 	h->port.answer(h->port.arg, member, SYNC_LATE);
 }
 
+/* It did not wait for the answer, and does not know that it was granted something. */
+static void give_up(struct sync_home *h, uint32_t member, enum seat_state was)
+{
+	if (was == SEAT_GRANTED)
+		(void)wake(h, h->seat[member].object, 1);
+	h->port.answer(h->port.arg, member, SYNC_OK);
+}
+
+static bool is_known(uint32_t op)
+{
+	return op == SYNC_WAIT || op == SYNC_WAKE || op == SYNC_GIVE_UP ||
+	       op == SYNC_LEAVE;
+}
+
 static bool is_object(const struct sync_home *h, uint32_t id)
 {
 	const uint32_t object = sync_index(id);
@@ -214,19 +228,20 @@ bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
 {
 	const uint32_t object = sync_index(msg->id);
 	struct sync_seat *s = &h->seat[member];
+	const enum seat_state was = s->state;
 
 	s->taken++;
 	if (msg->op == SYNC_CANCEL) {
 		cancel(h, member);
 		return true;
 	}
-	if (s->state == SEAT_WAITING || s->left ||
-	    (msg->op != SYNC_LEAVE && msg->op != SYNC_WAIT &&
-	     msg->op != SYNC_WAKE))
+	if (was == SEAT_WAITING || s->left || !is_known(msg->op))
 		return false;
 	s->state = SEAT_IDLE; /* who asks again has confirmed */
 	if (msg->op == SYNC_LEAVE) {
 		s->left = true;
+	} else if (msg->op == SYNC_GIVE_UP) {
+		give_up(h, member, was);
 	} else if (!is_object(h, msg->id)) {
 		h->port.answer(h->port.arg, member, SYNC_INVALID);
 	} else if (msg->op == SYNC_WAKE) {

@@ -22,7 +22,8 @@
  *
  * A member that was granted something confirms it before it goes on. The home asks
  * for that when the member's connection failed, and then only: what was confirmed
- * is the member's, everything else goes to the next.
+ * is the member's, everything else goes to the next. A member that does not wait for
+ * the answer any more says so, and the home takes back what it granted.
  */
 #ifndef NOPIN_SYNC_SYNC_H
 #define NOPIN_SYNC_SYNC_H
@@ -51,9 +52,11 @@ static inline uint32_t sync_index(uint32_t id)
 
 /**
  * enum sync_op - What a member asks its home for. One thing at a time, which is
- * answered; but SYNC_CANCEL follows SYNC_WAIT, and only that is answered.
+ * answered; but SYNC_CANCEL follows SYNC_WAIT, and only that is answered; and
+ * SYNC_GIVE_UP, which is answered too, follows that if it is not answered soon.
  * SYNC_WAIT:	for a unit; or for a wake-up after the first arg
  * SYNC_WAKE:	give a unit back; or wake up to arg members
+ * SYNC_GIVE_UP: it has what it waited for no use: what it was granted is the next's
  * SYNC_LEAVE:	be none any more; no answer
  */
 enum sync_op {
@@ -61,13 +64,15 @@ enum sync_op {
 	SYNC_WAIT,
 	SYNC_WAKE,
 	SYNC_CANCEL,
+	SYNC_GIVE_UP,
 	SYNC_LEAVE,
 	SYNC_OP_NUM
 };
 
-/* How many of a member's messages the home may not have seen: one that was granted, its
- * cancelling, which came too late and is not answered, and the next. */
-enum { SYNC_BOX = 3 };
+/* How many of a member's messages the home may not have seen: the cancelling of one
+ * that was granted, which came too late and is not answered; the next one, its
+ * cancelling, and that it was given up. */
+enum { SYNC_BOX = 4 };
 
 struct sync_msg {
 	uint32_t op, id;

@@ -410,8 +410,9 @@ static void run(struct world *w)
 	close_all(&s);
 	world_close(w);
 	if (w->verbose)
-		printf("%u dead, known after %" PRIu64 " ms at most\n",
-		       s.deaths, s.longest_ns / SIM_MS);
+		printf("%u dead, known after %" PRIu64
+		       " ms at most; %u calls given up\n",
+		       s.deaths, s.longest_ns / SIM_MS, s.given_up);
 }
 
 static const char *never(const struct sim_stats *st)

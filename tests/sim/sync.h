@@ -20,6 +20,7 @@ enum {
 #define BOUND_NS (30000 * (uint64_t)SIM_MS)
 #define LOST_NS	 (500 * (uint64_t)SIM_MS)
 #define CUT_NS	 (6000 * (uint64_t)SIM_MS)
+#define GRACE_NS (100 * (uint64_t)SIM_US)
 
 /** struct side - One end of a connection, and memory of its node for it. */
 struct side {
@@ -35,14 +36,14 @@ struct side {
 
 /* Where what is in memory: of a member, and of its box at the home. */
 enum { M_ANSWER = 0, M_OLD = 8, M_CONFIRMED = 16, M_MSG = 32 };
-enum { B_MSG = 0, B_CONFIRMED = 48, B_ANSWER = 64 };
+enum { B_MSG = 0, B_CONFIRMED = 64, B_ANSWER = 128 };
 
 struct member {
 	struct sync_world *s;
 	unsigned index, rounds;
 	struct side here, home;
 	int64_t guess[2];
-	uint64_t sent, answers, since_ns, beat_ns, broken_ns;
+	uint64_t sent, answers, owed, since_ns, beat_ns, broken_ns;
 	unsigned believes;
 	bool active, gone, dies_holding;
 };
@@ -59,6 +60,7 @@ struct sync_world {
 	struct sync_object object[2];
 	unsigned queue[2][MEMBERS], queued[2];
 	unsigned units, held, items, deaths, broken, lost, active, first;
+	unsigned given_up;
 	bool stop;
 	uint64_t longest_ns, quiet_ns;
 };

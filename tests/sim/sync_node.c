@@ -307,35 +307,59 @@ static void say(struct member *m, const struct sync_msg *msg)
 	side_send(m->s, &m->here, 0, 0, &m->home, 0, m->s->bell);
 }
 
-static bool ask(struct member *m, const struct sync_msg *msg, uint64_t until_ns,
-		uint64_t *number, enum sync_result *result)
+/* The next @num answers. Return: false: they do not come, or not in time. */
+static bool hear(struct member *m, uint64_t num, uint64_t until_ns)
 {
-	struct sim *sim = m->s->w->sim;
-	bool cancelled = false;
-	uint64_t word;
+	const uint64_t target = m->answers + num;
 
-	say(m, msg);
-	*number = m->sent;
-	while (counted(m->here.counter) <= m->answers && !m->here.failed) {
-		const uint64_t now = sim_now(sim);
+	while (counted(m->here.counter) < target && !m->here.failed) {
+		const uint64_t now = sim_now(m->s->w->sim);
 
-		if (until_ns <= now && !cancelled) {
-			const struct sync_msg cancel = {.op = SYNC_CANCEL};
-
-			say(m, &cancel);
-			cancelled = true;
-		}
-		await(m->s, &m->here, m->here.counter, m->answers + 1,
-		      cancelled ? ALIVE_NS : MIN(until_ns - now, ALIVE_NS));
+		if (until_ns <= now)
+			return false;
+		await(m->s, &m->here, m->here.counter, target,
+		      MIN(until_ns - now, ALIVE_NS));
 		if (!m->here.out)
 			side_send(m->s, &m->here, 0, 0, &m->home, 0, NULL);
 	}
 	if (m->here.failed)
 		return false;
-	m->answers++;
-	side_read(&m->here, M_ANSWER, &word, sizeof(word));
-	*result = (enum sync_result)word;
+	m->answers = target;
 	return true;
+}
+
+/* Return: false: nor does it wait for the answer. */
+static bool cancel(struct member *m)
+{
+	const struct sync_msg cancelled = {.op = SYNC_CANCEL};
+	const struct sync_msg given_up = {.op = SYNC_GIVE_UP};
+	struct sim *sim = m->s->w->sim;
+
+	say(m, &cancelled);
+	if (hear(m, 1, sim_now(sim) + sim_between(sim, 0, GRACE_NS)))
+		return true;
+	if (m->here.failed)
+		return false;
+	say(m, &given_up);
+	m->owed = 2;
+	m->s->given_up++;
+	return false;
+}
+
+static bool ask(struct member *m, const struct sync_msg *msg, uint64_t until_ns,
+		uint64_t *number, enum sync_result *result)
+{
+	uint64_t word = SYNC_LATE;
+
+	if (hear(m, m->owed, until_ns)) {
+		m->owed = 0;
+		say(m, msg);
+		*number = m->sent;
+		if (hear(m, 1, until_ns) || (!m->here.failed && cancel(m)))
+			side_read(&m->here, M_ANSWER, &word, sizeof(word));
+	}
+	*result = (enum sync_result)word;
+	return !m->here.failed;
 }
 
 static bool confirm(struct member *m, uint64_t number)

@@ -55,7 +55,13 @@ static void end_open(struct end *e)
 	assert_int_equal(nopin_member_start(e->m, &e->card), EINVAL);
 }
 
-static int setup(void **state)
+static void server_start(void)
+{
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+}
+
+/* Nobody is in nopin_home_serve() yet. */
+static int setup_unserved(void **state)
 {
 	const struct nopin_home_attr attr = {.members = MEMBERS,
 					     .alive_ns = 40 * MS};
@@ -66,7 +72,13 @@ static int setup(void **state)
 	assert_int_equal(nopin_waitq_create(home, &waitq), 0);
 	for (int i = 0; i < MEMBERS; i++)
 		end_open(&end[i]);
-	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	setup_unserved(state);
+	server_start();
 	return 0;
 }
 
@@ -291,6 +303,88 @@ static void sem__excludes(void **state)
 	assert_int_equal(nopin_sem_trywait(end[1].m, sem), EAGAIN);
 }
 
+/* --- a home that does not serve ------------------------------------------------ */
+
+/* Returns in time, though it was asked what nobody answers. */
+static void times_out(int i, void *(*fn)(void *))
+{
+	struct timespec until;
+	struct call c;
+
+	start(&c, i, fn, 10 * MS);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 5;
+	assert_int_equal(pthread_timedjoin_np(c.thread, NULL, &until), 0);
+	assert_int_equal(c.rc, ETIMEDOUT);
+}
+
+static int trywait_soon(int i)
+{
+	int rc = EAGAIN;
+
+	for (int k = 0; k < 10000 && rc == EAGAIN; k++) {
+		rc = nopin_sem_trywait(end[i].m, sem);
+		usleep(rc ? 1000 : 0);
+	}
+	return rc;
+}
+
+/* It has a unit for one who has given up since, and does not call again. */
+static void unserved__sem(void **state)
+{
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	for (int i = 0; i < 3; i++)
+		times_out(1, sem_thread);
+	times_out(2, sem_thread);
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), EAGAIN);
+	/* what needs no home goes on */
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), 0);
+	assert_int_equal(nopin_sem_post(end[1].m, sem), 0);
+	server_start();
+	assert_int_equal(trywait_soon(3), 0);
+	times_out(1, sem_thread);
+	assert_int_equal(nopin_sem_post(end[3].m, sem), 0);
+	for (int i = 1; i < MEMBERS; i++) {
+		assert_int_equal(nopin_sem_wait(end[i].m, sem, UINT64_MAX,
+						NOPIN_WAIT_BLOCK),
+				 0);
+		assert_int_equal(nopin_sem_post(end[i].m, sem), 0);
+	}
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), EAGAIN);
+}
+
+/* The wake-up of one who has given up is the next one's. */
+static void unserved__waitq(void **state)
+{
+	struct call c;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		times_out(1, waitq_thread);
+	server_start();
+	begin(&c, 2, waitq_thread);
+	assert_int_equal(nopin_waitq_wake(end[1].m, waitq, 1), 0);
+	assert_int_equal(finish(&c), 0);
+}
+
+/* Nor does who leaves wait for it. */
+static void unserved__leaves(void **state)
+{
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	times_out(1, sem_thread);
+	assert_int_equal(nopin_member_destroy(end[1].m), 0);
+	server_start();
+	assert_int_equal(gone(&end[1]), NOPIN_GONE_DIED);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	pair_ends_close(&end[1].ends);
+	end_open(&end[1]);
+	assert_int_equal(trywait_soon(1), 0);
+}
+
 /* --- wait queues ----------------------------------------------------------- */
 
 static void waitq__woken_before_it_waits(void **state)
@@ -420,6 +514,10 @@ int main(void)
 		T(sem__times_out_in_the_queue),
 		T(sem__no_descriptor_left),
 		T(sem__excludes),
+#define U(name) cmocka_unit_test_setup_teardown(name, setup_unserved, teardown)
+		U(unserved__sem),
+		U(unserved__waitq),
+		U(unserved__leaves),
 		T(waitq__woken_before_it_waits),
 		T(waitq__one_and_all),
 		T(sync__in_a_child),

@@ -139,6 +139,42 @@ static void home__cancels_nothing(void **state)
 	assert_int_equal(word[0], 1);
 }
 
+/* The unit is the next one's; who knew of it and gives it up gives it back. */
+static void home__given_up(void **state)
+{
+	(void)state;
+	assert_true(take(0, SYNC_WAIT, sem, 0));
+	assert_true(take(1, SYNC_WAIT, sem, 0));
+	assert_true(take(0, SYNC_CANCEL, 0, 0));
+	assert_int_equal(answers[1], 0);
+	assert_true(take(0, SYNC_GIVE_UP, 0, 0));
+	assert_int_equal(answers[0], 2);
+	assert_int_equal(last[1], SYNC_OK);
+	assert_int_equal(word[0], 0);
+	/* once */
+	assert_true(take(0, SYNC_GIVE_UP, 0, 0));
+	assert_int_equal(home_gone(&home, 0, 0), UINT32_MAX);
+	assert_int_equal(word[0], 0);
+	assert_int_equal(home_gone(&home, 1, 0), UINT32_MAX);
+	assert_int_equal(word[0], 1);
+}
+
+/* It was late; and who is in the queue cancels first. */
+static void home__nothing_to_give_up(void **state)
+{
+	(void)state;
+	word[0] = 0;
+	assert_true(take(0, SYNC_WAIT, sem, 0));
+	assert_true(take(0, SYNC_CANCEL, 0, 0));
+	assert_int_equal(last[0], SYNC_LATE);
+	assert_true(take(0, SYNC_GIVE_UP, 0, 0));
+	assert_int_equal(answers[0], 2);
+	assert_int_equal(word[0], 0);
+	assert_true(take(0, SYNC_WAIT, sem, 0));
+	assert_false(take(0, SYNC_GIVE_UP, 0, 0));
+	assert_int_equal(word[0], -1);
+}
+
 static void home__asks_after_it_left(void **state)
 {
 	(void)state;
@@ -257,6 +293,8 @@ int main(void)
 		T(home__no_such_object),
 		T(home__asks_while_it_waits),
 		T(home__cancels_nothing),
+		T(home__given_up),
+		T(home__nothing_to_give_up),
 		T(home__asks_after_it_left),
 		T(home__wakes_very_many),
 		T(home__ticket_of_the_future),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* model_test.c: all that can happen to a home and a few members: every order of
  * their steps, messages, timeouts and broken connections, also in the middle of
- * what the home does. Each state that can be reached is looked at once.
+ * what the home does. Who times out may also go without an answer. Each state that can be reached is looked at once.
  *
  * A unit has an owner from the moment that the word or the home says so; what a
  * member believes to have must be its own (never more holders than units), and free
@@ -41,6 +41,7 @@ static const struct config *cfg;
 enum phase {
 	PH_IDLE,
 	PH_SWAP,
+	PH_OWED, /* it has to hear what it did not wait for, and asks then */
 	PH_ASKED,
 	PH_CONFIRM,
 	PH_CONFIRMED, /* it is in the box, and the member does not know */
@@ -49,7 +50,7 @@ enum phase {
 
 struct who {
 	enum phase phase;
-	unsigned pc, sent, believes, owns;
+	unsigned pc, sent, owed, believes, owns;
 	bool prepared, woken, timed, cancelled, broken, gone;
 	struct sync_call c;
 	struct sync_step step;
@@ -127,11 +128,15 @@ static void port_answer(void *arg, uint32_t i, enum sync_result result)
 	queue_leave(i, result == SYNC_OK);
 	if (w->gone)
 		return;
+	w->owns += result == SYNC_OK &&
+		   w->box[now->seat[i].taken % SYNC_BOX].op == SYNC_WAIT &&
+		   cfg->kind == SYNC_SEM;
+	if (w->owed) {
+		w->owed--;
+		return;
+	}
 	assert_int_equal(w->answer, SYNC_PENDING);
 	w->answer = result;
-	w->owns += result == SYNC_OK &&
-		   w->box[w->asked % SYNC_BOX].op == SYNC_WAIT &&
-		   cfg->kind == SYNC_SEM;
 }
 
 static struct sync_home home(void)
@@ -147,9 +152,22 @@ static struct sync_home home(void)
 
 /* --- members ------------------------------------------------------------------ */
 
-static void say(struct who *w, struct sync_msg msg)
+static void say(unsigned i, struct sync_msg msg)
 {
+	struct who *w = &now->who[i];
+
 	w->box[++w->sent % SYNC_BOX] = msg;
+	assert_in_range(w->sent - now->seat[i].taken, 1, SYNC_BOX);
+}
+
+static void ask(unsigned i)
+{
+	struct who *w = &now->who[i];
+
+	w->phase = PH_ASKED;
+	w->cancelled = false;
+	say(i, w->step.msg);
+	w->asked = w->sent;
 }
 
 static void call_done(struct who *w, enum sync_result result)
@@ -187,10 +205,9 @@ static void step(unsigned i, struct sync_step s)
 		w->phase = PH_SWAP;
 		break;
 	case TODO_ASK:
-		w->phase = PH_ASKED;
-		w->cancelled = false;
-		say(w, s.msg);
-		w->asked = w->sent;
+		w->phase = PH_OWED;
+		if (!w->owed)
+			ask(i);
 		break;
 	case TODO_CONFIRM:
 		w->phase = PH_CONFIRM;
@@ -250,8 +267,10 @@ static void take(unsigned i)
 	const struct sync_msg *msg =
 		&w->box[(now->seat[i].taken + 1) % SYNC_BOX];
 
-	if (msg->op == SYNC_WAKE && cfg->kind == SYNC_SEM)
-		w->owns--;
+	if (cfg->kind == SYNC_SEM)
+		w->owns -= msg->op == SYNC_WAKE ||
+			   (msg->op == SYNC_GIVE_UP &&
+			    now->seat[i].state == SEAT_GRANTED);
 	meanwhile.adds = 0;
 	assert_true(home_take(&h, i, msg));
 	if (now->seat[i].state == SEAT_WAITING && msg->op == SYNC_WAIT)
@@ -265,6 +284,17 @@ static void hear(unsigned i)
 
 	w->answer = SYNC_PENDING;
 	step(i, call_answered(&w->c, result));
+}
+
+/* Its answer may just have come. */
+static void give_up(unsigned i)
+{
+	struct who *w = &now->who[i];
+
+	say(i, (struct sync_msg){.op = SYNC_GIVE_UP});
+	w->owed = w->answer == SYNC_PENDING ? 2 : 1;
+	w->answer = SYNC_PENDING;
+	call_done(w, SYNC_LATE);
 }
 
 /* Nothing gets through any more; an atomic that was under way may have. */
@@ -368,6 +398,7 @@ static uint64_t hash_who(uint64_t h, const struct who *w)
 	h = mix(h, (uint64_t)w->step.compare);
 	h = mix(h, w->ticket << 32 | w->confirmed);
 	h = mix(h, w->asked << 32 | w->c.value);
+	h = mix(h, w->owed);
 	for (int k = 0; k < SYNC_BOX; k++)
 		h = mix(h, (uint64_t)w->box[k].op << 32 | w->box[k].arg);
 	return h;
@@ -455,6 +486,11 @@ static bool member_steps(struct state *next, const struct state *from,
 	case PH_SWAP:
 		swap(i);
 		return then(next, from);
+	case PH_OWED:
+		if (w->owed)
+			return false;
+		ask(i);
+		return then(next, from);
 	case PH_ASKED:
 		if (!w->answer)
 			return false;
@@ -477,9 +513,17 @@ static void mishaps(struct state *next, const struct state *from, unsigned i)
 {
 	struct who *w = &next->who[i];
 
-	if (w->phase == PH_ASKED && w->timed && !w->cancelled && !w->broken) {
-		w->cancelled = true;
-		say(w, (struct sync_msg){.op = SYNC_CANCEL});
+	if (w->phase == PH_OWED && w->timed) {
+		call_done(w, SYNC_LATE);
+		then(next, from);
+	}
+	if (w->phase == PH_ASKED && w->timed) {
+		if (w->cancelled) {
+			give_up(i);
+		} else {
+			w->cancelled = true;
+			say(i, (struct sync_msg){.op = SYNC_CANCEL});
+		}
 		then(next, from);
 	}
 	if (w->broken || next->breaks == cfg->breaks)
