@@ -437,7 +437,8 @@ enum nopin_gone {
  * struct nopin_home_event - A member is none any more.
  * @qp:		the program's again
  * @index:	from the card of nopin_home_join(); may be another's from now on
- * @waited:	the object in whose queue it was, or 0
+ * @waited:	the object in whose queue it was, or 0. A unit that it was just taking may be
+ *		lost; nothing says so
  */
 struct nopin_home_event {
 	struct ibv_qp *qp;
@@ -493,13 +494,17 @@ int nopin_member_destroy(struct nopin_member *member);
 /**
  * nopin_sem_wait() - Take a unit; first come, first served.
  * @timeout_ns:	UINT64_MAX: for ever. 250 ms more if the home does not serve
- * Return: 0; ETIMEDOUT; EINVAL: @sem, @how; ENOTCONN; EBUSY; EMFILE.
+ * Return: 0; ETIMEDOUT; EINVAL: @sem, @how; ENOTCONN: the semaphore may have a unit less,
+ * which nobody has; EBUSY; EMFILE.
  */
 int nopin_sem_wait(struct nopin_member *member, uint32_t sem,
 		   uint64_t timeout_ns, enum nopin_wait how);
 /** nopin_sem_trywait() - Return: as nopin_sem_wait(); EAGAIN: there is none. */
 int nopin_sem_trywait(struct nopin_member *member, uint32_t sem);
-/** nopin_sem_post() - Give one back. Return: 0; EOVERFLOW; EINVAL; ENOTCONN... */
+/**
+ * nopin_sem_post() - Give one back. May have to wait for a home that does not serve.
+ * Return: 0; EOVERFLOW: there are INT32_MAX; EINVAL; ENOTCONN: it may have been given; EBUSY.
+ */
 int nopin_sem_post(struct nopin_member *member, uint32_t sem);
 
 /**
@@ -518,7 +523,7 @@ int nopin_waitq_wait(struct nopin_member *member, uint32_t waitq,
 /**
  * nopin_waitq_wake() - The first @num who wait, UINT64_MAX: all. Who is between
  * prepare and wait is woken too, if there were fewer.
- * Return: 0; EINVAL: @num is 0; ENOTCONN...
+ * Return: as nopin_sem_post(); EINVAL: also if @num is 0.
  */
 int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num);
 

@@ -8,7 +8,8 @@
  * which all change with the NIC's atomics only; those of the NIC are not atomic
  * with the CPU's. While nobody waits, a member changes it itself, by one compare
  * and swap between values that are not negative: the whole operation, so a member
- * that dies between two of them leaves nothing half done. A negative word says
+ * that dies between two of them leaves nothing half done; if its connection fails in
+ * one, that was done or not, and nobody knows: a unit may be lost. A negative word says
  * that members wait: it is the home's alone then, which has the queue, and who
  * finds one asks the home to do what he wanted. So the home always knows who
  * waits, a wake-up cannot pass a waiter by, and nobody overtakes the queue.
