@@ -415,7 +415,7 @@ static int post_counted(struct ibv_qp *q, struct ibv_send_wr *wr,
  * that all is lost. */
 static void lost__only_of_others(void **state)
 {
-	enum { AREAS = 40, TIMES = 12, HALF_ROW = 64 };
+	enum { AREAS = 20, TIMES = 20, HALF_ROW = 64 };
 	char *more = mmap(NULL, 2 * AREAS * PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *other[AREAS];
