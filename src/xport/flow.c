@@ -115,21 +115,26 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 	charge_to(qp, charge);
 }
 
+static bool copies_out(const struct req *r)
+{
+	return r->copies[COPIES_NEW] || r->copies[COPIES_SENT];
+}
+
 void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 {
 	struct req *r = &qp->req;
 	uint32_t n;
 
-	if (r->twice && psn_diff(r->twice_to, from) > 0)
-		from = r->twice_to;
+	if (copies_out(r) && psn_diff(r->copies_to, from) > 0)
+		from = r->copies_to;
 	if (qp->peer->kind != PEER_NOPIN || psn_diff(to, from) <= 0)
 		return;
 	n = (uint32_t)psn_diff(to, from);
 	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));
-	r->twice_end = r->snd; /* nothing before it waits for this */
-	r->twice_to = to;
-	r->twice_until = 0;
-	r->twice += charge;
+	/* nothing before it waits for this */
+	r->copies_end[COPIES_NEW] = r->snd;
+	r->copies_to = to;
+	r->copies[COPIES_NEW] += charge;
 	charge_to(qp, charge);
 }
 
@@ -149,29 +154,54 @@ void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
 	qp_kick_all(&qp->peer->stalled);
 }
 
+/* Those of @stage are what is after it. */
+static void copies_on(struct req *r, enum copies stage)
+{
+	r->copies[stage + 1] += r->copies[stage];
+	r->copies[stage] = 0;
+}
+
 /* Where packets overtake others the copies may come after the originals, as late
- * as any. */
+ * as any. A wait that has begun is not begun again: who is accepted meanwhile has the
+ * next one. */
 static void copies_late(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	if (r->twice_until)
+	if (r->late_until || !r->copies[COPIES_ACCEPTED])
 		return;
-	r->twice_until = now_ns + qp->peer->late.wait_ns;
+	copies_on(r, COPIES_ACCEPTED);
+	r->late_until = now_ns + qp->peer->late.wait_ns;
 	if (qp->peer->late.wait_ns)
 		qp_rearm(qp);
 	else
-		flow_copies_came(qp);
+		flow_copies_came(qp, now_ns);
 }
 
-void flow_copies_came(struct qp *qp)
+void flow_copies_came(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
-	uncharge(qp, r->twice);
-	r->twice = 0;
-	r->twice_until = 0;
+	uncharge(qp, r->copies[COPIES_LATE]);
+	r->copies[COPIES_LATE] = 0;
+	r->late_until = 0;
+	copies_late(qp, now_ns);
 	qp_kick_all(&qp->peer->stalled);
+}
+
+static void copies_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	for (int i = 0; i < 2; i++) {
+		if (!r->copies[COPIES_SENT]) {
+			copies_on(r, COPIES_NEW);
+			r->copies_end[COPIES_SENT] = r->copies_end[COPIES_NEW];
+		}
+		if (psn_diff(accepted, r->copies_end[COPIES_SENT]) >= 0)
+			copies_on(r, COPIES_SENT);
+	}
+	copies_late(qp, now_ns);
 }
 
 void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
@@ -182,8 +212,8 @@ void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
 		uncharge(qp, r->doubt);
 		r->doubt = 0;
 	}
-	if (r->twice && psn_diff(accepted, r->twice_end) >= 0)
-		copies_late(qp, now_ns);
+	if (unlikely(copies_out(r)))
+		copies_accepted(qp, accepted, now_ns);
 	while (r->flight_head != r->flight_tail) {
 		struct flight_run *run =
 			&r->flight[r->flight_head % FLIGHT_RUNS];
@@ -207,8 +237,9 @@ void flow_forget(struct qp *qp)
 		qp_kick_all(&qp->peer->stalled);
 	}
 	r->flight_head = r->flight_tail;
-	r->doubt = r->twice = 0;
-	r->twice_until = 0;
+	r->doubt = 0;
+	memset(r->copies, 0, sizeof(r->copies));
+	r->late_until = 0;
 	flow_read_forget(qp);
 }
 

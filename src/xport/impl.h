@@ -183,8 +183,8 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
 /** flow_unsent() - What was charged last, from @from on, did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
 void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns);
-/** flow_copies_came() - Time is up for them. */
-void flow_copies_came(struct qp *qp);
+/** flow_copies_came() - Time is up for those that are late. */
+void flow_copies_came(struct qp *qp, uint64_t now_ns);
 void flow_forget(struct qp *qp);
 /** flow_held() - The peer forgets what is on the way, when it comes to it. */
 void flow_held(struct qp *qp);

@@ -468,7 +468,7 @@ void qp_rearm(struct qp *qp)
 		at = MIN(r->rto_at, r->probe_at);
 		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
-		at = MIN(at, r->twice_until ? r->twice_until : TIME_NEVER);
+		at = MIN(at, r->late_until ? r->late_until : TIME_NEVER);
 		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
 		at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
 	}

@@ -132,6 +132,23 @@ struct flight_run {
 	uint32_t charge;
 };
 
+/*
+ * What was sent again is charged until it can be no more on its way; it goes from
+ * one to the next, so whatever is sent again later keeps nothing waiting.
+ * COPIES_NEW: they become COPIES_SENT when there are no others.
+ * COPIES_SENT: until all that was sent before the last of them left is accepted.
+ * COPIES_ACCEPTED: they become COPIES_LATE when there are no others, at once where
+ *	packets are not late.
+ * COPIES_LATE: for as long as packets are late.
+ */
+enum copies {
+	COPIES_NEW,
+	COPIES_SENT,
+	COPIES_ACCEPTED,
+	COPIES_LATE,
+	COPIES_NUM
+};
+
 /**
  * struct req - Requester. PSNs: una <= snd <= max, una <= acc <= max.
  * @una:	first PSN not completed (not placed at the peer, or response not
@@ -163,8 +180,9 @@ struct flight_run {
  * @park_psn:	PSN whose source page @wait waits for
  * @cwnd:	standard peers: packets that may be out
  * @flight:	ring of bursts that are charged to peer.in_flight
- * @twice:	of @charged: copies of what is before @twice_to, until @twice_end is
- *		accepted, and then until @twice_until (0: it is not)
+ * @copies:	of @charged: copies of what is before @copies_to (enum copies); those of
+ *		COPIES_SENT until @copies_end[COPIES_SENT] is accepted, those of
+ *		COPIES_LATE until @late_until (0: there are none)
  * @read_twice:	of @read_charged: what is before @read_twice_to and was asked for again,
  *		until @una is there
  * @out:	packets of SENDs and WRITEs in [una, max)
@@ -206,11 +224,11 @@ struct req {
 	struct flight_run flight[FLIGHT_RUNS];
 	uint32_t flight_head, flight_tail;
 	uint32_t charged, read_charged, read_twice, out;
-	uint32_t forgotten, doubt, twice;
-	psn_t doubt_at, twice_end, twice_to, read_twice_to;
+	uint32_t forgotten, doubt, copies[COPIES_NUM];
+	psn_t doubt_at, copies_end[COPIES_ACCEPTED], copies_to, read_twice_to;
 	uint8_t retries, rnr_retries;
 	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
-	uint64_t twice_until, suspend_until, suspend_ns;
+	uint64_t late_until, suspend_until, suspend_ns;
 	bool held, failed, rsp_gap, rsp_missed, ask_again;
 	bool asked, revoked;
 	uint16_t question;

@@ -540,8 +540,8 @@ void retry_timeout(struct qp *qp, uint64_t now_ns)
 		r->pause_until = 0;
 		qp_kick(qp);
 	}
-	if (r->twice_until && now_ns >= r->twice_until)
-		flow_copies_came(qp);
+	if (r->late_until && now_ns >= r->late_until)
+		flow_copies_came(qp, now_ns);
 	hold_timeout(qp, now_ns);
 	if (r->held && now_ns >= r->hold_until)
 		retry_resume(qp, now_ns);

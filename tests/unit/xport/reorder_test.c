@@ -141,6 +141,17 @@ static void flow_again__once(void **state)
 	assert_int_equal(r->read_twice, 0);
 }
 
+/* Where packets are late, and nothing was sent. */
+static void late_open(struct qp *qp)
+{
+	list_init(&qp->peer->stalled);
+	list_init(&qp->x->read_waiters);
+	timerq_init(&qp->x->timers);
+	assert_int_equal(timerq_reserve(&qp->x->timers, 1), 0);
+	retry_disarm(&qp->req);
+	qp->req.gap_at = qp->req.rsp_gap_at = TIME_NEVER;
+}
+
 /* What was late came, but its copy is as late: it may lie in the socket, too. */
 static void flow_again__late(void **state)
 {
@@ -151,12 +162,7 @@ static void flow_again__late(void **state)
 	struct req *r = &qp.req;
 
 	(void)state;
-	list_init(&p.stalled);
-	list_init(&x.read_waiters);
-	timerq_init(&x.timers);
-	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
-	retry_disarm(r);
-	r->gap_at = r->rsp_gap_at = TIME_NEVER;
+	late_open(&qp);
 	r->snd = r->max = 8;
 	flow_sent(&qp, 8, 8 * each);
 	flow_again(&qp, 0, 4, 4 * each);
@@ -172,9 +178,59 @@ static void flow_again__late(void **state)
 	flow_again(&qp, 4, 5, each);
 	flow_accepted(&qp, 8, 1400 * US);
 	flow_forget(&qp);
-	assert_int_equal(r->twice_until, 0);
+	assert_int_equal(r->late_until, 0);
 	qp_rearm(&qp);
 	timerq_fini(&x.timers);
+}
+
+/* The timer of a QP that does nothing else, until @now. */
+static void pass(struct qp *qp, uint64_t now)
+{
+	uint64_t at;
+
+	while ((at = timerq_next(&qp->x->timers)) <= now) {
+		retry_timeout(qp, at);
+		qp_rearm(qp);
+	}
+}
+
+/* Whatever else is sent again meanwhile, and whether or not all that was sent is ever
+ * accepted at a time: each copy is charged for twice as long as packets are late, at
+ * most. Else others to the peer would wait for what came long ago. */
+static void flow_again__ends(void **state)
+{
+	enum { ROUNDS = 200, WAIT = 10 };
+	const uint32_t each = flow_charge(false, 1, 1024);
+
+	(void)state;
+	for (unsigned behind = 0; behind < 4; behind++) {
+		struct xport x = {.read_budget = 1 << 20};
+		struct peer p = {.kind = PEER_NOPIN,
+				 .late = {.wait_ns = WAIT * MS}};
+		struct qp qp = {
+			.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+		struct req *r = &qp.req;
+		uint64_t now = MS;
+
+		late_open(&qp);
+		for (unsigned i = 1; i <= ROUNDS; i++, now += MS) {
+			r->snd = r->max = i;
+			flow_sent(&qp, i, each);
+			flow_again(&qp, i - 1, i, each);
+			if (i > behind)
+				flow_accepted(&qp, i - behind, now);
+			pass(&qp, now);
+			assert_in_range(p.in_flight, each,
+					(2 * WAIT + 3 * behind + 2) * each);
+		}
+		flow_accepted(&qp, ROUNDS, now);
+		pass(&qp, now + WAIT * MS - 1);
+		assert_in_range(p.in_flight, each, 2 * WAIT * each);
+		pass(&qp, now + 2 * WAIT * MS);
+		assert_int_equal(p.in_flight, 0);
+		assert_int_equal(timerq_next(&x.timers), TIME_NEVER);
+		timerq_fini(&x.timers);
+	}
 }
 
 int main(void)
@@ -188,6 +244,7 @@ int main(void)
 		cmocka_unit_test(flow_whole__once_seen_in_order),
 		cmocka_unit_test(flow_again__once),
 		cmocka_unit_test(flow_again__late),
+		cmocka_unit_test(flow_again__ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
