@@ -522,7 +522,8 @@ void suspend_gone(struct mem *m, const struct mr *mr);
 /* --- spare.c ------------------------------------------------------------- */
 
 void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new);
-int spare_pick(struct mem *m, const uint64_t *e, unsigned n, uint64_t set);
+int spare_pick(struct mem *m, const uint64_t *e, uint64_t set);
+unsigned spare_shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set);
 
 /* --- upcall.c ------------------------------------------------------------ */
 

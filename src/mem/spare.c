@@ -8,6 +8,8 @@
  */
 #include "mem/spt.h"
 
+#include <string.h>
+
 /* Does the region know of its page by this entry? */
 static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
 {
@@ -36,25 +38,30 @@ void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new)
 
 /**
  * struct worth - Of an entry, to those who have its page.
- * @needed:	some region would have its minimum no longer
+ * @spare:	so many others of some region may go until that would have its
+ *		minimum no longer, if this one went, too; 0: it is needed
+ * @regions:	somebody has its page
  */
 struct worth {
-	bool needed;
-	uint32_t weight;
+	uint32_t spare, weight;
+	bool regions;
 };
 
 static struct worth e_worth(struct mem *m, uint64_t e, uint64_t set)
 {
 	const uint64_t vpn = vpn_of(&m->spt, e, set);
-	struct worth w = {.weight = 1};
+	struct worth w = {.spare = UINT32_MAX, .weight = 1};
 	uint32_t at = 0;
 	struct mr *mr;
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
+		const uint32_t min = mr->attr.minimum;
+
 		if (!e_known(&m->spt, e, mr))
 			continue;
-		w.needed |= mr->known <= mr->attr.minimum;
+		w.spare = MIN(w.spare, mr->known - MIN(mr->known, min));
 		w.weight = MAX(w.weight, mr->attr.weight);
+		w.regions = true;
 	}
 	return w;
 }
@@ -70,28 +77,18 @@ static int oldest(const struct spt *s, const uint64_t *e, unsigned n,
 	return -1;
 }
 
-/**
- * spare_pick() - Which entry is to be replaced, by those who have the pages.
- * Up to SPT_SPARED that are needed are spared, if another may go. Where none is, the
- * oldest goes, or the next one to it if that has less weight. So whoever is spared
- * nothing still has two places in each set: an access may need two pages of it.
- * @m:		the NIC's memory
- * @e, @n:	entries of one set, or of two that become one, newest first
- * @set:	which
- *
- * Return: index; -1: all are held.
- */
-int spare_pick(struct mem *m, const uint64_t *e, unsigned n, uint64_t set)
+/* Which of @n entries, newest first, is to go, as they are worth. Return: -1: all are
+ * held. */
+static int pick(struct mem *m, const uint64_t *e, const struct worth *w,
+		unsigned n)
 {
-	struct worth w[2 * SPT_WAYS];
-	unsigned needed = 0, num = 0;
 	const int last = oldest(&m->spt, e, n, 0);
+	unsigned needed = 0, num = 0;
 	int out, next;
 
 	for (unsigned i = 0; i < n; i++) {
-		w[i] = e_worth(m, e[i], set);
-		needed |= (unsigned)w[i].needed << i;
-		num += w[i].needed;
+		needed |= (unsigned)(w[i].spare == 0) << i;
+		num += w[i].spare == 0;
 	}
 	/* of too many that are needed, the oldest */
 	out = oldest(&m->spt, e, n, num > SPT_SPARED ? ~needed : needed);
@@ -102,7 +99,86 @@ int spare_pick(struct mem *m, const uint64_t *e, unsigned n, uint64_t set)
 	next = oldest(&m->spt, e, n, 1U << out);
 	if (num == 0 && next >= 0 && w[next].weight < w[out].weight)
 		out = next;
-	count_add(m->cnt, CNT_spt_below, w[out].needed);
+	count_add(m->cnt, CNT_spt_below, w[out].spare == 0);
 	count_add(m->cnt, CNT_spt_spared, out != last);
 	return out;
+}
+
+/**
+ * spare_pick() - Which entry is to be replaced, by those who have the pages.
+ * Up to SPT_SPARED that are needed are spared, if another may go. Where none is, the
+ * oldest goes, or the next one to it if that has less weight. So whoever is spared
+ * nothing still has two places in each set: an access may need two pages of it.
+ * @m:		the NIC's memory
+ * @e:		SPT_WAYS entries of a set, newest first
+ * @set:	which
+ *
+ * Return: index; -1: all are held.
+ */
+int spare_pick(struct mem *m, const uint64_t *e, uint64_t set)
+{
+	struct worth w[SPT_WAYS];
+
+	for (unsigned i = 0; i < SPT_WAYS; i++)
+		w[i] = e_worth(m, e[i], set);
+	return pick(m, e, w, SPT_WAYS);
+}
+
+static unsigned take_out(uint64_t *e, unsigned n, unsigned out)
+{
+	memmove(&e[out], &e[out + 1], (n - 1 - out) * sizeof(*e));
+	return n - 1;
+}
+
+/* One of some region went: to look again is only for whom it may have been the last
+ * to spare. */
+static void worth_less(struct mem *m, const uint64_t *e, struct worth *w,
+		       unsigned n, uint64_t set)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (w[i].regions && w[i].spare > 0 && --w[i].spare == 0)
+			w[i] = e_worth(m, e[i], set);
+}
+
+static void shrink_watched(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
+{
+	struct worth w[2 * SPT_WAYS];
+
+	for (unsigned i = 0; i < n; i++)
+		w[i] = e_worth(m, e[i], set);
+	while (n > SPT_WAYS) {
+		const unsigned out = (unsigned)pick(m, e, w, n);
+		const bool regions = w[out].regions;
+
+		spt_replace(m, e[out], set);
+		memmove(&w[out], &w[out + 1], (n - 1 - out) * sizeof(*w));
+		n = take_out(e, n, out);
+		if (regions)
+			worth_less(m, e, w, n, set);
+	}
+}
+
+/**
+ * spare_shrink() - Replace entries until those that are left fit a set: each time the
+ * one that spare_pick() says of so many.
+ * @m:		the NIC's memory
+ * @e:		@n entries, newest first, of which SPT_WAYS are held at most
+ * @n:		up to 2 * SPT_WAYS
+ * @set:	their home
+ *
+ * Return: how many are left.
+ */
+unsigned spare_shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
+{
+	if (n > SPT_WAYS && unlikely(m->watch.num > 0)) {
+		shrink_watched(m, e, n, set);
+		return SPT_WAYS;
+	}
+	while (n > SPT_WAYS) {
+		const unsigned out = (unsigned)oldest(&m->spt, e, n, 0);
+
+		spt_replace(m, e[out], set);
+		n = take_out(e, n, out);
+	}
+	return n;
 }

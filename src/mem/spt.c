@@ -198,7 +198,7 @@ static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 		return NULL;
 	if (set[way] != 0) {
 		if (unlikely(m->watch.num > 0))
-			way = spare_pick(m, set, SPT_WAYS, set_index(s, set));
+			way = spare_pick(m, set, set_index(s, set));
 		spt_replace(m, set[way], set_index(s, set));
 	}
 	s->live++;

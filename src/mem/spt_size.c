@@ -99,13 +99,7 @@ static bool set_merge(struct mem *m)
 		if (held > SPT_WAYS)
 			return false;
 		memset(from, 0, SPT_WAYS * sizeof(*from));
-		for (; n > SPT_WAYS; n--) {
-			const int out = spare_pick(m, all, n, parent);
-
-			spt_replace(m, all[out], parent);
-			memmove(&all[out], &all[out + 1],
-				(n - 1 - (unsigned)out) * sizeof(*all));
-		}
+		n = spare_shrink(m, all, n, parent);
 		memset(to, 0, SPT_WAYS * sizeof(*to));
 		memcpy(to, all, n * sizeof(*all));
 	}

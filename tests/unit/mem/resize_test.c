@@ -9,6 +9,17 @@
 
 #define TICK (UINT64_C(1) << 20)
 
+static unsigned looks; /* for the regions that have a page */
+
+struct mr *__real_watch_next(const struct watch *w, uint64_t vpn, uint32_t *at);
+struct mr *__wrap_watch_next(const struct watch *w, uint64_t vpn, uint32_t *at);
+
+struct mr *__wrap_watch_next(const struct watch *w, uint64_t vpn, uint32_t *at)
+{
+	looks += *at == 0;
+	return __real_watch_next(w, vpn, at);
+}
+
 /* The entries that are not free are in the sets in use, and counted. Return: how
  * many there are. */
 static uint64_t check_table(const struct fix *f)
@@ -198,6 +209,94 @@ static void entries_resize__minimum_stays(void **state)
 	fix_close(&f);
 }
 
+/* Where the only entry of a table is. */
+static uint64_t set_of_one(const struct fix *f)
+{
+	uint64_t i = 0;
+
+	while (!f->m->spt.e[i])
+		i++;
+	return i / SPT_WAYS;
+}
+
+/* Eight pages of two sets of @f that are one in half of its table: first to last. */
+static void two_sets(struct fix *f, uint64_t *out)
+{
+	const uint64_t half = f->m->spt.sets / 2;
+	unsigned num[2] = {0}, n = 0;
+
+	for (uint64_t p = 0x1000; n < 2 * SPT_WAYS; p++) {
+		uint64_t set;
+
+		spt_map(f->m, p, 1, true, f->now);
+		set = set_of_one(f);
+		assert_int_equal(spt_unmap(f->m, p, 1), 0);
+		if (set % half == 0 && num[set / half]++ < SPT_WAYS)
+			out[n++] = p;
+	}
+}
+
+/* A region has one more than its minimum, all old: that goes, then none of them. */
+static void entries_resize__minimum_is_reached_within_a_set(void **state)
+{
+	enum { OLD = 3 };
+	struct mr_attr a = {.access = FIX_RIGHTS, .minimum = OLD - 1};
+	uint64_t p[2 * SPT_WAYS];
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	fix_open_ageing(&f, 32);
+	two_sets(&f, p);
+	a.pd = f.pd;
+	a.addr = p[0] * PAGE_BYTES;
+	a.length = (p[OLD - 1] - p[0] + 1) * PAGE_BYTES;
+	assert_int_equal(mr_register(f.m, &a, &key), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(p); i++) {
+		fix_sleep(&f, 2 * MS);
+		spt_map(f.m, p[i], 1, true, f.now);
+	}
+	f.fresh = 0;
+	resize(&f, 16);
+	assert_int_equal(check_table(&f), SPT_WAYS);
+	for (unsigned i = 0; i < ARRAY_SIZE(p); i++)
+		assert_int_equal(fix_ready(&f, p[i], true),
+				 i == 1 || i == 2 || i >= 6);
+	assert_int_equal(f.cnt.v[CNT_spt_below], 0);
+	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+}
+
+/* Whose the entries of a set are is looked up once for each, and for each that goes;
+ * where no region is watched, never. The engine waits meanwhile. */
+static void entries_resize__looks_once(void **state)
+{
+	enum { FULL = 256, SETS = FULL / 2 / SPT_WAYS };
+	struct mr_attr a = {.addr = 0x5000 * PAGE_BYTES,
+			    .length = FULL * PAGE_BYTES,
+			    .access = FIX_RIGHTS,
+			    .weight = 2};
+	struct fix f;
+	uint32_t key;
+
+	(void)state;
+	for (int watched = 0; watched < 2; watched++) {
+		fix_open_exact(&f, FULL);
+		a.pd = f.pd;
+		if (watched)
+			assert_int_equal(mr_register(f.m, &a, &key), 0);
+		spt_map(f.m, 0x5000, FULL, true, f.now);
+		assert_int_equal(f.m->spt.live, FULL);
+		looks = 0;
+		resize(&f, FULL / 2);
+		assert_int_equal(f.cnt.v[CNT_spt_evictions], FULL / 2);
+		assert_int_equal(looks, watched * SETS * (2 + 1) * SPT_WAYS);
+		if (watched)
+			assert_int_equal(mr_free(f.m, key), 0);
+		fix_close(&f);
+	}
+}
+
 /* Entries that move under the sweep's feet are seen in time. */
 static void entries_resize__wrapped_stamps_are_gone(void **state)
 {
@@ -265,6 +364,9 @@ int main(void)
 		cmocka_unit_test(entries_resize__oldest_go),
 		cmocka_unit_test(entries_resize__holds_stay),
 		cmocka_unit_test(entries_resize__minimum_stays),
+		cmocka_unit_test(
+			entries_resize__minimum_is_reached_within_a_set),
+		cmocka_unit_test(entries_resize__looks_once),
 		cmocka_unit_test(entries_resize__wrapped_stamps_are_gone),
 		cmocka_unit_test(entries_resize__sweeps_who_moves),
 		cmocka_unit_test(spt_place__says_that_it_is_short),
