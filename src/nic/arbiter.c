@@ -12,9 +12,10 @@
  * compute within the bounds of fair_shares(), and that is all.
  *
  * What a NIC would use: where it lately (SHORT_NS) could have done with more, all that
- * it may have by its own configuration; else what it has, and some. So what nobody
- * wants is lent to who does, and whoever wants it back takes it at once, as far as it
- * is his share: the sum is above the budget until the others have looked.
+ * it may have by its own configuration; else what it has, and some, or what its regions
+ * are promised, if that is more. So what nobody wants is lent to who does, and whoever
+ * wants it back takes it at once, as far as it is his share: the sum is above the
+ * budget until the others have looked.
  *
  * A NIC that does something looks every LOOK_NS; one that does nothing when its
  * background thread wakes anyway, once a second, but that first says that it wants
@@ -76,18 +77,16 @@ static uint64_t some_more(uint64_t n, uint64_t floor)
 	return n + n / 8 + floor;
 }
 
-/* Who is short now counts as that for a while. */
+/* Who is short now counts as that for a while; who is not, would use @most. */
 static void measure_one(struct arbiter *a, enum arb r, uint64_t used, bool is,
-			uint64_t floor, uint64_t now_ns)
+			uint64_t most, uint64_t now_ns)
 {
 	struct fair *f = &a->mine[r];
 
 	if (is)
 		a->short_ns[r] = now_ns + SHORT_NS;
 	f->used = used;
-	f->demand = a->short_ns[r] > now_ns
-			    ? a->cap[r]
-			    : MIN(some_more(used, floor), a->cap[r]);
+	f->demand = a->short_ns[r] > now_ns ? a->cap[r] : MIN(most, a->cap[r]);
 }
 
 /* ms of pagers in a second: what was told of, or those that are at it now. */
@@ -117,6 +116,22 @@ static bool lacks(const struct arbiter *a, enum arb r, uint64_t used,
 	return lacked && 2 * used >= a->share[r];
 }
 
+/* Half of a table is for what regions are promised (upcall.c), so twice as much is
+ * wanted, and not to be lent, whatever else there is. */
+static void measure_entries(struct nic *nic, const struct mem_use *use,
+			    uint64_t now_ns)
+{
+	struct arbiter *a = &nic->arbiter;
+	const uint64_t floor = entries_floor(nic), used = use->entries;
+	const uint64_t promised = 2 * use->promised;
+
+	a->mine[ARB_ENTRIES].minimum = MIN(MAX(floor, promised),
+					   a->cap[ARB_ENTRIES]);
+	measure_one(a, ARB_ENTRIES, used,
+		    lacks(a, ARB_ENTRIES, used, use->entries_short),
+		    MAX(some_more(used, floor), promised), now_ns);
+}
+
 static void measure(struct nic *nic, uint64_t now_ns)
 {
 	struct arbiter *a = &nic->arbiter;
@@ -130,16 +145,12 @@ static void measure(struct nic *nic, uint64_t now_ns)
 	nic->x.slots_short = false;
 	pagers = pagers_used(nic, use.asked, now_ns);
 	nic_unlock(nic);
-	/* half of a table is for what regions are promised (upcall.c) */
-	a->mine[ARB_ENTRIES].minimum = MIN(
-		MAX(entries_floor(nic), 2 * use.promised), a->cap[ARB_ENTRIES]);
-	measure_one(a, ARB_ENTRIES, use.entries,
-		    lacks(a, ARB_ENTRIES, use.entries, use.entries_short),
-		    entries_floor(nic), now_ns);
+	measure_entries(nic, &use, now_ns);
 	measure_one(a, ARB_SLOTS, use.slots,
-		    lacks(a, ARB_SLOTS, use.slots, slots_short), MINIMUM_SLOTS,
-		    now_ns);
-	measure_one(a, ARB_PAGERS, pagers, use.pagers_short, 0, now_ns);
+		    lacks(a, ARB_SLOTS, use.slots, slots_short),
+		    some_more(use.slots, MINIMUM_SLOTS), now_ns);
+	measure_one(a, ARB_PAGERS, pagers, use.pagers_short,
+		    some_more(pagers, 0), now_ns);
 }
 
 /* --- notes ---------------------------------------------------------------------- */
