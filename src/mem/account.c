@@ -126,10 +126,11 @@ static void mr_learn(struct mem *m, uint32_t key, uint64_t service_ns)
 {
 	struct mr *mr = mr_by_key(m, key);
 
-	if (mr)
-		mr->fault_ns = mr->fault_ns
-				       ? (3 * mr->fault_ns + service_ns) / 4
-				       : service_ns;
+	if (!mr)
+		return;
+	if (mr->fault_ns)
+		service_ns = (3 * (uint64_t)mr->fault_ns + service_ns) / 4;
+	mr->fault_ns = (uint32_t)MIN(service_ns, (uint64_t)UINT32_MAX);
 }
 
 /**

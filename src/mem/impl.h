@@ -80,8 +80,8 @@ struct suspension {
  * @since:	what was learned up to this tick was about whatever was mapped
  *		there before
  * @look_ns:	when a pager last said what its memory is (overwrite.c); or 0
- * @fault_ns:	what a fault takes a pager, of those that were answered lately; 0:
- *		none was
+ * @fault_ns:	what a fault takes a pager, of those that were answered lately, 4 s
+ *		at most; 0: none was
  * @next:	of a free one: index + 1 of the next free one, 0: none
  * @account:	of its faults, or NULL: it had none
  * @pattern:	of its accesses, or NULL
@@ -91,13 +91,13 @@ struct suspension {
  */
 struct mr {
 	struct mr_attr attr;
-	uint64_t look_ns, fault_ns;
+	uint64_t look_ns;
 	struct account *account;
 	struct pattern *pattern;
 	struct suspension *suspension;
 	int64_t since;
 	uint32_t key;
-	uint32_t holds;
+	uint32_t holds, fault_ns;
 	union {
 		uint32_t next, known;
 	};

@@ -114,6 +114,13 @@ static void waiter_fault_ns__learns(void **state)
 	assert_int_equal(fix_access(&f, 50, 1, true, &f.w), V_WAIT);
 	assert_int_equal(waiter_fault_ns(f.m, &f.w, f.now), 1000);
 	assert_int_equal(waiter_fault_ns(f.m, &f.w, f.now + MS), MS);
+	/* more than counts */
+	list_init(&f.woken);
+	ticket_done(f.m, fix_next(&f).id, 1, false, true, 0, 0,
+		    UINT64_C(40000) * MS, f.now, &f.woken);
+	assert_int_equal(fix_access(&f, 50, 1, true, &f.w), V_OK);
+	assert_int_equal(fix_access(&f, 500, 1, true, &f.w), V_WAIT);
+	assert_int_equal(waiter_fault_ns(f.m, &f.w, f.now), UINT32_MAX);
 	waiter_cancel(f.m, &f.w);
 	fix_close(&f);
 }
