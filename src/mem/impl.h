@@ -87,6 +87,7 @@ struct suspension {
  * @pattern:	of its accesses, or NULL
  * @suspension:	or NULL: there never was one
  * @known:	of one that is watched: its pages in the table, learned since @since
+ * @promised:	likewise: its minimum, but no more than it has pages
  * @watched:	in struct watch
  */
 struct mr {
@@ -97,7 +98,7 @@ struct mr {
 	struct suspension *suspension;
 	int64_t since;
 	uint32_t key;
-	uint32_t holds, fault_ns;
+	uint32_t holds, fault_ns, promised;
 	union {
 		uint32_t next, known;
 	};
@@ -541,7 +542,7 @@ struct upcall_event {
  * @end:	a tree: of region i, the page behind it is at @cap + i; of the inner
  *		nodes, n is the larger one of 2n and 2n + 1. 0: no region
  * @num, @cap:	@cap is 0 or a power of two
- * @promised:	their minimums together
+ * @promised:	all that they are promised
  * @counted:	spt_known()'s own
  * @news:	struct upcalls
  */

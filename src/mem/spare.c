@@ -55,11 +55,10 @@ static struct worth e_worth(struct mem *m, uint64_t e, uint64_t set)
 	struct mr *mr;
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
-		const uint32_t min = mr->attr.minimum;
-
 		if (!e_known(&m->spt, e, mr))
 			continue;
-		w.spare = MIN(w.spare, mr->known - MIN(mr->known, min));
+		w.spare = MIN(w.spare,
+			      mr->known - MIN(mr->known, mr->promised));
 		w.weight = MAX(w.weight, mr->attr.weight);
 		w.regions = true;
 	}

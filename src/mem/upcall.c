@@ -166,9 +166,9 @@ void watch_add(struct mem *m, struct mr *mr)
 
 	if (likely(!watches(&mr->attr)))
 		return;
-	mr->attr.minimum = minimum_of(&mr->attr);
 	watch_insert(w, mr);
-	w->promised += mr->attr.minimum;
+	mr->promised = minimum_of(&mr->attr);
+	w->promised += mr->promised;
 	mr->watched = true;
 	mr->known = known_now(m, mr);
 	if (mr->attr.upcalls)
@@ -185,7 +185,7 @@ void watch_remove(struct mem *m, struct mr *mr)
 	if (likely(!mr->watched))
 		return;
 	watch_take_out(&m->watch, mr);
-	m->watch.promised -= mr->attr.minimum;
+	m->watch.promised -= mr->promised;
 	mr->watched = false;
 }
 
@@ -441,7 +441,7 @@ void upcall_page(struct mem *m, uint64_t vpn, enum upcall_reason reason)
 		if (!mr->attr.upcalls)
 			continue;
 		e.below = reason == UPCALL_REPLACED &&
-			  mr->known <= mr->attr.minimum;
+			  mr->known <= mr->promised;
 		page_bytes(&mr->attr, vpn, &e);
 		queue_add(m, mr->attr.upcalls, &e);
 	}

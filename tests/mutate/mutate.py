@@ -41,7 +41,8 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
 SEEDS = [("upcall", 139), ("notify", 128), ("notify", 16386),
          ("order", 10208), ("order", 12188), ("order", 14085)]
 # what takes its time is asked last
-SLOW = ["ext/ext_counter_test", "ext/ext_sync_test", "ext/ext_cache_test"]
+SLOW = ["ext/ext_upcall_test", "ext/ext_counter_test", "ext/ext_sync_test",
+        "ext/ext_cache_test"]
 PATIENCE_S = 300
 
 

@@ -109,6 +109,51 @@ static void nopin_reg__is_a_region(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+static struct nopin_reg_attr minimal(char *at, size_t pages, uint32_t minimum)
+{
+	struct nopin_reg_attr a = usual();
+
+	a.addr = at;
+	a.length = pages * PAGE;
+	a.minimum = minimum;
+	return a;
+}
+
+/* How much of half of the table is promised: all but what one more may be. */
+static uint32_t promised(void)
+{
+	for (uint32_t n = 32; n > 0; n--) {
+		struct ibv_mr *mr = reg(minimal(mem, n, n));
+
+		if (mr) {
+			assert_int_equal(ibv_dereg_mr(mr), 0);
+			return 32 - n;
+		}
+		assert_int_equal(errno, ENOSPC);
+	}
+	return 32;
+}
+
+/* More than a region has pages counts when it has more. */
+static void nopin_reg__minimum_of_a_region_that_grows(void **state)
+{
+	struct ibv_mr *mr = reg(minimal(mem, 1, 16));
+
+	(void)state;
+	assert_non_null(mr);
+	assert_int_equal(promised(), 1);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      mem, 30 * PAGE, 0),
+			 0);
+	assert_int_equal(promised(), 16);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      mem, 2 * PAGE, 0),
+			 0);
+	assert_int_equal(promised(), 2);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(promised(), 0);
+}
+
 static void nopin_reg__whole_address_space(void **state)
 {
 	struct nopin_reg_attr a = usual();
@@ -396,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(nopin_reg__is_a_region),
+		T(nopin_reg__minimum_of_a_region_that_grows),
 		T(nopin_reg__whole_address_space),
 		T(nopin_reg__refused),
 		T(nopin_upcalls_open__refused),
