@@ -558,6 +558,7 @@ int watch_room(struct mem *m, const struct mr_attr *attr);
 void watch_fini(struct mem *m);
 void watch_add(struct mem *m, struct mr *mr);
 void watch_remove(struct mem *m, struct mr *mr);
+void watch_put_back(struct mem *m, struct mr *mr);
 void watch_renew(struct mem *m, struct mr *mr);
 void watch_forget(struct mem *m);
 struct mr *watch_next(const struct watch *w, uint64_t vpn, uint32_t *at);

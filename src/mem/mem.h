@@ -117,6 +117,14 @@ struct mr_attr {
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key);
 
+/**
+ * mr_replace() - The same, in place of @old (any; 0: of none), which is about to be
+ * freed: its minimum, weight and upcalls are no more, and make room for the new
+ * one's. If it is refused, @old is as it was.
+ */
+int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
+	       uint32_t *key);
+
 /** mr_set_fault() - Of accesses from now on. Return: 0, or -ENOENT. */
 int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault);
 

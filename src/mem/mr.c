@@ -288,6 +288,27 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 }
 
 /**
+ * mr_replace() - See mem.h.
+ * @m:		the NIC's memory
+ * @old:	any
+ * @attr, @key:	as in mr_register()
+ */
+int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
+	       uint32_t *key)
+{
+	struct mr *mr = mr_by_key(m, old);
+	const bool watched = mr && mr->watched;
+	int ret;
+
+	if (watched)
+		watch_remove(m, mr);
+	ret = mr_register(m, attr, key);
+	if (ret != 0 && watched)
+		watch_put_back(m, mr);
+	return ret;
+}
+
+/**
  * mr_query() - What was registered; also of a region that is revoked but not
  * yet freed.
  * @m:		the NIC's memory

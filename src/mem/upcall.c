@@ -156,20 +156,28 @@ static uint32_t known_now(struct mem *m, const struct mr *mr)
 }
 
 /**
+ * watch_put_back() - It is as it was before watch_remove().
+ * @m:		the NIC's memory
+ * @mr:		it was watched; nothing happened since
+ */
+void watch_put_back(struct mem *m, struct mr *mr)
+{
+	watch_insert(&m->watch, mr);
+	m->watch.promised += mr->promised;
+	mr->watched = true;
+}
+
+/**
  * watch_add() - A region is made.
  * @m:		the NIC's memory
  * @mr:		watch_room() was asked about it
  */
 void watch_add(struct mem *m, struct mr *mr)
 {
-	struct watch *w = &m->watch;
-
 	if (likely(!watches(&mr->attr)))
 		return;
-	watch_insert(w, mr);
 	mr->promised = minimum_of(&mr->attr);
-	w->promised += mr->promised;
-	mr->watched = true;
+	watch_put_back(m, mr);
 	mr->known = known_now(m, mr);
 	if (mr->attr.upcalls)
 		mr->attr.upcalls->regions++;

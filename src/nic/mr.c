@@ -33,6 +33,12 @@ int nic_pd_dealloc(struct nic *nic, uint32_t pd)
 
 int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 {
+	return nic_mr_replace(nic, 0, attr, key);
+}
+
+int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
+		   uint32_t *key)
+{
 	int err;
 
 	if (nic_child(nic))
@@ -42,7 +48,7 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 		return err;
 	heap_prepare();
 	nic_lock(nic);
-	err = mr_register(nic->mem, attr, key);
+	err = mr_replace(nic->mem, old, attr, key);
 	nic_unlock(nic);
 	if (err)
 		reg_leave(nic, attr);

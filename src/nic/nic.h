@@ -159,6 +159,10 @@ int nic_cq_met(struct nic_cq *cq, uint64_t back, struct met *out);
 int nic_pd_alloc(struct nic *nic, uint32_t *pd);
 int nic_pd_dealloc(struct nic *nic, uint32_t pd);
 int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key);
+/** nic_mr_replace() - The same, in place of @old, which the caller deregisters then
+ * (mr_replace()). */
+int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
+		   uint32_t *key);
 /** nic_mr_dereg() - Revoke, wait for moves that hold it (never for a pager). */
 int nic_mr_dereg(struct nic *nic, uint32_t key);
 int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr);

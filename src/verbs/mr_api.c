@@ -161,7 +161,7 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 	if (!rc)
 		rc = rereg_attr(&attr, flags, pd, addr, length, access);
 	if (!rc)
-		rc = nic_mr_reg(ctx->nic, &attr, &key);
+		rc = nic_mr_replace(ctx->nic, mr->handle, &attr, &key);
 	if (rc)
 		goto err;
 	nic_mr_dereg(ctx->nic, mr->handle);

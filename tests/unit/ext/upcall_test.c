@@ -154,6 +154,37 @@ static void nopin_reg__minimum_of_a_region_that_grows(void **state)
 	assert_int_equal(promised(), 0);
 }
 
+/* What the old region is promised is for the new one; if there is none, for the old
+ * one still. */
+static void nopin_reg__minimum_of_a_region_that_is_replaced(void **state)
+{
+	struct ibv_mr *other, *mr = reg(minimal(mem, 24, 24));
+
+	(void)state;
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+		0);
+	assert_int_equal(promised(), 24);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      mem, 20 * PAGE, 0),
+			 0);
+	other = reg(minimal(mem, 10, 10));
+	assert_non_null(other);
+	assert_int_equal(promised(), 30);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      mem, 23 * PAGE, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(promised(), 30);
+	assert_int_equal(nopin_mr_suspend(mr, 0), 0);
+	assert_ptr_equal(get(NOPIN_UPCALL_SUSPENDED).mr, mr);
+	assert_int_equal(nopin_mr_resume(mr), 0);
+	assert_ptr_equal(get(NOPIN_UPCALL_RESUMED).mr, mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(promised(), 10);
+	assert_int_equal(ibv_dereg_mr(other), 0);
+}
+
 static void nopin_reg__whole_address_space(void **state)
 {
 	struct nopin_reg_attr a = usual();
@@ -442,6 +473,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(nopin_reg__is_a_region),
 		T(nopin_reg__minimum_of_a_region_that_grows),
+		T(nopin_reg__minimum_of_a_region_that_is_replaced),
 		T(nopin_reg__whole_address_space),
 		T(nopin_reg__refused),
 		T(nopin_upcalls_open__refused),

@@ -435,6 +435,37 @@ static void watch__finds_what_a_model_finds(void **state)
 	assert_int_equal(f.m->watch.num, 0);
 }
 
+/* The old one is watched still, and what is known of it is. */
+static void mr_replace__refused(void **state)
+{
+	uint32_t key = reg_min(FIRST, 8, 8, 0), more = 0;
+	struct mr_attr a;
+
+	(void)state;
+	map(FIRST + 1);
+	map(FIRST + 2);
+	assert_int_equal(mr_query(f.m, key, &a), 0);
+	a.minimum = TABLE;
+	a.length = PAGES * PAGE_BYTES;
+	assert_int_equal(mr_replace(f.m, key, &a, &more), -ENOSPC);
+	a.length = UINT64_MAX;
+	assert_int_equal(mr_replace(f.m, key, &a, &more), -EINVAL);
+	assert_int_equal(f.m->watch.promised, 8);
+	assert_int_equal(mr_by_key(f.m, key)->known, 2);
+	evict(FIRST + 1);
+	expect(UPCALL_EVICTED, (FIRST + 1) * PAGE_BYTES, PAGE_BYTES);
+	/* one that a peer invalidated is promised nothing */
+	assert_int_equal(mr_invalidate(f.m, f.pd, key), V_OK);
+	a.length = PAGES * PAGE_BYTES;
+	assert_int_equal(mr_replace(f.m, key, &a, &more), -ENOSPC);
+	assert_int_equal(f.m->watch.promised, 0);
+	a.minimum = TABLE / 2;
+	assert_int_equal(mr_replace(f.m, key, &a, &more), 0);
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_int_equal(f.m->watch.promised, TABLE / 2);
+	assert_int_equal(mr_free(f.m, more), 0);
+}
+
 static void watch__is_bounded(void **state)
 {
 	static uint32_t key[MR_WATCHED_MAX];
@@ -447,6 +478,13 @@ static void watch__is_bounded(void **state)
 		assert_int_equal(reg(a, &key[i]), 0);
 	}
 	assert_int_equal(reg(a, &more), -ENOMEM);
+	/* but one of them may be replaced */
+	a.pd = f.pd;
+	a.access = FIX_RIGHTS;
+	assert_int_equal(mr_replace(f.m, key[7], &a, &more), 0);
+	assert_int_equal(mr_free(f.m, key[7]), 0);
+	key[7] = more;
+	assert_int_equal(mr_replace(f.m, 0, &a, &more), -ENOMEM);
 	a.upcalls = NULL;
 	assert_int_equal(reg(a, &more), 0);
 	assert_int_equal(mr_free(f.m, more), 0);
@@ -477,6 +515,7 @@ int main(void)
 		AGEING(ageing__swept),
 		AGEING(ageing__fork),
 		EXACT(watch__finds_what_a_model_finds),
+		EXACT(mr_replace__refused),
 		EXACT(watch__is_bounded),
 	};
 

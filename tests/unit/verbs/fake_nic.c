@@ -284,6 +284,13 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 	return 0;
 }
 
+int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
+		   uint32_t *key)
+{
+	(void)old;
+	return nic_mr_reg(nic, attr, key);
+}
+
 int nic_mr_dereg(struct nic *nic, uint32_t key)
 {
 	(void)key;
