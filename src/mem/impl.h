@@ -523,6 +523,7 @@ void suspend_gone(struct mem *m, const struct mr *mr);
 /* --- spare.c ------------------------------------------------------------- */
 
 void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new);
+bool spare_below(const struct mem *m, const struct mr *mr, uint64_t e);
 int spare_pick(struct mem *m, const uint64_t *e, uint64_t set);
 unsigned spare_shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set);
 
@@ -562,7 +563,8 @@ void watch_put_back(struct mem *m, struct mr *mr);
 void watch_renew(struct mem *m, struct mr *mr);
 void watch_forget(struct mem *m);
 struct mr *watch_next(const struct watch *w, uint64_t vpn, uint32_t *at);
-void upcall_page(struct mem *m, uint64_t vpn, enum upcall_reason reason);
+void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
+		 enum upcall_reason reason);
 void upcall_region(struct mem *m, const struct mr *mr,
 		   enum upcall_reason reason);
 void upcall_all(struct mem *m, enum upcall_reason reason);

@@ -37,6 +37,20 @@ void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new)
 }
 
 /**
+ * spare_below() - Has a region less than it is promised without an entry?
+ * @m:		the NIC's memory
+ * @mr:		has its page
+ * @e:		entry, which is counted if the region knows of it
+ */
+bool spare_below(const struct mem *m, const struct mr *mr, uint64_t e)
+{
+	const uint32_t one = e_known(&m->spt, e, mr);
+
+	/* who is promised nothing misses nothing, also where too few are counted */
+	return mr->known - MIN(mr->known, one) < mr->promised;
+}
+
+/**
  * struct worth - Of an entry, to those who have its page.
  * @spare:	so many others of some region may go until that would have its
  *		minimum no longer, if this one went, too; 0: it is needed
@@ -55,10 +69,12 @@ static struct worth e_worth(struct mem *m, uint64_t e, uint64_t set)
 	struct mr *mr;
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
+		const uint32_t p = mr->promised;
+
 		if (!e_known(&m->spt, e, mr))
 			continue;
-		w.spare = MIN(w.spare,
-			      mr->known - MIN(mr->known, mr->promised));
+		if (p > 0)
+			w.spare = MIN(w.spare, mr->known - MIN(mr->known, p));
 		w.weight = MAX(w.weight, mr->attr.weight);
 		w.regions = true;
 	}

@@ -130,7 +130,7 @@ static void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
 	struct mem *m = mem_of(s);
 
 	if (unlikely(m->watch.num > 0) && e_state(*e) > SPT_ABSENT)
-		upcall_page(m, vpn_at(s, e), why);
+		upcall_page(m, vpn_at(s, e), *e, why);
 }
 
 void entry_over(struct spt *s, uint64_t e, uint64_t set, enum upcall_reason why)
@@ -144,7 +144,7 @@ void entry_over(struct spt *s, uint64_t e, uint64_t set, enum upcall_reason why)
 		return;
 	vpn = vpn_of(s, e, set);
 	if (why != UPCALL_NUM && e_state(e) > SPT_ABSENT)
-		upcall_page(m, vpn, why);
+		upcall_page(m, vpn, e, why);
 	watch_count(m, vpn, e, 0);
 }
 

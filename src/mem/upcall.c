@@ -433,25 +433,26 @@ static void page_bytes(const struct mr_attr *a, uint64_t vpn,
 /**
  * upcall_page() - What was known of a page is known no longer: tell whose it is.
  * @m:		the NIC's memory
- * @vpn:	page; its entry is still counted (mr.known)
+ * @vpn:	page
+ * @e:		its entry, which is still counted (mr.known)
  * @reason:	REPLACED, EVICTED or PROTECTED
  */
-void upcall_page(struct mem *m, uint64_t vpn, enum upcall_reason reason)
+void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
+		 enum upcall_reason reason)
 {
 	struct mr *mr;
 	uint32_t at = 0;
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
-		struct upcall_event e = {.key = mr->key,
-					 .reason = (uint8_t)reason,
-					 .at_ns = m->spt.now_ns};
+		struct upcall_event ev = {.key = mr->key,
+					  .reason = (uint8_t)reason,
+					  .at_ns = m->spt.now_ns};
 
 		if (!mr->attr.upcalls)
 			continue;
-		e.below = reason == UPCALL_REPLACED &&
-			  mr->known <= mr->promised;
-		page_bytes(&mr->attr, vpn, &e);
-		queue_add(m, mr->attr.upcalls, &e);
+		ev.below = reason == UPCALL_REPLACED && spare_below(m, mr, e);
+		page_bytes(&mr->attr, vpn, &ev);
+		queue_add(m, mr->attr.upcalls, &ev);
 	}
 }
 

@@ -60,6 +60,45 @@ static void minimum__never_refuses(void **state)
 	assert_int_equal(mr_free(f.m, key), 0);
 }
 
+/* Of a page that was there before the region was. */
+static void minimum__none_is_never_missed(void **state)
+{
+	uint64_t p[5];
+	uint32_t key;
+
+	(void)state;
+	same_set(p, 5);
+	for (int i = 0; i < 4; i++)
+		map(p[i]);
+	key = reg_min(p[0], 1, 0, 0);
+	map(p[4]);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(fix_ready(&f, p[i], true), i != 0);
+	assert_false(take(UPCALL_REPLACED).below);
+	assert_int_equal(f.cnt.v[CNT_spt_below], 0);
+	assert_int_equal(mr_free(f.m, key), 0);
+}
+
+/* The one that goes was known before the region was, and does not count. */
+static void minimum__is_there_when_another_goes(void **state)
+{
+	uint64_t p[5];
+	uint32_t key;
+
+	(void)state;
+	same_set(p, 5);
+	map(p[0]);
+	fix_sleep(&f, 2 * MS);
+	key = reg_min(p[0], p[2] - p[0] + 1, 2, 0);
+	fix_sleep(&f, 2 * MS);
+	for (int i = 1; i < 5; i++)
+		map(p[i]);
+	assert_int_equal(mr_by_key(f.m, key)->known, 2);
+	assert_false(take(UPCALL_REPLACED).below);
+	none();
+	assert_int_equal(mr_free(f.m, key), 0);
+}
+
 /* What the table has of its pages when it is made. */
 static void minimum__counts_what_exact_hosts_know(void **state)
 {
@@ -305,6 +344,8 @@ int main(void)
 		EXACT(minimum__and_no_more),
 		AGEING(minimum__and_no_more),
 		EXACT(minimum__never_refuses),
+		EXACT(minimum__none_is_never_missed),
+		AGEING(minimum__is_there_when_another_goes),
 		EXACT(minimum__counts_what_exact_hosts_know),
 		EXACT(minimum__counts_what_is_held),
 		EXACT(others__have_two_places),
