@@ -236,6 +236,8 @@ int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &h->bell);
 	if (!rc)
+		rc = -nic_counter_reserve(h->bell->nic);
+	if (!rc)
 		rc = memory_open(h);
 	if (!rc)
 		rc = self_open(h);

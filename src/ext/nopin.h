@@ -401,7 +401,7 @@ struct nopin_home_attr {
 
 /**
  * nopin_home_create() - @attr: NULL: all 0.
- * Return: 0; EINVAL: @attr; ENOMEM; EIO: no connection to itself.
+ * Return: 0; EINVAL: @attr; ENOMEM; EMFILE; EIO: no connection to itself.
  */
 int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 		      struct nopin_home **home);

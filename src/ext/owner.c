@@ -146,6 +146,8 @@ int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &o->bell);
 	if (!rc)
+		rc = -nic_counter_reserve(o->bell->nic);
+	if (!rc)
 		rc = memory_open(o);
 	if (!rc)
 		rc = nopin_upcalls_open(pd->context, UPCALLS, &o->upcalls);

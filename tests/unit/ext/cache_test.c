@@ -92,6 +92,7 @@ static void servers(bool start)
 			0);
 }
 
+/* Nobody is in nopin_owner_serve() yet. */
 static int setup_table(void **state, const char *entries)
 {
 	const struct nopin_owner_attr attr = {.users = USERS,
@@ -107,18 +108,26 @@ static int setup_table(void **state, const char *entries)
 	region = reg(mem, LEN);
 	for (int i = 0; i < USERS; i++)
 		end_open(&end[i]);
-	servers(true);
 	return 0;
 }
 
-static int setup(void **state)
+static int setup_unserved(void **state)
 {
 	return setup_table(state, "4096");
 }
 
+static int setup(void **state)
+{
+	setup_unserved(state);
+	servers(true);
+	return 0;
+}
+
 static int setup_small(void **state)
 {
-	return setup_table(state, "64");
+	setup_table(state, "64");
+	servers(true);
+	return 0;
 }
 
 static int teardown(void **state)
@@ -519,9 +528,7 @@ static void notify(struct ibv_qp *q, const struct nopin_card *card)
 /* Its own end, so that it need not find out by retries that nobody answers. */
 static void link_break(struct end *e)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
-
-	assert_int_equal(ibv_modify_qp(e->ends.qp[0], &a, IBV_QP_STATE), 0);
+	pair_break(e->ends.qp[0]);
 }
 
 static void user__lies(void **state)
@@ -587,12 +594,11 @@ static void owner__ends(void **state)
 /* Who only ever looks finds out as well. */
 static void owner__dies_and_nobody_waits(void **state)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
 	int rc = ETIMEDOUT;
 
 	(void)state;
 	assert_int_equal(ready(0, 0, 1), 0);
-	assert_int_equal(ibv_modify_qp(end[0].ends.qp[1], &a, IBV_QP_STATE), 0);
+	pair_break(end[0].ends.qp[1]);
 	for (int us = 0; rc == ETIMEDOUT; us += 1000) {
 		assert_true(us < PATIENCE_US);
 		usleep(1000);
@@ -612,6 +618,26 @@ static void owner__lies(void **state)
 		usleep(1000);
 	assert_int_equal(gone(&end[0]), NOPIN_GONE_DIED);
 	assert_int_equal(ready(1, 0, 1), 0);
+}
+
+/* Who serves needs no descriptor that it does not have, not even the first time. */
+static void owner__no_descriptor_left(void **state)
+{
+	struct nopin_owner_event e;
+	struct rlimit was;
+	int rc;
+
+	(void)state;
+	/* which is not seen at the first look: so it waits */
+	pair_break(end[0].ends.qp[1]);
+	was = pair_no_descriptors();
+	rc = nopin_owner_serve(owner, NOPIN_WAIT_BLOCK, &e);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	link_break(&end[0]);
+	servers(true);
+	assert_int_equal(rc, 0);
+	assert_ptr_equal(e.qp, end[0].ends.qp[1]);
+	assert_int_equal(e.gone, NOPIN_GONE_DIED);
 }
 
 static bool all_enodev(void)
@@ -669,6 +695,8 @@ int main(void)
 		T(owner__ends),
 		T(owner__dies_and_nobody_waits),
 		T(owner__lies),
+		cmocka_unit_test_setup_teardown(owner__no_descriptor_left,
+						setup_unserved, teardown),
 		T(child__enodev),
 	};
 

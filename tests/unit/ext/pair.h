@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -141,6 +142,25 @@ static inline void pair_ends_close(struct pair_ends *e)
 		assert_int_equal(ibv_destroy_qp(e->qp[i]), 0);
 		assert_int_equal(ibv_destroy_cq(e->cq[i]), 0);
 	}
+}
+
+/* Nobody gets a descriptor from now on. Return: for setrlimit(). */
+static inline struct rlimit pair_no_descriptors(void)
+{
+	struct rlimit was, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return was;
+}
+
+static inline void pair_break(struct ibv_qp *q)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+
+	assert_int_equal(ibv_modify_qp(q, &a, IBV_QP_STATE), 0);
 }
 
 /* The status of the next completion. */

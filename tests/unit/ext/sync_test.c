@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -250,14 +249,11 @@ static void sem__times_out_in_the_queue(void **state)
 /* A call needs none that it does not have: it would leave its request behind. */
 static void sem__no_descriptor_left(void **state)
 {
-	struct rlimit was, none;
+	struct rlimit was;
 
 	(void)state;
 	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-	none = was;
-	none.rlim_cur = 3;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	was = pair_no_descriptors();
 	assert_int_equal(
 		nopin_sem_wait(end[1].m, sem, 20 * MS, NOPIN_WAIT_BLOCK),
 		ETIMEDOUT);
@@ -451,9 +447,7 @@ static void sync__in_a_child(void **state)
 
 static void link_break(const struct end *e)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
-
-	assert_int_equal(ibv_modify_qp(e->ends.qp[0], &a, IBV_QP_STATE), 0);
+	pair_break(e->ends.qp[0]);
 }
 
 static void member__leaves(void **state)
@@ -504,6 +498,28 @@ static void member__dies_waiting(void **state)
 	assert_int_equal(finish(&c[2]), 0);
 }
 
+/* --- the home ---------------------------------------------------------------- */
+
+/* Nor does who serves need one, not even the first time. */
+static void home__no_descriptor_left(void **state)
+{
+	struct nopin_home_event e;
+	struct rlimit was;
+	int rc;
+
+	(void)state;
+	/* which is not seen at the first look: so it waits */
+	pair_break(end[0].ends.qp[1]);
+	was = pair_no_descriptors();
+	rc = nopin_home_serve(home, NOPIN_WAIT_BLOCK, &e);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	link_break(&end[0]);
+	server_start();
+	assert_int_equal(rc, 0);
+	assert_ptr_equal(e.qp, end[0].ends.qp[1]);
+	assert_int_equal(e.gone, NOPIN_GONE_DIED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +540,8 @@ int main(void)
 		T(member__leaves),
 		T(member__lies),
 		T(member__dies_waiting),
+		cmocka_unit_test_setup_teardown(home__no_descriptor_left,
+						setup_unserved, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
