@@ -9,19 +9,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MEMBERS = 4, ROUNDS = 200 };
+enum { MEMBERS = 4, ROUNDS = 200, PATIENCE_S = 30 };
 
-#define MS UINT64_C(1000000)
+#define MS   UINT64_C(1000000)
+#define HOUR (3600 * 1000 * MS)
 
 static struct nopin_home *home;
 static struct end {
 	struct pair_ends ends;
 	struct nopin_member *m;
-	struct nopin_card card;
+	struct nopin_card theirs, card;
 	unsigned gone;
 } end[MEMBERS];
 static pthread_t server;
 static uint32_t sem, waitq;
+static uint64_t alive_ns = 40 * MS;
 
 /* --- a home and its members ------------------------------------------------ */
 
@@ -42,14 +44,13 @@ static void *serve(void *arg)
 
 static void end_open(struct end *e)
 {
-	struct nopin_card card;
-
 	e->gone = 0;
 	pair_ends_open(&e->ends);
-	assert_int_equal(nopin_member_create(e->ends.qp[0], &e->m, &card), 0);
-	assert_int_equal(nopin_sem_post(e->m, 1), EINVAL);
-	assert_int_equal(nopin_home_join(home, e->ends.qp[1], &card, &e->card),
+	assert_int_equal(nopin_member_create(e->ends.qp[0], &e->m, &e->theirs),
 			 0);
+	assert_int_equal(nopin_sem_post(e->m, 1), EINVAL);
+	assert_int_equal(
+		nopin_home_join(home, e->ends.qp[1], &e->theirs, &e->card), 0);
 	assert_int_equal(nopin_member_start(e->m, &e->card), 0);
 	assert_int_equal(nopin_member_start(e->m, &e->card), EINVAL);
 }
@@ -63,7 +64,7 @@ static void server_start(void)
 static int setup_unserved(void **state)
 {
 	const struct nopin_home_attr attr = {.members = MEMBERS,
-					     .alive_ns = 40 * MS};
+					     .alive_ns = alive_ns};
 
 	pair_open(state);
 	assert_int_equal(nopin_home_create(pd, &attr, &home), 0);
@@ -81,15 +82,52 @@ static int setup(void **state)
 	return 0;
 }
 
+static void home_end(void)
+{
+	assert_int_equal(nopin_home_stop(home), 0);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	assert_int_equal(nopin_home_destroy(home), 0);
+}
+
 static int teardown(void **state)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		assert_int_equal(nopin_member_destroy(end[i].m), 0);
-	assert_int_equal(nopin_home_stop(home), 0);
-	assert_int_equal(pthread_join(server, NULL), 0);
-	assert_int_equal(nopin_home_destroy(home), 0);
+	home_end();
 	for (int i = 0; i < MEMBERS; i++)
 		pair_ends_close(&end[i].ends);
+	return pair_close(state);
+}
+
+/* The home looks only when its bell rings. What never ends is ended. */
+static int setup_silent(void **state)
+{
+	alarm(PATIENCE_S);
+	alive_ns = HOUR;
+	return setup(state);
+}
+
+static void silent_end(void)
+{
+	alive_ns = 40 * MS;
+	alarm(0);
+}
+
+static int teardown_silent(void **state)
+{
+	teardown(state);
+	silent_end();
+	return 0;
+}
+
+/* After home_end(). */
+static int teardown_members(void **state)
+{
+	for (int i = 0; i < MEMBERS; i++) {
+		assert_int_equal(nopin_member_destroy(end[i].m), 0);
+		pair_ends_close(&end[i].ends);
+	}
+	silent_end();
 	return pair_close(state);
 }
 
@@ -162,9 +200,12 @@ static void begin(struct call *c, int i, void *(*fn)(void *))
 		;
 }
 
+/* Or the test ends. */
 static int finish(struct call *c)
 {
+	alarm(PATIENCE_S);
 	assert_int_equal(pthread_join(c->thread, NULL), 0);
+	alarm(0);
 	return c->rc;
 }
 
@@ -498,7 +539,152 @@ static void member__dies_waiting(void **state)
 	assert_int_equal(finish(&c[2]), 0);
 }
 
+/* What it said that it has is gone with it. */
+static void member__dies_with_a_unit(void **state)
+{
+	struct call c;
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	begin(&c, 1, sem_thread);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(finish(&c), 0);
+	link_break(&end[1]);
+	pair_break(end[1].ends.qp[1]);
+	assert_int_equal(gone(&end[1]), NOPIN_GONE_DIED);
+	assert_int_equal(nopin_sem_trywait(end[2].m, sem), EAGAIN);
+}
+
+/* It is granted a unit and never hears of it: the next one gets that. */
+static void dies_before_it_confirms(void)
+{
+	struct call c[3];
+
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	begin(&c[1], 1, sem_thread);
+	begin(&c[2], 2, sem_thread);
+	link_break(&end[1]);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	pair_break(end[1].ends.qp[1]); /* what the home finds out in time */
+	assert_int_equal(finish(&c[1]), ENOTCONN);
+	assert_int_equal(gone(&end[1]), NOPIN_GONE_DIED);
+	assert_int_equal(finish(&c[2]), 0);
+}
+
+static void member__dies_before_it_confirms(void **state)
+{
+	(void)state;
+	dies_before_it_confirms();
+}
+
+/* Who had the seat before confirmed a request with the same number. */
+static void member__dies_in_a_seat_of_another(void **state)
+{
+	struct call c;
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	begin(&c, 1, sem_thread);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(finish(&c), 0);
+	assert_int_equal(nopin_sem_post(end[1].m, sem), 0);
+	assert_int_equal(nopin_member_destroy(end[1].m), 0);
+	assert_int_equal(gone(&end[1]), NOPIN_GONE_LEFT);
+	pair_ends_close(&end[1].ends);
+	end_open(&end[1]);
+	assert_int_equal(end[1].card.index, 1);
+	dies_before_it_confirms();
+}
+
 /* --- the home ---------------------------------------------------------------- */
+
+/* It has to answer, and says that it did. */
+static void home__lies(void **state)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE};
+	struct call c;
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[1].m, sem), 0);
+	begin(&c, 0, sem_thread);
+	assert_int_equal(nopin_post_write_notify(end[0].ends.qp[1], &wr,
+						 end[0].theirs.counter, &bad),
+			 0);
+	assert_int_equal(finish(&c), ENOTCONN);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), ENOTCONN);
+}
+
+/* Its thread sleeps, and is woken; who waits for it hears of that, though its
+ * program's QPs are there still. */
+static void home__destroyed(void **state)
+{
+	struct call c[3];
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	for (int i = 1; i < 3; i++)
+		begin(&c[i], i, sem_thread);
+	home_end();
+	for (int i = 1; i < 3; i++)
+		assert_int_equal(finish(&c[i]), ENOTCONN);
+	for (int i = 0; i < MEMBERS; i++)
+		link_break(&end[i]);
+}
+
+static void home__one_server(void **state)
+{
+	struct nopin_home_event e;
+	struct call c;
+
+	(void)state;
+	/* its thread is there, if it did that */
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	begin(&c, 1, sem_thread);
+	assert_int_equal(nopin_home_serve(home, NOPIN_WAIT_SPIN, &e), EBUSY);
+	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
+	assert_int_equal(finish(&c), 0);
+}
+
+static void join_refused(struct ibv_qp *q)
+{
+	struct nopin_card card, ours;
+	struct nopin_member *m;
+
+	assert_non_null(q);
+	assert_int_equal(nopin_member_create(q, &m, &card), EINVAL);
+	assert_int_equal(nopin_home_join(home, q, &end[0].theirs, &ours),
+			 EINVAL);
+	assert_int_equal(ibv_destroy_qp(q), 0);
+}
+
+static void join__wrong_qp(void **state)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
+
+	(void)state;
+	join_refused(pair_qp(IBV_QPT_UD));
+	init.cap = (struct ibv_qp_cap){.max_send_wr = 7, .max_send_sge = 1};
+	join_refused(ibv_create_qp(pd, &init));
+	init.cap = (struct ibv_qp_cap){.max_send_wr = 8};
+	join_refused(ibv_create_qp(pd, &init));
+}
+
+/* Of another protection domain it could not reach what the card says. */
+static void join__wrong_pd(void **state)
+{
+	struct ibv_pd *other = ibv_alloc_pd(ctx);
+	struct nopin_home *mine;
+	struct nopin_card ours;
+
+	(void)state;
+	assert_int_equal(nopin_home_create(other, NULL, &mine), 0);
+	assert_int_equal(
+		nopin_home_join(mine, end[0].ends.qp[1], &end[0].theirs, &ours),
+		EINVAL);
+	assert_int_equal(nopin_home_destroy(mine), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
 
 /* Nor does who serves need one, not even the first time. */
 static void home__no_descriptor_left(void **state)
@@ -534,12 +720,24 @@ int main(void)
 		U(unserved__sem),
 		U(unserved__waitq),
 		U(unserved__leaves),
+		cmocka_unit_test_setup_teardown(sem__excludes, setup_silent,
+						teardown_silent),
 		T(waitq__woken_before_it_waits),
 		T(waitq__one_and_all),
 		T(sync__in_a_child),
 		T(member__leaves),
 		T(member__lies),
 		T(member__dies_waiting),
+		T(member__dies_with_a_unit),
+		T(member__dies_before_it_confirms),
+		T(member__dies_in_a_seat_of_another),
+		T(home__lies),
+		cmocka_unit_test_setup_teardown(home__destroyed, setup_silent,
+						teardown_members),
+		cmocka_unit_test_setup_teardown(home__one_server, setup_silent,
+						teardown_silent),
+		T(join__wrong_qp),
+		T(join__wrong_pd),
 		cmocka_unit_test_setup_teardown(home__no_descriptor_left,
 						setup_unserved, teardown),
 	};
