@@ -322,6 +322,9 @@ static void create__refused(void **state)
 	assert_int_equal(nopin_owner_join(owner, qp[1], &card, &ours), EUSERS);
 	card.objects++;
 	assert_int_equal(nopin_owner_join(owner, qp[1], &card, &ours), EINVAL);
+	card.objects--;
+	card.words = 3; /* bytes of a block */
+	assert_int_equal(nopin_owner_join(owner, qp[1], &card, &ours), EINVAL);
 	assert_int_equal(nopin_cache_destroy(c), 0);
 }
 
@@ -395,6 +398,27 @@ static void lost__nobody_looks(void **state)
 	assert_int_equal(nopin_mr_suspend(region, 0), 0);
 	assert_int_equal(nopin_mr_resume(region), 0);
 	becomes_lost(0, 0);
+}
+
+/* The row is full of what else was lost: of this nothing is said any more. */
+static void lost__all(void **state)
+{
+	enum { ROW = 128 };
+	char *more = mmap(NULL, 2 * ROW * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *other[ROW];
+
+	(void)state;
+	assert_int_equal(ready(0, 0, BLOCK), 0);
+	/* no neighbours: each is a record */
+	for (size_t i = 0; i < ROW; i++)
+		other[i] = reg(more + 2 * i * PAGE, PAGE);
+	assert_int_equal(nopin_mr_suspend(region, 0), 0);
+	assert_int_equal(nopin_mr_resume(region), 0);
+	becomes_lost(0, 0);
+	for (size_t i = 0; i < ROW; i++)
+		assert_int_equal(nopin_owner_dereg(owner, other[i]), 0);
+	munmap(more, 2 * ROW * PAGE);
 }
 
 static void lost__deregistered(void **state)
@@ -685,6 +709,7 @@ int main(void)
 						teardown),
 		T(lost__nobody_looks),
 		T(lost__only_of_others),
+		T(lost__all),
 		T(lost__deregistered),
 		T(lost__a_neighbour_is_registered),
 		T(ready__others_do_not_wait),
