@@ -895,6 +895,8 @@ MUTATIONS = [
     ("budget: a board that was cut short is written", "src/os/board.c",
      "st.st_ino == b->ino && st.st_size == (off_t)BOARD_SIZE;",
      "st.st_ino == b->ino;"),
+    ("notify: counting does not end", "src/ext/counter.c",
+     "on != 0", "on | 1"),
     ("notify: who was silent is no nopin", "src/xport/req.c",
      "p->kind != PEER_STANDARD || p->denied)", "true)"),
     ("notify: who is silent is asked for ever", "src/nic/peers.c",

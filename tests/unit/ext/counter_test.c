@@ -128,6 +128,35 @@ static void counter__immediate(void **state)
 	assert_int_equal(*nopin_counter_word(counter), 1);
 }
 
+/* From then on it is an immediate like any other: a receive's. */
+static void counter__counting_ends(void **state)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_recv_wr *bad_recv, recv = {.wr_id = 7};
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = write_wr(&sge, 8);
+	struct ibv_wc wc, got = {.wr_id = 0};
+
+	(void)state;
+	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr.imm_data = htonl(nopin_counter_id(counter));
+	assert_int_equal(nopin_qp_set_counting(qp[1], 1), 0);
+	assert_int_equal(nopin_qp_set_counting(qp[1], 0), 0);
+	assert_int_equal(ibv_post_recv(qp[1], &recv, &bad_recv), 0);
+	assert_int_equal(ibv_post_send(qp[0], &wr, &bad), 0);
+	do {
+		assert_int_equal(pair_status(&wc), IBV_WC_SUCCESS);
+		if (wc.opcode != IBV_WC_RDMA_WRITE)
+			got = wc;
+	} while (wc.opcode != IBV_WC_RDMA_WRITE);
+	assert_int_equal(*nopin_counter_word(counter), 0);
+	if (!got.wr_id)
+		assert_int_equal(pair_status(&got), IBV_WC_SUCCESS);
+	assert_int_equal(got.wr_id, 7);
+	assert_int_equal(got.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(got.imm_data, wr.imm_data);
+}
+
 static void counter__descriptor(void **state)
 {
 	struct pollfd p = {.events = POLLIN};
@@ -259,6 +288,7 @@ int main(void)
 		T(counter__list),
 		T(counter__wrong),
 		T(counter__immediate),
+		T(counter__counting_ends),
 		T(counter__descriptor),
 		T(counter__no_descriptor_left),
 		T(counter__handlers),
