@@ -907,6 +907,8 @@ MUTATIONS = [
      "if (s.seq == 0 || s.check != slot_check(&s))", "if (s.seq == 0)"),
     ("budget: the dead are remembered", "src/os/board.c",
      "if (b->seen[slot].pid != pid)", "if (0)"),
+    ("budget: a process is there as often as its note", "src/os/board.c",
+     "if (b->locked[i].pid == pid)", "if (0)"),
     ("budget: others may write the board", "src/os/board.c",
      "(st->st_mode & 077))", "0)"),
     ("budget: a board that was cut short is written", "src/os/board.c",

@@ -542,6 +542,59 @@ static void os_board_read__one_who_locks_all(void **state)
 	one_locks_all(F_OFD_SETLK);
 }
 
+/* In a child: the note of slot @from, which is its own, in all behind it. */
+static int pin_everywhere(int from, int to)
+{
+	int fd = open(path, O_RDWR);
+	uint8_t mine[SLOT];
+
+	if (pread(fd, mine, SLOT, HEADER + from * SLOT) != SLOT)
+		return 1;
+	for (int i = from + 1; i < to; i++) {
+		struct flock l = {.l_type = F_WRLCK,
+				  .l_start = HEADER + i * SLOT,
+				  .l_len = SLOT};
+
+		if (fcntl(fd, F_SETLK, &l) ||
+		    pwrite(fd, mine, SLOT, l.l_start) != SLOT)
+			return 1;
+	}
+	return 0;
+}
+
+/* It counts once, or it would get the share of many. */
+static void os_board_read__one_who_is_everywhere(void **state)
+{
+	struct os *os = joined();
+	char byte = 0;
+	int from[2], n;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(from), 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct os *other = host_open();
+
+		if (os_board_open(other, dir))
+			_exit(1);
+		say(other, 7);
+		_exit(pin_everywhere(1, OS_NOTES_MAX) ||
+		      write(from[1], &byte, 1) != 1 || pause());
+	}
+	close(from[1]);
+	assert_int_equal(read(from[0], &byte, 1), 1);
+	n = os_board_read(os, note);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(n, 1);
+	assert_int_equal(note[0]->pid, pid);
+	assert_int_equal(note[0]->bytes[0], 7);
+	close(from[0]);
+	os_close(os);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -557,6 +610,7 @@ int main(void)
 		TEST(os_board_read__not_the_dead),
 		TEST(os_board_post__broken),
 		TEST(os_board_read__one_who_locks_all),
+		TEST(os_board_read__one_who_is_everywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
