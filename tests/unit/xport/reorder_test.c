@@ -83,6 +83,42 @@ static void late__shrinks(void **state)
 	assert_int_equal(l.wait_ns, 0);
 }
 
+/* Copies that came make room for what other QPs have to send to the peer. */
+static void flow_copies_came__others_go_on(void **state)
+{
+	const uint32_t each = flow_charge(false, 1, 1024);
+	struct counters cnt = {0};
+	struct xport x = {.read_budget = 1 << 20, .cnt = &cnt};
+	struct peer p = {.kind = PEER_NOPIN,
+			 .budget = 4 * each,
+			 .late = {.wait_ns = 300 * US}};
+	struct qp qp = {.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+	struct qp other = {.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+
+	(void)state;
+	list_init(&p.stalled);
+	list_init(&x.runnable);
+	list_init(&other.peer_link);
+	list_init(&other.run_link);
+	timerq_init(&x.timers);
+	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
+	retry_disarm(&qp.req);
+	qp.req.gap_at = qp.req.rsp_gap_at = TIME_NEVER;
+	qp.req.snd = qp.req.max = 4;
+	flow_sent(&qp, 4, 4 * each);
+	flow_again(&qp, 0, 4, 4 * each);
+	flow_accepted(&qp, 4, 1000 * US);
+	assert_false(flow_may_send(&other, each));
+	retry_timeout(&qp, 1299 * US);
+	assert_false(list_empty(&p.stalled));
+	retry_timeout(&qp, 1300 * US);
+	assert_true(list_empty(&p.stalled));
+	assert_ptr_equal(x.runnable.next, &other.run_link);
+	assert_true(flow_may_send(&other, each));
+	qp_rearm(&qp);
+	timerq_fini(&x.timers);
+}
+
 /* Where packets overtake others bursts arrive in pieces, and are charged so: also
  * before that is known. */
 static void flow_whole__once_seen_in_order(void **state)
@@ -242,6 +278,7 @@ int main(void)
 		cmocka_unit_test(late__doubted),
 		cmocka_unit_test(late__shrinks),
 		cmocka_unit_test(flow_whole__once_seen_in_order),
+		cmocka_unit_test(flow_copies_came__others_go_on),
 		cmocka_unit_test(flow_again__once),
 		cmocka_unit_test(flow_again__late),
 		cmocka_unit_test(flow_again__ends),
