@@ -89,15 +89,16 @@ static struct file *file_place(void)
 /* @fd was opened for a reader who has it now. */
 static void file_keep(const char *path, int fd)
 {
+	const size_t len = strlen(path) + 1;
 	struct file *f;
 	struct stat st;
 
-	if (strlen(path) >= FILE_PATH_MAX || sys_fstat(fd, &st) < 0)
+	if (len > FILE_PATH_MAX || sys_fstat(fd, &st) < 0)
 		return;
 	f = file_place();
 	if (!f)
 		return;
-	strcpy(f->path, path);
+	memcpy(f->path, path, len);
 	f->fd = fd;
 	f->lent = true;
 	f->dev = st.st_dev;
