@@ -17,7 +17,7 @@ struct box {
 	uint64_t confirmed;
 	uint64_t pad[7];
 };
-static_assert(sizeof(struct box) == 2 * LINE, "no two members share a line");
+static_assert(sizeof(struct box) % LINE == 0, "no two members share a line");
 
 /** enum ask_op - READY: addr..last is to be. LEAVE: the user is to be none any more. */
 enum ask_op { ASK_NONE, ASK_READY, ASK_LEAVE };
