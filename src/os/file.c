@@ -30,7 +30,6 @@ struct file {
 static struct {
 	pthread_mutex_t lock;
 	unsigned users; /* NICs that there are */
-	long pid; /* whose files these are, in /proc/self */
 	uint64_t tick;
 	struct file file[FILES_MAX];
 } files = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -160,15 +159,8 @@ void files_begin(void)
 		"/proc/self/pagemap",
 		"/proc/self/smaps",
 	};
-	const long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 
 	pthread_mutex_lock(&files.lock);
-	/* Another process's: this is a child. */
-	if (files.pid != pid) {
-		files_drop(true);
-		files.users = 0;
-	}
-	files.pid = pid;
 	files.users++;
 	pthread_mutex_unlock(&files.lock);
 	/* Now, on a thread of the program's. */
@@ -185,12 +177,10 @@ void files_end(void)
 	pthread_mutex_unlock(&files.lock);
 }
 
-void files_before_fork(void)
+void files_in_child(void)
 {
-	pthread_mutex_lock(&files.lock);
-}
-
-void files_after_fork(void)
-{
-	pthread_mutex_unlock(&files.lock);
+	/* Who had it is not here. */
+	files.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	files_drop(true);
+	files.users = 0;
 }

@@ -65,14 +65,12 @@ static void fork_before(void)
 						  fork_ranges[i].start,
 					  MADV_POPULATE_WRITE);
 	fork_wait_steps();
-	files_before_fork();
 }
 
 static void fork_parent(void)
 {
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&forking, false, __ATOMIC_RELEASE);
-	files_after_fork();
 	pthread_mutex_unlock(&fork_lock);
 }
 
@@ -91,7 +89,7 @@ static void fork_child(void)
 	memset(fork_ranges, 0, sizeof(fork_ranges));
 	fork_steps = 0;
 	forking = false;
-	files_after_fork();
+	files_in_child();
 	pthread_mutex_unlock(&fork_lock);
 }
 

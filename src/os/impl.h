@@ -141,10 +141,8 @@ void file_return(int fd);
 void files_begin(void);
 void files_end(void);
 
-/** files_before_fork() - Nobody changes the table until files_after_fork(), in
- * both processes. */
-void files_before_fork(void);
-void files_after_fork(void);
+/** files_in_child() - After fork(): what is open is about the parent. */
+void files_in_child(void);
 
 /* fork.c */
 

@@ -157,6 +157,45 @@ static void file_borrow__many(void **state)
 		assert_int_equal(fcntl(fd[i], F_GETFD), -1);
 }
 
+static bool reads_meanwhile, was_read;
+
+static void *reads(void *arg)
+{
+	file_return(file_borrow(VMSTAT));
+	return arg;
+}
+
+/* Installed before os/'s, so it runs after it: fork() has begun. Nothing may be
+ * asserted. */
+static void before_fork(void)
+{
+	const struct timespec end = {.tv_sec = time(NULL) + 10};
+	pthread_t thread;
+
+	if (!reads_meanwhile)
+		return;
+	pthread_create(&thread, NULL, reads, NULL);
+	was_read = pthread_timedjoin_np(thread, NULL, &end) == 0;
+}
+
+/* fork() takes long where there is much memory: pages come meanwhile. */
+static void file_borrow__while_it_forks(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	fork_init();
+	files_begin();
+	reads_meanwhile = true;
+	pid = fork();
+	reads_meanwhile = false;
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(was_read);
+	files_end();
+}
+
 /* In a child /proc/self is another. */
 static void files_begin__in_a_child(void **state)
 {
@@ -193,8 +232,10 @@ int main(void)
 		cmocka_unit_test(file_borrow__closed_by_the_program),
 		cmocka_unit_test(files_begin__all_that_pagers_read),
 		cmocka_unit_test(file_borrow__many),
+		cmocka_unit_test(file_borrow__while_it_forks),
 		cmocka_unit_test(files_begin__in_a_child),
 	};
 
+	pthread_atfork(before_fork, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
