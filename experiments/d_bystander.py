@@ -107,7 +107,7 @@ def one_program(lab, found, program):
     turns, messages = (1, 2000) if lab.quick else (3, 20000)
     told = runs.bystander(program, None, "idle", messages)[1]
     idle = share_of(told)
-    strategies = lab.strategies()[::3 if lab.quick else 1]
+    strategies = list(lab.strategies())[::3 if lab.quick else 1]
     for strategy, reason in [(None, None), *strategies]:
         label = strategy or DEFAULT
         if reason:
