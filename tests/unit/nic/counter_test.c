@@ -290,7 +290,9 @@ static void *waiter_main(void *arg)
 {
 	struct waiter_arg *w = arg;
 
-	w->result = nic_counter_wait(w->c, w->target, TIME_NEVER, w->how);
+	int result = nic_counter_wait(w->c, w->target, TIME_NEVER, w->how);
+
+	__atomic_store_n(&w->result, result, __ATOMIC_RELAXED);
 	return NULL;
 }
 
