@@ -185,6 +185,7 @@ static void shrink_watched(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
  */
 unsigned spare_shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
 {
+	CHECK(n <= 2 * SPT_WAYS);
 	if (n > SPT_WAYS && unlikely(m->watch.num > 0)) {
 		shrink_watched(m, e, n, set);
 		return SPT_WAYS;
