@@ -161,30 +161,38 @@ static void copies_on(struct req *r, enum copies stage)
 	r->copies[stage] = 0;
 }
 
-/* Where packets overtake others the copies may come after the originals, as late
- * as any. A wait that has begun is not begun again: who is accepted meanwhile has the
- * next one. */
-static void copies_late(struct qp *qp, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-
-	if (r->late_until || !r->copies[COPIES_ACCEPTED])
-		return;
-	copies_on(r, COPIES_ACCEPTED);
-	r->late_until = now_ns + qp->peer->late.wait_ns;
-	if (qp->peer->late.wait_ns)
-		qp_rearm(qp);
-	else
-		flow_copies_came(qp, now_ns);
-}
-
-void flow_copies_came(struct qp *qp, uint64_t now_ns)
+static void copies_gone(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
 	uncharge(qp, r->copies[COPIES_LATE]);
 	r->copies[COPIES_LATE] = 0;
 	r->late_until = 0;
+}
+
+/* Where packets overtake others the copies may come after the originals, as late
+ * as any. A wait that has begun is not begun again: who is accepted meanwhile has the
+ * next one. */
+static void copies_late(struct qp *qp, uint64_t now_ns)
+{
+	const uint64_t wait_ns = qp->peer->late.wait_ns;
+	struct req *r = &qp->req;
+
+	if (r->late_until || !r->copies[COPIES_ACCEPTED])
+		return;
+	copies_on(r, COPIES_ACCEPTED);
+	if (wait_ns) {
+		r->late_until = now_ns + wait_ns;
+		qp_rearm(qp);
+		return;
+	}
+	copies_gone(qp);
+	qp_kick_all(&qp->peer->stalled);
+}
+
+void flow_copies_came(struct qp *qp, uint64_t now_ns)
+{
+	copies_gone(qp);
 	copies_late(qp, now_ns);
 	qp_kick_all(&qp->peer->stalled);
 }
