@@ -134,6 +134,7 @@ static void member_thread(void *arg)
 		if (sim_chance(s->w->sim, SIM_PPM / 2))
 			sim_sleep(s->w->sim, some_ns(s, SIM_MS));
 	}
+	member_settle(m);
 	m->active = false;
 	s->active--;
 }

@@ -75,6 +75,9 @@ void qp_break(struct nic_qp *qp);
 void home_thread(void *arg);
 struct sync_port home_port(struct sync_world *s);
 
+/** member_settle() - The home has seen all that @m said, or cannot be reached. */
+void member_settle(struct member *m);
+
 /**
  * member_call() - @patience_ns: 0: it waits for ever.
  * Return: SYNC_PENDING: the connection failed.

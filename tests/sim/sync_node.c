@@ -328,6 +328,12 @@ static bool hear(struct member *m, uint64_t num, uint64_t until_ns)
 	return true;
 }
 
+void member_settle(struct member *m)
+{
+	if (hear(m, m->owed, UINT64_MAX))
+		m->owed = 0;
+}
+
 /* Return: false: nor does it wait for the answer. */
 static bool cancel(struct member *m)
 {
