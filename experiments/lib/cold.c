@@ -61,7 +61,7 @@ static void swap_out(struct cold *c)
 	 * them, so that all are written out. */
 	memset(c->base, FILLER, c->bytes);
 	for (int tries = 0; tries < 5 && resident_share(c) > 0.05; tries++)
-		if (madvise(c->base, c->bytes, MADV_PAGEOUT))
+		if (!swap_push(c->base, c->bytes))
 			host_skip("no MADV_PAGEOUT (Linux 5.4)");
 	if (resident_share(c) > 0.05)
 		host_skip("no swap, or none left");

@@ -34,8 +34,12 @@ left=$(grep -c nopin /proc/net/unix || true)
 left=$(ls -A /dev/shm | grep -vx "nopin-$(id -u)" || true)
 [ -z "$left" ] || { echo "in /dev/shm: $left"; exit 1; }
 for file in $(ls -A /tmp); do
-	case "$before" in
-	*"$file"*) ;;
-	*nopin*) echo "in /tmp: $file"; exit 1 ;;
+	case $file in
+	*nopin*) ;;
+	*) continue ;;
 	esac
+	echo "$before" | grep -Fqx -- "$file" || {
+		echo "in /tmp: $file"
+		exit 1
+	}
 done

@@ -223,7 +223,14 @@ void slow_asked(struct slow *s, uint64_t n);
  */
 void swap_run(size_t bytes, void (*test)(void));
 
-/** swap_pageout() - Swap all pages of @base out. The thread may be on any CPU again. */
+/**
+ * swap_push() - Let the kernel swap out what it can of the pages of @base, from
+ * each CPU that the thread may run on; after it the thread may be on any again.
+ * Return: false: the kernel knows no MADV_PAGEOUT.
+ */
+bool swap_push(void *base, size_t bytes);
+
+/** swap_pageout() - The same, and all of them must go. */
 void swap_pageout(void *base, size_t bytes);
 
 /** swap_reads() - Pages that the kernel has swapped in since it started. */
