@@ -102,7 +102,6 @@ static void pagers_put(struct pagers *pg)
 		return;
 	pthread_mutex_destroy(&pg->lock);
 	backing_close(pg->backing);
-	fd_close(pg->done_fd);
 	heap_free(pg);
 }
 
@@ -202,6 +201,8 @@ void pagers_close(struct pagers *pg)
 		pthread_mutex_lock(&pg->lock);
 	}
 	pagers_join(pg);
+	/* Who hangs may answer long after; this may be another's number then. */
+	fd_close(pg->done_fd);
 	pagers_put(pg);
 }
 
@@ -236,7 +237,8 @@ static void pager_answer(struct pagers *pg, const struct os_page_done *done)
 	 * reaped them sees this one. */
 	__atomic_store_n(&pg->done_tail, pg->done_tail + 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&pg->done_head, __ATOMIC_SEQ_CST) + 1 ==
-	    pg->done_tail)
+		    pg->done_tail &&
+	    !pg->closing)
 		os_event_set(pg->done_fd);
 	pthread_mutex_unlock(&pg->lock);
 }

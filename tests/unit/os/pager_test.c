@@ -338,16 +338,59 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 	os_close(os);
 }
 
-/* A page that hangs outlives the NIC: neither may suffer. */
+/* Threads whose name begins with "nopin-pg". */
+static unsigned pagers_now(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	unsigned n = 0;
+
+	while ((e = readdir(d)) != NULL) {
+		char path[300], name[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 e->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		n += fgets(name, sizeof(name), f) &&
+		     strncmp(name, "nopin-pg", 8) == 0;
+		fclose(f);
+	}
+	closedir(d);
+	return n;
+}
+
+/* Threads come and go in their own time. */
+static void expect_pagers(unsigned want)
+{
+	for (int i = 0; i < 1000 && pagers_now() != want; i++)
+		usleep(5000);
+	assert_int_equal(pagers_now(), want);
+}
+
+/* The program closes all that is open beyond select(2)'s reach, and has the numbers
+ * for a pipe. */
+static void take_numbers(const int fd[2], int first, int num)
+{
+	for (int i = first; i < first + num; i++)
+		assert_int_equal(dup2(fd[1], i), i);
+}
+
+/* A page that hangs outlives the NIC: neither may suffer, nor who has the NIC's
+ * descriptors then. */
 static void os_close__with_a_page_that_hangs(void **state)
 {
 	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
 	struct os_page_req req = {.addr = (uintptr_t)p, .bytes = PAGE_BYTES};
 	struct uffdio_copy cp = {.len = PAGE_BYTES};
 	struct pollfd ready = {.events = POLLIN};
+	const int first = 1024, num = 64;
 	struct os *os = host_plain();
 	struct uffd_msg msg;
 	uint64_t began;
+	int fd[2];
 
 	(void)state;
 	if (!uffd_open(0, p, 1))
@@ -359,10 +402,17 @@ static void os_close__with_a_page_that_hangs(void **state)
 	began = clock_ns();
 	os_close(os);
 	assert_true(clock_ns() - began < 1000 * MS);
+	assert_int_equal(pipe2(fd, O_NONBLOCK), 0);
+	take_numbers(fd, first, num);
 	cp.dst = (uintptr_t)p;
 	cp.src = (uintptr_t)uffd_source;
 	assert_int_equal(ioctl(uffd, UFFDIO_COPY, &cp), 0);
-	usleep(20000);
+	expect_pagers(0);
+	for (int i = first; i < first + num; i++)
+		assert_int_equal(close(i), 0);
+	assert_int_equal(close(fd[1]), 0);
+	assert_int_equal(read(fd[0], &msg, sizeof(msg)), 0);
+	assert_int_equal(close(fd[0]), 0);
 	close(uffd);
 	pages_free(p, 1);
 }
@@ -468,38 +518,6 @@ static void os_page_ask__wakes_once(void **state)
 	assert_in_range(os_now(os) - from, 20 * MS, 2000 * MS);
 	pages_free(p, 1);
 	os_close(os);
-}
-
-/* Threads whose name begins with "nopin-pg". */
-static unsigned pagers_now(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	unsigned n = 0;
-
-	while ((e = readdir(d)) != NULL) {
-		char path[300], name[32] = "";
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
-			 e->d_name);
-		f = fopen(path, "r");
-		if (!f)
-			continue;
-		n += fgets(name, sizeof(name), f) &&
-		     strncmp(name, "nopin-pg", 8) == 0;
-		fclose(f);
-	}
-	closedir(d);
-	return n;
-}
-
-/* Threads come and go in their own time. */
-static void expect_pagers(unsigned want)
-{
-	for (int i = 0; i < 1000 && pagers_now() != want; i++)
-		usleep(5000);
-	assert_int_equal(pagers_now(), want);
 }
 
 static void pagers_open__no_more_than_allowed(void **state)
