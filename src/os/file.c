@@ -4,26 +4,29 @@
  * that counts on that number, or closes it, finds something else there. So while
  * there is a NIC a file stays open, at a high number, for the next who wants it.
  *
- * A descriptor is one reader's at a time: the kernel goes on where a reader of
- * maps stopped only if nobody else read meanwhile.
+ * A descriptor is one reader's at a time, or of all who share it: the kernel goes
+ * on where a reader of maps stopped only if nobody else read meanwhile.
  */
 #include "os/impl.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FILES_MAX = 48, FILE_PATH_MAX = 128 };
+/* Names of cgroups are long: 166 bytes below a desktop's terminal. */
+enum { FILES_MAX = 48, FILE_PATH_MAX = 512 };
 
 /**
  * struct file - One that is open, if @path is not empty.
- * @lent:	somebody reads it
+ * @readers:	who have it now
+ * @shared:	others may read it meanwhile
  * @dev, @ino:	what @fd was when it was opened: the program may have closed it
  * @used:	when it was returned last, in calls of file_return()
  */
 struct file {
 	char path[FILE_PATH_MAX];
 	int fd;
-	bool lent;
+	unsigned readers;
+	bool shared;
 	uint64_t dev, ino, used;
 };
 
@@ -52,19 +55,21 @@ static void file_drop(struct file *f)
 static void files_drop(bool lent)
 {
 	for (struct file *f = files.file; f < files.file + FILES_MAX; f++)
-		if (f->path[0] != 0 && (lent || !f->lent))
+		if (f->path[0] != 0 && (lent || f->readers == 0))
 			file_drop(f);
 }
 
-/* Return: one that nobody reads, or NULL. */
-static struct file *file_find(const char *path)
+/* Return: one that can be read now, or NULL. */
+static struct file *file_find(const char *path, bool shared)
 {
 	for (struct file *f = files.file; f < files.file + FILES_MAX; f++) {
-		if (f->lent || strcmp(f->path, path) != 0)
+		if ((f->readers > 0 && !(shared && f->shared)) ||
+		    strcmp(f->path, path) != 0)
 			continue;
 		if (file_is_ours(f))
 			return f;
-		f->path[0] = 0;
+		if (f->readers == 0)
+			f->path[0] = 0;
 	}
 	return NULL;
 }
@@ -77,7 +82,7 @@ static struct file *file_place(void)
 	for (struct file *f = files.file; f < files.file + FILES_MAX; f++) {
 		if (f->path[0] == 0)
 			return f;
-		if (!f->lent && (!best || f->used < best->used))
+		if (f->readers == 0 && (!best || f->used < best->used))
 			best = f;
 	}
 	if (best)
@@ -85,26 +90,30 @@ static struct file *file_place(void)
 	return best;
 }
 
-/* @fd was opened for a reader who has it now. */
-static void file_keep(const char *path, int fd)
+/* @fd was opened for a reader who has it now, and is to be @as: while it had a low
+ * number, the program may have closed that, and opened something else. */
+static void file_keep(const char *path, int fd, bool shared,
+		      const struct stat *as)
 {
 	const size_t len = strlen(path) + 1;
 	struct file *f;
 	struct stat st;
 
-	if (len > FILE_PATH_MAX || sys_fstat(fd, &st) < 0)
+	if (len > FILE_PATH_MAX || sys_fstat(fd, &st) < 0 ||
+	    st.st_dev != as->st_dev || st.st_ino != as->st_ino)
 		return;
 	f = file_place();
 	if (!f)
 		return;
 	memcpy(f->path, path, len);
 	f->fd = fd;
-	f->lent = true;
+	f->readers = 1;
+	f->shared = shared;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 }
 
-int file_borrow(const char *path)
+static int borrow(const char *path, bool shared)
 {
 	struct file *f = NULL;
 	struct stat st;
@@ -112,9 +121,11 @@ int file_borrow(const char *path)
 
 	pthread_mutex_lock(&files.lock);
 	if (files.users > 0)
-		f = file_find(path);
-	if (f)
-		f->lent = true;
+		f = file_find(path, shared);
+	if (f) {
+		f->readers++;
+		f->shared = shared;
+	}
 	pthread_mutex_unlock(&files.lock);
 	if (f)
 		return f->fd;
@@ -126,9 +137,19 @@ int file_borrow(const char *path)
 		return fd;
 	pthread_mutex_lock(&files.lock);
 	if (files.users > 0)
-		file_keep(path, fd);
+		file_keep(path, fd, shared, &st);
 	pthread_mutex_unlock(&files.lock);
 	return fd;
+}
+
+int file_borrow(const char *path)
+{
+	return borrow(path, false);
+}
+
+int file_share(const char *path)
+{
+	return borrow(path, true);
 }
 
 void file_return(int fd)
@@ -139,14 +160,14 @@ void file_return(int fd)
 		return;
 	pthread_mutex_lock(&files.lock);
 	for (f = files.file; f < files.file + FILES_MAX; f++)
-		if (f->path[0] != 0 && f->lent && f->fd == fd)
+		if (f->path[0] != 0 && f->readers > 0 && f->fd == fd)
 			break;
 	if (f == files.file + FILES_MAX) {
 		sys_close(fd);
 	} else {
-		f->lent = false;
+		f->readers--;
 		f->used = ++files.tick;
-		if (files.users == 0)
+		if (files.users == 0 && f->readers == 0)
 			file_drop(f);
 	}
 	pthread_mutex_unlock(&files.lock);
@@ -156,8 +177,8 @@ void files_begin(void)
 {
 	static const char *const soon[] = {
 		"/proc/vmstat",
-		"/proc/self/pagemap",
 		"/proc/self/smaps",
+		"/proc/self/maps",
 	};
 
 	pthread_mutex_lock(&files.lock);
@@ -166,6 +187,7 @@ void files_begin(void)
 	/* Now, on a thread of the program's. */
 	for (unsigned i = 0; i < ARRAY_SIZE(soon); i++)
 		file_return(file_borrow(soon[i]));
+	file_return(file_share("/proc/self/pagemap"));
 	host_look_now();
 }
 

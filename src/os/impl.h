@@ -130,7 +130,10 @@ int fd_memory(const char *name, uint64_t bytes);
  */
 int file_borrow(const char *path);
 
-/** file_return() - @fd is of file_borrow(); -errno is left alone. */
+/** file_share() - The same, for who does not mind that others read it meanwhile. */
+int file_share(const char *path);
+
+/** file_return() - @fd is of one of these; -errno is left alone. */
 void file_return(int fd);
 
 /**

@@ -314,7 +314,7 @@ static int move_all(struct moving *m)
 {
 	int err;
 
-	m->pagemap = file_borrow("/proc/self/pagemap");
+	m->pagemap = file_share("/proc/self/pagemap");
 	m->uffd = m->pagemap < 0 ? m->pagemap : uffd_open();
 	if (m->uffd < 0) {
 		file_return(m->pagemap);

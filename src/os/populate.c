@@ -141,7 +141,7 @@ struct populate populate_probe(uint64_t addr, uint64_t bytes)
 {
 	struct populate out = {.bytes = 0};
 	uint64_t entry[PROBE_ENTRIES];
-	int fd = file_borrow("/proc/self/pagemap");
+	int fd = file_share("/proc/self/pagemap");
 	uint64_t left, vpn;
 
 	pthread_once(&populate_once, populate_init);

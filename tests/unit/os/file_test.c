@@ -111,10 +111,39 @@ static void file_borrow__closed_by_the_program(void **state)
 	close(null);
 }
 
+static int low;
+
+static void reopen_low(void)
+{
+	assert_int_equal(close(low), 0);
+	assert_int_equal(open("/dev/null", O_RDONLY), low);
+}
+
+/* The program closes what has its lowest number, before that was moved, and opens
+ * something else: nobody reads that for long. */
+static void file_borrow__another_is_there(void **state)
+{
+	unsigned before;
+	int fd;
+
+	(void)state;
+	files_begin();
+	low = dup(0);
+	close(low);
+	before = opens();
+	meanwhile(SYS_fcntl, reopen_low);
+	file_return(file_borrow("/proc/stat"));
+	fd = borrow("/proc/stat");
+	file_return(fd);
+	assert_int_equal(opens(), before + 2);
+	files_end();
+}
+
 /* However short the time since the last NIC. */
 static void files_begin__all_that_pagers_read(void **state)
 {
 	unsigned before;
+	int a;
 
 	(void)state;
 	files_begin();
@@ -124,7 +153,10 @@ static void files_begin__all_that_pagers_read(void **state)
 	host_look(clock_ns() + 1000 * MS);
 	fresh_check(clock_ns() + 1000 * MS);
 	file_return(borrow("/proc/self/smaps"));
-	file_return(file_borrow("/proc/self/pagemap"));
+	file_return(borrow("/proc/self/maps"));
+	a = file_share("/proc/self/pagemap");
+	file_return(file_share("/proc/self/pagemap"));
+	file_return(a);
 	assert_int_equal(opens(), before);
 	files_end();
 }
@@ -132,7 +164,7 @@ static void files_begin__all_that_pagers_read(void **state)
 /* More files than there are places, and a path that fits none. */
 static void file_borrow__many(void **state)
 {
-	char path[300] = "/proc/self/";
+	char path[600] = "/proc/self/";
 	int fd[64];
 	unsigned before;
 
@@ -146,15 +178,43 @@ static void file_borrow__many(void **state)
 	file_return(borrow("/proc/meminfo"));
 	file_return(borrow("/proc/meminfo"));
 	assert_int_equal(opens(), before + 1);
-	while (strlen(path) < 200)
-		strcat(path, "../self/");
+	while (strlen(path) < 500)
+		strcat(path, "./././/");
 	strcat(path, "maps");
 	file_return(borrow(path));
 	file_return(borrow(path));
-	assert_int_equal(opens(), before + 3);
+	assert_int_equal(opens(), before + 2);
+	memcpy(path + strlen(path) - 4, "./././/maps", 12);
+	file_return(borrow(path));
+	file_return(borrow(path));
+	assert_int_equal(opens(), before + 4);
 	files_end();
 	for (int i = 0; i < 64; i++)
 		assert_int_equal(fcntl(fd[i], F_GETFD), -1);
+}
+
+/* Nobody who reads it is left without, and it goes with the last of them. */
+static void file_share__at_once(void **state)
+{
+	unsigned before;
+	int a, b, c;
+
+	(void)state;
+	files_begin();
+	a = file_share(VMSTAT);
+	before = opens();
+	b = file_share(VMSTAT);
+	assert_int_equal(a, b);
+	/* not for who wants it alone */
+	c = borrow(VMSTAT);
+	assert_int_not_equal(c, a);
+	assert_int_equal(opens(), before + 1);
+	files_end();
+	file_return(c);
+	file_return(b);
+	assert_true(fcntl(a, F_GETFD) >= 0);
+	file_return(a);
+	assert_int_equal(fcntl(a, F_GETFD), -1);
 }
 
 static bool reads_meanwhile, was_read;
@@ -230,8 +290,10 @@ int main(void)
 		cmocka_unit_test(file_return__after_the_end),
 		cmocka_unit_test(file_borrow__not_there),
 		cmocka_unit_test(file_borrow__closed_by_the_program),
+		cmocka_unit_test(file_borrow__another_is_there),
 		cmocka_unit_test(files_begin__all_that_pagers_read),
 		cmocka_unit_test(file_borrow__many),
+		cmocka_unit_test(file_share__at_once),
 		cmocka_unit_test(file_borrow__while_it_forks),
 		cmocka_unit_test(files_begin__in_a_child),
 	};

@@ -27,6 +27,8 @@ static unsigned nrules;
 static unsigned calls[CALLS_MAX];
 static const char *redirects[RULES_MAX][2];
 static unsigned nredirects;
+static void (*meanwhile_what)(void);
+static long meanwhile_nr;
 
 RACY void refuse(long nr, int arg, long value, int err)
 {
@@ -36,6 +38,12 @@ RACY void refuse(long nr, int arg, long value, int err)
 RACY void refuse_nth(long nr, unsigned n, int err)
 {
 	rules[nrules++] = (struct rule){nr, 0, -1, err, n};
+}
+
+RACY void meanwhile(long nr, void (*what)(void))
+{
+	meanwhile_nr = nr;
+	meanwhile_what = what;
 }
 
 RACY void redirect(const char *path, const char *to)
@@ -96,6 +104,12 @@ RACY long syscall(long nr, ...)
 		find_real();
 	if (nr >= 0 && nr < CALLS_MAX)
 		__atomic_fetch_add(&calls[nr], 1, __ATOMIC_RELAXED);
+	if (meanwhile_what && nr == meanwhile_nr) {
+		void (*what)(void) = meanwhile_what;
+
+		meanwhile_what = NULL;
+		what();
+	}
 	err = verdict(nr, a);
 	if (err) {
 		errno = err;

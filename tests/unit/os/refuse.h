@@ -12,6 +12,9 @@ void refuse(long nr, int arg, long value, int err);
 /** refuse_nth() - Fail the @n-th call @nr from now on (1: the next), once. */
 void refuse_nth(long nr, unsigned n, int err);
 
+/** meanwhile() - The program does @what just before the next call @nr, once. */
+void meanwhile(long nr, void (*what)(void));
+
 /** redirect() - Who opens or looks for @path gets @to. Both are kept, not copied. */
 void redirect(const char *path, const char *to);
 
