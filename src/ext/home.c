@@ -361,7 +361,7 @@ int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
 {
 	int rc = link_check(qp);
 
-	if (rc || qp->pd != home->pd)
+	if (rc || qp->pd != home->pd || theirs->objects != SYNC_BOX)
 		return rc ? rc : EINVAL;
 	pthread_mutex_lock(&home->lock);
 	rc = join(home, qp, theirs, ours);

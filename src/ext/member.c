@@ -98,6 +98,7 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 	}
 	*card = (struct nopin_card){.mail = (uintptr_t)&m->mail->answer,
 				    .mail_rkey = m->mr->rkey,
+				    .objects = SYNC_BOX,
 				    .counter = nopin_counter_id(m->counter)};
 	*member = m;
 	return 0;
@@ -143,12 +144,12 @@ static int lost(struct nopin_member *m)
 	return ENOTCONN;
 }
 
-/* Until all that was posted is done. */
+/* Until all that was posted is done. The sleeps are short: no value ends them. */
 static int settle(struct nopin_member *m)
 {
 	for (unsigned n = 0; m->link.out && !m->link.failed; n++) {
 		if (n > SPINS)
-			nopin_counter_wait(m->counter, m->answers + 1, MS,
+			nopin_counter_wait(m->counter, UINT64_MAX, MS,
 					   NOPIN_WAIT_FUTEX);
 		link_reap(&m->link);
 	}
@@ -422,15 +423,17 @@ int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 	return num ? call_short(member, CALL_WAKE, waitq, num) : EINVAL;
 }
 
-/* If the home does not serve there is no room in its box, and it takes the member for
- * dead. */
+/* If the home does not serve there is no room in its box, and it is to take the
+ * member for dead. */
 static void say_goodbye(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
 	const struct patience p = {nic_now(m->nic) + GRACE_MS * MS,
 				   NOPIN_WAIT_BLOCK, true};
 
-	if (!catch_up(m, &p) && !say(m, &msg))
+	if (catch_up(m, &p))
+		link_fail(&m->link);
+	else if (!say(m, &msg))
 		(void)settle(m);
 }
 

@@ -418,7 +418,7 @@ int nopin_home_destroy(struct nopin_home *home);
  * protection domain, 8 sends at least, and a send CQ of its own.
  * @theirs:	from nopin_member_create()
  * @ours:	for nopin_member_start(), when @qp is RTS
- * Return: 0; EUSERS: there are too many; EINVAL: @qp; ENOMEM.
+ * Return: 0; EUSERS: there are too many; EINVAL: @qp, @theirs; ENOMEM.
  */
 int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
 		    const struct nopin_card *theirs, struct nopin_card *ours);

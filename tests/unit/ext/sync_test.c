@@ -407,13 +407,49 @@ static void unserved__waitq(void **state)
 	assert_int_equal(finish(&c), 0);
 }
 
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* What it is told late is no news: while it waits for something else, it sleeps. */
+static void unserved__is_answered_late(void **state)
+{
+	const uint64_t *answer = (uint64_t *)(uintptr_t)end[1].theirs.mail;
+	int64_t began, cpu;
+
+	(void)state;
+	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
+	times_out(1, sem_thread);
+	server_start();
+	while (!__atomic_load_n(answer, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	pair_break(end[1].ends.qp[1]);
+	began = now_ns(CLOCK_MONOTONIC);
+	cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	assert_int_equal(nopin_sem_post(end[1].m, sem), ENOTCONN);
+	began = now_ns(CLOCK_MONOTONIC) - began;
+	cpu = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	assert_in_range(cpu, 0, began / 2);
+}
+
 /* Nor does who leaves wait for it. */
 static void unserved__leaves(void **state)
 {
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
 	(void)state;
 	assert_int_equal(nopin_sem_trywait(end[0].m, sem), 0);
 	times_out(1, sem_thread);
 	assert_int_equal(nopin_member_destroy(end[1].m), 0);
+	/* whatever the home hears of it, and however long its QP is there */
+	assert_int_equal(
+		ibv_query_qp(end[1].ends.qp[0], &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
 	server_start();
 	assert_int_equal(gone(&end[1]), NOPIN_GONE_DIED);
 	assert_int_equal(nopin_sem_post(end[0].m, sem), 0);
@@ -687,6 +723,20 @@ static void join__wrong_pd(void **state)
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
 
+/* It is all there, but messages would lie elsewhere. */
+static void join__of_another_version(void **state)
+{
+	struct nopin_card card = end[0].theirs, ours;
+	struct nopin_home *mine;
+
+	(void)state;
+	card.objects--;
+	assert_int_equal(nopin_home_create(pd, NULL, &mine), 0);
+	assert_int_equal(nopin_home_join(mine, end[0].ends.qp[1], &card, &ours),
+			 EINVAL);
+	assert_int_equal(nopin_home_destroy(mine), 0);
+}
+
 /* Nor does who serves need one, not even the first time. */
 static void home__no_descriptor_left(void **state)
 {
@@ -720,6 +770,7 @@ int main(void)
 #define U(name) cmocka_unit_test_setup_teardown(name, setup_unserved, teardown)
 		U(unserved__sem),
 		U(unserved__waitq),
+		U(unserved__is_answered_late),
 		U(unserved__leaves),
 		cmocka_unit_test_setup_teardown(sem__excludes, setup_silent,
 						teardown_silent),
@@ -739,6 +790,7 @@ int main(void)
 						teardown_silent),
 		T(join__wrong_qp),
 		T(join__wrong_pd),
+		T(join__of_another_version),
 		cmocka_unit_test_setup_teardown(home__no_descriptor_left,
 						setup_unserved, teardown),
 	};
