@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,10 +157,38 @@ static unsigned gone(struct end *e)
 
 /* --- calls ----------------------------------------------------------------- */
 
+/* How often it moved or took away pages of anybody: while it does they are absent. */
+static uint64_t kernel_moves(void)
+{
+	static const char *const names[] = {"pgmigrate_", "pgsteal_",
+					    "thp_collapse_alloc",
+					    "compact_isolated"};
+	FILE *f = fopen("/proc/vmstat", "re");
+	char line[100];
+	uint64_t sum = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (strncmp(line, names[i], strlen(names[i])) == 0)
+				sum += strtoull(strchr(line, ' '), NULL, 10);
+	fclose(f);
+	return sum;
+}
+
+/* What the kernel took meanwhile is asked for again, as programs do. */
 static int ready(int i, uint64_t offset, uint64_t len)
 {
-	return nopin_cache_ready(end[i].c, (uintptr_t)mem + offset, len,
-				 10 * SECOND, (enum nopin_wait)(offset % 3));
+	uint64_t moves;
+	int rc;
+
+	do {
+		moves = kernel_moves();
+		rc = nopin_cache_ready(end[i].c, (uintptr_t)mem + offset, len,
+				       10 * SECOND,
+				       (enum nopin_wait)(offset % 3));
+	} while (rc == EAGAIN && kernel_moves() != moves);
+	return rc;
 }
 
 static struct nopin_cache_stats stats(int i)
