@@ -529,6 +529,13 @@ uint64_t arbiter_turn(struct nic *nic, uint64_t until);
 /** arbiter_text() - JSON: who holds what. Context: as arbiter_turn(). */
 void arbiter_text(struct nic *nic, struct ctl_answer *a);
 
+/* qp.c */
+/**
+ * nic_flush() - Peers get an ACK of all that the program can have seen. A second at
+ * most: it may be in part, and the rest wait for a page.
+ */
+void nic_flush(struct nic *nic);
+
 /* posted.c */
 void posted_push(struct nic_qp *qp);
 void posted_take(struct nic *nic, uint64_t now_ns);

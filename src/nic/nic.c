@@ -291,7 +291,7 @@ __attribute__((destructor)) static void at_exit(void)
 	if (!nic_global_lock || pthread_mutex_trylock(nic_global_lock))
 		return;
 	if (nic_global && !nic_child(nic_global))
-		progress_flush(nic_global);
+		nic_flush(nic_global);
 	pthread_mutex_unlock(nic_global_lock);
 }
 

@@ -136,9 +136,16 @@ static void let_cqs_go(struct nic *nic, struct nic_qp *qp)
 }
 
 /* LAST_ACK_TRY_NS: the socket's send buffer drains meanwhile */
-enum { LAST_ACK_TRY_NS = 100 * 1000, LAST_ACK_TRIES = 20 };
+enum { LAST_ACK_TRY_NS = 100 * 1000, LAST_ACK_TRIES = 20, FLUSH_TRIES = 10000 };
 
 enum last_ack { LAST_ACK_OWED, LAST_ACK_LEAVING, LAST_ACK_SAID };
+
+/* Engine lock held. Is there, or will be, an ACK that cannot be sent at once? What
+ * another thread has placed, and the program seen, may not be committed yet. */
+static bool unsaid(const struct nic_qp *qp, uint64_t now_ns)
+{
+	return qp->qp.rx_moving || ack_leaving(&qp->qp, now_ns);
+}
 
 static enum last_ack last_ack(struct nic *nic, struct nic_qp *qp, bool again)
 {
@@ -146,7 +153,7 @@ static enum last_ack last_ack(struct nic *nic, struct nic_qp *qp, bool again)
 	uint64_t now = os_now(nic->os);
 
 	nic_lock(nic);
-	if (ack_leaving(&qp->qp, now))
+	if (unsaid(qp, now))
 		ret = LAST_ACK_LEAVING;
 	else if (again && ack_last(&qp->qp, now))
 		ret = LAST_ACK_OWED;
@@ -175,6 +182,33 @@ static void say_last_ack(struct nic *nic, struct nic_qp *qp)
 			break;
 		}
 		progress_flush(nic);
+	}
+}
+
+static bool some_unsaid(struct nic *nic)
+{
+	const uint64_t now = os_now(nic->os);
+	bool some = false;
+
+	nic_lock(nic);
+	list_for_each(l, &nic->qps)
+		some |= unsaid(list_entry(l, struct nic_qp, all), now);
+	nic_unlock(nic);
+	return some;
+}
+
+void nic_flush(struct nic *nic)
+{
+	bool again = true;
+
+	for (int i = 0; again && i < FLUSH_TRIES; i++) {
+		again = some_unsaid(nic);
+		progress_flush(nic);
+		again |= some_unsaid(nic);
+		if (again) {
+			os_relax();
+			os_doze(nic->os, -1, os_now(nic->os) + LAST_ACK_TRY_NS);
+		}
 	}
 }
 

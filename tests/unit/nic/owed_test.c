@@ -686,6 +686,17 @@ static void owed__the_last_ack_is_out(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
+/* The program does not end the connection, but itself. */
+static void owed__an_ack_is_out_at_exit(void **state)
+{
+	(void)state;
+	write_comes();
+	slow_step = owed_is_planned(2);
+	nic_flush(side[1].nic);
+	assert_null(slow_step);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 static void owed__the_last_ack_is_out_and_nobody_runs(void **state)
 {
 	nobody_runs = true;
@@ -766,6 +777,7 @@ int main(void)
 		TEST(owed__the_last_ack_and_a_full_millisecond, setup_standard),
 		TEST(owed__the_last_ack_is_out, setup),
 		TEST(owed__the_last_ack_is_out, setup_standard),
+		TEST(owed__an_ack_is_out_at_exit, setup),
 		TEST(owed__the_last_ack_is_out_and_nobody_runs, setup),
 		TEST(owed__the_last_ack_again, setup),
 		TEST(owed__the_last_ack_again, setup_standard),

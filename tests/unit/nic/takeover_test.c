@@ -127,6 +127,40 @@ static void scatter__destroy_waits_and_goes_on(void **state)
 	assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), 0);
 }
 
+static bool left_it;
+
+static void *flush(void *arg)
+{
+	struct side *s = arg;
+
+	nic_flush(s->nic);
+	nic_lock(s->nic);
+	left_it = s->qp->qp.rx_moving;
+	nic_unlock(s->nic);
+	return NULL;
+}
+
+/* The program sees a burst that another thread received in place, and exits. */
+static void scatter__exit_waits(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *slow = &nic->steps[2];
+	pthread_t thread;
+
+	(void)state;
+	post(&side[0], WR_WRITE, LEN);
+	send_all(&side[0]);
+	receive_in_place(&side[1], slow);
+	assert_int_equal(pthread_create(&thread, NULL, flush, &side[1]), 0);
+	usleep(20000); /* it looks */
+	nic_lock(nic);
+	finish_receive(nic, slow);
+	nic_unlock(nic);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(left_it);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 /* Two READs in one run, their pages go away under the moves, and there is no
  * slot to keep the responses in: both READs are made again. */
 static void responses_failed__all_are_asked_for_again(void **state)
@@ -694,6 +728,8 @@ int main(void)
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
 			scatter__destroy_waits_and_goes_on, setup, sides_close),
+		cmocka_unit_test_setup_teardown(scatter__exit_waits, setup,
+						sides_close),
 		cmocka_unit_test_setup_teardown(
 			responses_failed__all_are_asked_for_again, setup,
 			sides_close),
