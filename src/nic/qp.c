@@ -161,6 +161,12 @@ static enum last_ack last_ack(struct nic *nic, struct nic_qp *qp, bool again)
 	return ret;
 }
 
+static void let_acks_leave(struct nic *nic)
+{
+	os_relax();
+	os_doze(nic->os, -1, os_now(nic->os) + LAST_ACK_TRY_NS);
+}
+
 /* No peer is left without its last ACK, unless three in a row are lost, or the
  * socket takes none in LAST_ACK_TRIES. Tries, not time: while nobody runs on a
  * busy machine no buffer is looked at and no thread sends what it has. */
@@ -176,8 +182,7 @@ static void say_last_ack(struct nic *nic, struct nic_qp *qp)
 		if (how == LAST_ACK_OWED) {
 			times++;
 		} else if (tries++ < LAST_ACK_TRIES) {
-			os_relax();
-			os_doze(nic->os, -1, os_now(nic->os) + LAST_ACK_TRY_NS);
+			let_acks_leave(nic);
 		} else {
 			break;
 		}
@@ -205,10 +210,8 @@ void nic_flush(struct nic *nic)
 		again = some_unsaid(nic);
 		progress_flush(nic);
 		again |= some_unsaid(nic);
-		if (again) {
-			os_relax();
-			os_doze(nic->os, -1, os_now(nic->os) + LAST_ACK_TRY_NS);
-		}
+		if (again)
+			let_acks_leave(nic);
 	}
 }
 

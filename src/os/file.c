@@ -52,10 +52,10 @@ static void file_drop(struct file *f)
 	f->path[0] = 0;
 }
 
-static void files_drop(bool lent)
+static void files_drop(bool read_too)
 {
 	for (struct file *f = files.file; f < files.file + FILES_MAX; f++)
-		if (f->path[0] != 0 && (lent || f->readers == 0))
+		if (f->path[0] != 0 && (read_too || f->readers == 0))
 			file_drop(f);
 }
 
@@ -96,21 +96,18 @@ static void file_keep(const char *path, int fd, bool shared,
 		      const struct stat *as)
 {
 	const size_t len = strlen(path) + 1;
-	struct file *f;
-	struct stat st;
+	struct file *f, new = {.fd = fd,
+			       .readers = 1,
+			       .shared = shared,
+			       .dev = as->st_dev,
+			       .ino = as->st_ino};
 
-	if (len > FILE_PATH_MAX || sys_fstat(fd, &st) < 0 ||
-	    st.st_dev != as->st_dev || st.st_ino != as->st_ino)
+	if (len > FILE_PATH_MAX || !file_is_ours(&new))
 		return;
+	memcpy(new.path, path, len);
 	f = file_place();
-	if (!f)
-		return;
-	memcpy(f->path, path, len);
-	f->fd = fd;
-	f->readers = 1;
-	f->shared = shared;
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
+	if (f)
+		*f = new;
 }
 
 static int borrow(const char *path, bool shared)
@@ -177,6 +174,7 @@ void files_begin(void)
 {
 	static const char *const soon[] = {
 		"/proc/vmstat",
+		"/proc/self/pagemap",
 		"/proc/self/smaps",
 		"/proc/self/maps",
 	};
@@ -187,7 +185,6 @@ void files_begin(void)
 	/* Now, on a thread of the program's. */
 	for (unsigned i = 0; i < ARRAY_SIZE(soon); i++)
 		file_return(file_borrow(soon[i]));
-	file_return(file_share("/proc/self/pagemap"));
 	host_look_now();
 }
 

@@ -1016,7 +1016,7 @@ MUTATIONS = [
     ("files: one that is shared goes with its first reader", "src/os/file.c",
      "if (files.users == 0 && f->readers == 0)", "if (files.users == 0)"),
     ("files: what the program opened meanwhile is kept", "src/os/file.c",
-     "st.st_dev != as->st_dev || st.st_ino != as->st_ino)", "!as)"),
+     "|| !file_is_ours(&new))", ")"),
     ("files: a child reads its parent's", "src/os/file.c",
      "files_drop(true);\n\tfiles.users = 0;", "(void)files_drop;"),
     ("files: what is not there is opened", "src/os/file.c",

@@ -132,7 +132,9 @@ static void file_borrow__another_is_there(void **state)
 	close(low);
 	before = opens();
 	meanwhile(SYS_fcntl, reopen_low);
-	file_return(file_borrow("/proc/stat"));
+	fd = file_borrow("/proc/stat");
+	file_return(fd);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	fd = borrow("/proc/stat");
 	file_return(fd);
 	assert_int_equal(opens(), before + 2);

@@ -55,6 +55,7 @@ RACY void redirect(const char *path, const char *to)
 RACY void refuse_none(void)
 {
 	nrules = nredirects = 0;
+	meanwhile_what = NULL;
 	for (unsigned i = 0; i < CALLS_MAX; i++)
 		__atomic_store_n(&calls[i], 0, __ATOMIC_RELAXED);
 }
