@@ -6,8 +6,6 @@
 #include "os/os.h"
 #include "os/sim.h"
 
-#include <ucontext.h>
-
 struct sim_thread;
 
 /* --- sim.c ------------------------------------------------------------------ */
@@ -50,8 +48,7 @@ struct sim {
 	struct list claims;
 	struct list threads;
 	struct sim_thread *running;
-	ucontext_t main;
-	void *main_fiber;
+	void *main_sp;
 	uint32_t preempt, full;
 	uint64_t preempt_max_ns;
 	struct sim_stats stats;
