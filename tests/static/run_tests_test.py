@@ -13,6 +13,9 @@ import tempfile
 
 PROJECT = """project('p')
 sh = find_program('sh')
+fine = custom_target('fine', output: 'fine', command: ['touch', '@OUTPUT@'])
+broken = custom_target('broken', output: 'broken', command: 'false')
+test('unbuilt', sh, args: ['-c', 'exit 0'], suite: 'unbuilt', depends: broken)
 ways = {
   'good': 'exit 0',
   'bad': 'echo it broke; exit 1',
@@ -24,9 +27,9 @@ ways = {
   'mute-skip': 'exit 77',
 }
 foreach name, script : ways
-  test(name, sh, args: ['-c', script], suite: name, timeout: 1)
+  test(name, sh, args: ['-c', script], suite: name, timeout: 1, depends: fine)
 endforeach
-test('slow', sh, args: ['-c', 'exit 1'], suite: ['good', 'slow'])
+test('slow', sh, args: ['-c', 'exit 1'], suite: ['good', 'slow'], depends: fine)
 """
 SKIPS = """# a comment
 may-skip  no-tool=no-such-tool-anywhere   # why
@@ -47,6 +50,10 @@ CASES = [
     (["b:good,-slow,mute-skip"], "1 passed, 1 failed", "without a line"),
     (["b:good,-slow", "b:may-skip,bad"], "1 passed, 1 failed", "it broke"),
     (["b:good,-slow", "b:nothing"], "1 passed, 1 failed", "no such tests"),
+    # One group that fails as a whole hides no other.
+    (["b:nothing", "b:good,-slow"], "1 passed, 1 failed", "no such tests"),
+    (["b:unbuilt", "b:good,-slow"], "1 passed, 1 failed", "do not build"),
+    (["none:good", "b:good,-slow"], "1 passed, 1 failed", "No such file"),
 ]
 
 
