@@ -4,31 +4,36 @@
 BUILD ?= build
 QUICK = unit,sim,static,abi,loop,platform,-slow
 SANITIZED = unit,sim,loop,-slow
+# What .ci/run has time for besides: README says what is left to check-all.
+CI = $(BUILD):host,net,ci,-long build-asan:unit,sim,-slow \
+	build-tsan:nic,os,ring,stress,-slow
 # for how long each long test runs
 export SOAK_SECONDS = 10
 
 all: $(BUILD)/build.ninja
-	@ninja --quiet -C $(BUILD)
+	@ninja --quiet -C $(BUILD) $(TARGETS)
 
 demo: need-demo all
 	demo/run $(BUILD)
 check: need-check all
 	tools/run-tests $(BUILD):$(QUICK)
+check-ci: need-check need-check-all need-interop setup-asan setup-tsan
+	tools/run-tests $(CI)
 check-all: need-check need-check-all need-interop all \
-		build-asan build-tsan build-fuzz
+		setup-asan setup-tsan setup-fuzz
 	tools/run-tests $(BUILD):slow,host,net,interop,soak,-long \
 		build-fuzz:fuzz \
 		build-asan:$(SANITIZED) build-tsan:$(SANITIZED)
 check-interop: need-check need-interop all
 	tools/run-tests $(BUILD):interop
-asan tsan: %: need-check build-%
+asan tsan: %: need-check setup-%
 	tools/run-tests build-$@:$(SANITIZED)
 soak: SOAK_SECONDS = 600
 soak: need-check need-check-all need-interop all \
-		build-asan build-tsan build-fuzz
+		setup-asan setup-tsan setup-fuzz
 	tools/run-tests $(BUILD):soak,long build-fuzz:fuzz \
 		build-asan:threads build-tsan:threads
-fuzz: need-check-all build-fuzz
+fuzz: need-check-all setup-fuzz
 	tools/run-tests build-fuzz:fuzz
 bench: need-bench all
 	bench/run $(BUILD)
@@ -45,14 +50,14 @@ need-%:
 	@tools/bootstrap $*
 $(BUILD)/build.ninja: | need-build
 	@meson setup $(BUILD) $(MESON_ARGS)
-build-asan: SETUP = -Db_sanitize=address,undefined -Db_lundef=false
-build-tsan: SETUP = -Db_sanitize=thread -Db_lundef=false
-build-fuzz: SETUP = -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true
-build-fuzz: export CC = clang
-build-fuzz: TARGETS = fuzzers
-build-asan build-tsan build-fuzz: build-%: | need-build
-	@test -f $@/build.ninja || meson setup $@ $(SETUP) $(MESON_ARGS)
-	@ninja --quiet -C $@ $(TARGETS)
+setup-asan: SETUP = -Db_sanitize=address,undefined -Db_lundef=false
+setup-tsan: SETUP = -Db_sanitize=thread -Db_lundef=false
+setup-fuzz: SETUP = -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true
+setup-fuzz: export CC = clang
+# tools/run-tests builds what it runs
+setup-asan setup-tsan setup-fuzz: setup-%: | need-build
+	@test -f build-$*/build.ninja || \
+		meson setup build-$* $(SETUP) $(MESON_ARGS)
 
-.PHONY: all demo check check-all check-interop asan tsan soak fuzz bench \
-	experiments install format build-asan build-tsan build-fuzz
+.PHONY: all demo check check-ci check-all check-interop asan tsan soak fuzz bench \
+	experiments install format setup-asan setup-tsan setup-fuzz

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# lint.sh WHAT BUILD [deep]: one static check of the whole tree. Exits with 77 where
-# the tool is not installed.
+# lint.sh WHAT BUILD [deep|new]: one static check of the whole tree, or (new) of what
+# the commits of the last day changed. Exits with 77 where the tool is not installed.
 set -eu
 
 what=$1
@@ -21,6 +21,15 @@ files() {
 		find src tests tools bench demo experiments -type f \
 			-name "$pattern" 2>/dev/null
 	done
+}
+
+# touched: of the file names on standard input those that the commits of the day before
+# the newest one touched, or that differ from it
+touched() {
+	day=$(($(git log -1 --format=%ct) - 86400))
+	{ git log --since="$day" --name-only --format=
+		git diff --name-only HEAD; } | sort -u >"$1"
+	sed "s|^$PWD/||" | { grep -Fx -f "$1" || true; } | sed "s|^|$PWD/|"
 }
 
 case $what in
@@ -51,9 +60,12 @@ clang-tidy)
 	log=$build/meson-logs/clang-tidy.txt
 	nodes=30000
 	[ "${3-}" != deep ] || nodes=225000
+	only=cat
+	[ "${3-}" != new ] || only="touched $build/meson-logs/touched.txt"
 	grep -o '"file": "[^"]*\.c"' "$build/compile_commands.json" |
 		cut -d'"' -f4 | grep -E '/(src|tools)/' | sort -u |
-		(cd "$build" && xargs -n 1 -P 2 clang-tidy -p . --quiet \
+		sed "s|^\.\./|$PWD/|" | $only |
+		(cd "$build" && xargs -r -n 1 -P 2 clang-tidy -p . --quiet \
 			--extra-arg=-Xclang --extra-arg=-analyzer-config \
 			--extra-arg=-Xclang --extra-arg=max-nodes=$nodes) \
 		2>"$log" || { cat "$log"; exit 1; }
@@ -76,18 +88,20 @@ pinning)
 	;;
 scripts)
 	# Shell and Python parse, and are executable where they say #!.
-	files '*' | while read -r file; do
+	pythons=
+	for file in $(files '*' | xargs grep -lIm1 '^#!/'); do
 		read -r first <"$file" || continue
 		case $first in
 		'#!/bin/sh'*) sh -n "$file" ;;
 		'#!/bin/bash'* | '#!/usr/bin/env bash'*) bash -n "$file" ;;
-		'#!/usr/bin/python3'*)
-			python3 -c 'import ast, sys
-ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" ;;
+		'#!/usr/bin/python3'*) pythons="$pythons $file" ;;
 		*) continue ;;
 		esac
 		[ -x "$file" ] || { echo "$file: not executable"; exit 1; }
 	done
+	python3 -c 'import ast, sys
+for name in sys.argv[1:]:
+    ast.parse(open(name).read(), name)' $pythons
 	;;
 *)
 	echo "lint.sh: no check '$what'" >&2
