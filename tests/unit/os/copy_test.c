@@ -417,7 +417,6 @@ static void os_moves__scatter_order(void **state)
 }
 
 /* A gather that is blocked in a page must not delay another. */
-static uint64_t other_ns;
 static struct env blocked;
 static int uffd;
 
@@ -433,7 +432,6 @@ static void os_moves__blocked_gather_delays_no_other(void **state)
 	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
 	struct uffdio_copy cp = {.len = PAGE_BYTES};
 	struct uffd_msg msg;
-	uint64_t began;
 	struct env e;
 	pthread_t t;
 
@@ -453,10 +451,7 @@ static void os_moves__blocked_gather_delays_no_other(void **state)
 	e.app[9] = 42;
 	add(&e, MOVE_GATHER, e.app, e.nic, 100);
 	add(&e, MOVE_FETCH_ADD, e.app + 8, NULL, 8)->operand = 1;
-	began = os_now(e.os);
-	run(&e, 2, 0);
-	other_ns = os_now(e.os) - began;
-	assert_true(other_ns < 1000 * MS);
+	run(&e, 2, 0); /* hangs if it waits for the page, which comes below */
 	assert_int_equal(e.nic[9], 42);
 	cp.dst = (uintptr_t)blocked.app;
 	cp.src = (uintptr_t)order_page;

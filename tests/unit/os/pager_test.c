@@ -302,13 +302,11 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 	uint8_t *fast = pages_new(20, PROT_READ | PROT_WRITE);
 	struct os_page_done done;
 	struct os *os = host_plain();
-	uint64_t began;
 	pthread_t t;
 
 	(void)state;
 	if (!uffd_open(0, p, 4))
 		skip();
-	t = uffd_serve(500000);
 	memset(fast, 1, 20 * PAGE_BYTES);
 	for (unsigned i = 0; i < 4; i++) {
 		struct os_page_req req = {.id = i,
@@ -317,11 +315,10 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 
 		assert_int_equal(os_page_ask(os, &req), 0);
 	}
-	began = os_now(os);
 	for (size_t i = 0; i < 20; i++)
 		expect(os, fast + i * PAGE_BYTES, PAGE_BYTES, true, PAGE_BYTES,
 		       0);
-	assert_true(os_now(os) - began < 400 * MS);
+	t = uffd_serve(20000); /* till now the slow ones hung */
 	for (unsigned got = 0; got < 4;) {
 		if (os_page_reap(os, &done, 1) == 0) {
 			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
@@ -329,7 +326,7 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 		}
 		got++;
 		assert_int_equal(done.bytes, PAGE_BYTES);
-		assert_true(done.service_ns >= 400 * MS);
+		assert_true(done.service_ns >= 20 * MS);
 		assert_int_not_equal(done.backing, BACKING_CHEAP);
 	}
 	uffd_end(t);
@@ -389,7 +386,6 @@ static void os_close__with_a_page_that_hangs(void **state)
 	const int first = 1024, num = 64;
 	struct os *os = host_plain();
 	struct uffd_msg msg;
-	uint64_t began;
 	int fd[2];
 
 	(void)state;
@@ -399,9 +395,7 @@ static void os_close__with_a_page_that_hangs(void **state)
 	ready.fd = uffd;
 	assert_int_equal(poll(&ready, 1, 5000), 1);
 	assert_int_equal(read(uffd, &msg, sizeof(msg)), sizeof(msg));
-	began = clock_ns();
-	os_close(os);
-	assert_true(clock_ns() - began < 1000 * MS);
+	os_close(os); /* hangs if it waits for the page, which comes below */
 	assert_int_equal(pipe2(fd, O_NONBLOCK), 0);
 	take_numbers(fd, first, num);
 	cp.dst = (uintptr_t)p;
@@ -503,19 +497,17 @@ static void os_page_ask__wakes_once(void **state)
 			out -= n;
 			if (n || !out)
 				continue;
-			from = os_now(os);
-			os_wait(os, OS_WAIT_TIMER, from + 2000 * MS, -1);
-			assert_in_range(os_now(os) - from, 0, 1900 * MS);
+			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 			in_vain += !os_pages_waiting(os);
 		}
 	}
 	assert_in_range(in_vain, 0, asked / 4);
 	/* A pager may make it readable for an answer that was reaped. */
 	os_event_set(pagers_fd(os->pagers));
-	os_wait(os, OS_WAIT_TIMER, os_now(os) + 2000 * MS, -1);
+	os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 	from = os_now(os);
 	os_wait(os, OS_WAIT_TIMER, from + 20 * MS, -1);
-	assert_in_range(os_now(os) - from, 20 * MS, 2000 * MS);
+	assert_true(os_now(os) - from >= 20 * MS);
 	pages_free(p, 1);
 	os_close(os);
 }

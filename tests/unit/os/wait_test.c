@@ -36,6 +36,12 @@ static uint64_t waited(enum os_wait_for what, uint64_t ns, int extra)
 	return os_now(os) - began;
 }
 
+/* A wait that has no end of its own: one that nothing ends hangs. */
+static void expect_woken(enum os_wait_for what, int extra)
+{
+	os_wait(os, what, TIME_NEVER, extra);
+}
+
 static void send_to(uint16_t to)
 {
 	struct iovec iov = {"x", 1};
@@ -64,8 +70,7 @@ static void os_wait__deadline(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
-		assert_in_range(waited(OS_WAIT_TIMER, t[i], -1), t[i],
-				t[i] + 2000 * MS);
+		assert_true(waited(OS_WAIT_TIMER, t[i], -1) >= t[i]);
 	/* in the past */
 	os_wait(os, OS_WAIT_PACKETS, 0, -1);
 	os_wait(os, OS_WAIT_PACKETS, 1, -1);
@@ -75,9 +80,9 @@ static void os_wait__packets(void **state)
 {
 	(void)state;
 	send_to(port);
-	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_PACKETS, -1);
 	/* it stays until it is taken */
-	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_PACKETS, -1);
 	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
 	take();
 	assert_true(waited(OS_WAIT_PACKETS, 10 * MS, -1) >= 10 * MS);
@@ -92,11 +97,11 @@ static void os_wait__packets_of_several_ports(void **state)
 	assert_true(i > 0);
 	assert_true(waited(OS_WAIT_PACKETS, 10 * MS, -1) >= 10 * MS);
 	send_to(second);
-	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_PACKETS, -1);
 	take();
 	os_port_close(os, i);
 	send_to(port);
-	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_PACKETS, -1);
 	take();
 }
 
@@ -112,7 +117,7 @@ static void os_wait__error(void **state)
 	i = os_port_open(os, 0, &dead);
 	os_port_close(os, i);
 	send_to(dead);
-	assert_true(waited(OS_WAIT_PACKETS, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_PACKETS, -1);
 	assert_int_equal(os_recv_error(os, &dst, &err, &mtu), 1);
 	assert_int_equal(dst.port, dead);
 	take();
@@ -127,7 +132,7 @@ static void os_wait__extra_fd(void **state)
 	assert_true(fd >= 0);
 	assert_true(waited(OS_WAIT_TIMER, 10 * MS, fd) >= 10 * MS);
 	os_event_set(fd);
-	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, fd) < 500 * MS);
+	expect_woken(OS_WAIT_TIMER, fd);
 	assert_true(os_event_clear(fd));
 	assert_false(os_event_clear(fd));
 	close(fd);
@@ -141,7 +146,7 @@ static void os_kick__is_for_the_background_thread(void **state)
 	os_kick(os);
 	os_kick(os);
 	assert_true(waited(OS_WAIT_TIMER, 10 * MS, fd) >= 10 * MS);
-	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_TIMER, -1);
 	/* consumed */
 	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
 	close(fd);
@@ -175,7 +180,7 @@ static void os_wait__page_answer(void **state)
 
 	(void)state;
 	assert_int_equal(os_page_ask(os, &req), 0);
-	assert_true(waited(OS_WAIT_TIMER, 1000 * MS, -1) < 500 * MS);
+	expect_woken(OS_WAIT_TIMER, -1);
 	assert_true(os_pages_waiting(os));
 	assert_int_equal(os_page_reap(os, &done, 1), 1);
 	assert_int_equal(done.addr, req.addr);
