@@ -52,6 +52,7 @@ struct sim_thread {
  * simulator's time. Signal masks and floating-point modes are the same for all
  * virtual threads. */
 void sim_switch(void **save, void *sp);
+/* NOLINTNEXTLINE(hicpp-no-assembler): no other way to switch stacks */
 __asm__(".text\n"
 	".globl sim_switch\n"
 	".type sim_switch, @function\n"

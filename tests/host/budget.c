@@ -27,9 +27,6 @@ enum {
 	TEXT = 1 << 16,
 };
 
-#define TAKE_BACK_NS (100 * MS)
-#define PATIENCE_NS  (20 * SECOND)
-
 static const char *nopin;
 
 /* --- who uses pages ---------------------------------------------------------------- */
@@ -105,36 +102,26 @@ static bool is_shared(const char *text, const uint64_t *pid, unsigned from,
 	       (!gone || share_of(text, gone) < 0);
 }
 
-/* Until it is so. Return: when the question was asked to which that was the answer. */
-static uint64_t until_shared(const uint64_t *pid, unsigned from, uint64_t gone)
+/* Until it is so. How soon is sim/budget's, where time is virtual. */
+static void until_shared(const uint64_t *pid, unsigned from, uint64_t gone)
 {
-	const uint64_t end = host_now() + PATIENCE_NS;
 	static char text[TEXT];
-	uint64_t at;
 
 	do {
-		at = host_now();
-		if (at > end)
-			fprintf(stderr, "%s\n", text);
-		REQUIRE(at <= end);
 		ask(text);
 	} while (!is_shared(text, pid, from, gone));
-	return at;
 }
 
 static void kill_in_turn(const uint64_t *pid)
 {
 	for (unsigned i = 0; i + 1 < PROCESSES; i++) {
-		uint64_t from;
 		int status;
 
 		host_sleep(host_random() % (20 * MS));
 		REQUIRE(kill((pid_t)pid[i], SIGKILL) == 0);
 		REQUIRE(waitpid((pid_t)pid[i], &status, 0) > 0);
 		REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		from = host_now();
-		REQUIRE_LE(until_shared(pid, i + 1, pid[i]) - from,
-			   TAKE_BACK_NS);
+		until_shared(pid, i + 1, pid[i]);
 		/* nobody noticed but the arbiter */
 		for (unsigned k = i + 1; k < PROCESSES; k++)
 			REQUIRE(waitpid((pid_t)pid[k], &status, WNOHANG) == 0);
@@ -167,7 +154,7 @@ int main(int argc, char **argv)
 		link_open(&l[i], &h, fd[i], mr);
 		pid[i] = host_hear(fd[i]);
 	}
-	(void)until_shared(pid, 0, 0);
+	until_shared(pid, 0, 0);
 	kill_in_turn(pid);
 	for (unsigned i = 0; i < PROCESSES; i++)
 		link_close(&l[i]);

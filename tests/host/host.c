@@ -65,18 +65,6 @@ void host_start(void)
 	alarm(7200);
 }
 
-uint64_t host_stolen(void)
-{
-	FILE *f = fopen("/proc/stat", "re");
-	unsigned long long ticks = 0;
-
-	REQUIRE(f);
-	/* user, nice, system, idle, iowait, irq, softirq, steal */
-	REQUIRE(fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) == 1);
-	fclose(f);
-	return ticks * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 int host_fork(void (*role)(int fd))
 {
 	const pid_t parent = getpid();

@@ -61,11 +61,6 @@ __attribute__((noreturn)) void host_skip(const char *why);
 uint64_t host_now(void);
 void host_sleep(uint64_t ns);
 
-/** host_stolen() - ns of CPU time that the hypervisor gave to others, of all CPUs
- * since the system started, to 10 ms.
- */
-uint64_t host_stolen(void);
-
 /** host_start() - First of all: the environment (NOPIN_ADDR: lo, if it does not say). */
 void host_start(void);
 

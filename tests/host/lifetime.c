@@ -23,10 +23,10 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define AT_ONCE_NS (10 * MS)
-#define STEP_NS	   (1 * MS)
-#define FORK_NS	   (100 * MS)
-#define CANARY	   0xca
+/* of the time of a fork a step sleeps less than this part */
+#define OF_FORK 8
+#define FORK_NS (100 * MS)
+#define CANARY	0xca
 /* Below everything else, so that nothing is mapped there when it is gone. A
  * range for each way: what the NIC knows of an address may be 10 ms old. */
 #define RANGE(way) ((void *)(uintptr_t)(0x200000000000 + (way)*PAGE))
@@ -86,11 +86,12 @@ static void dereg_way(struct host *h, int fd, int way)
 	from = host_now();
 	host_dereg(mr);
 	took = host_now() - from;
+	/* it did not wait for the page */
+	REQUIRE_EQ(__atomic_load_n(&s->brought_ns, __ATOMIC_RELAXED), 0);
 	REQUIRE(munmap(range, PAGE) == 0);
 	canary = host_map(RANGE(way), PAGE);
 	memset(canary, CANARY, PAGE);
 	printf("way %d: ibv_dereg_mr %.3f ms\n", way, (double)took / MS);
-	REQUIRE_LE(took, AT_ONCE_NS);
 	if (way == 2)
 		REQUIRE(host_status(h) == IBV_WC_LOC_PROT_ERR);
 	else
@@ -307,8 +308,8 @@ static void forks(uint64_t count)
 	       (double)longest / MS,
 	       (double)host_counter("step_sleep_max") / MS,
 	       (double)host_counter("move_sleep_max") / MS);
-	REQUIRE_LE(host_counter("step_sleep_max"), STEP_NS);
-	REQUIRE_LE(host_counter("move_sleep_max"), STEP_NS);
+	REQUIRE_LE(host_counter("step_sleep_max") * OF_FORK, longest);
+	REQUIRE_LE(host_counter("move_sleep_max") * OF_FORK, longest);
 }
 
 int main(int argc, char **argv)

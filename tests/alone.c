@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* alone.c: gives a test program a network of its own.
+/* alone.c: gives a test program a network of its own; `alone COMMAND...` gives it to a
+ * command.
  *
  * NICs hold UDP port 4791 and abstract sockets, which are one for each network
- * namespace, so another NIC on the host would change what these tests see. Before
- * main() the program moves to a new namespace with a loopback device. Where that is
- * refused it waits until no other test program of this directory runs.
+ * namespace, and share a board in /dev/shm, so another NIC on the host would change what
+ * these tests see. Before main() the program moves to new namespaces with a loopback
+ * device and an empty /dev/shm. Where that is refused it waits until no other such program of its directory runs.
  */
 #include <fcntl.h>
 #include <net/if.h>
@@ -14,8 +15,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { ALL = CLONE_NEWNET | CLONE_NEWNS };
 
 static int put(const char *path, const char *text)
 {
@@ -33,7 +37,7 @@ static int unshare_as_user(unsigned uid, unsigned gid)
 {
 	char line[64];
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+	if (unshare(CLONE_NEWUSER | ALL))
 		return -1;
 	snprintf(line, sizeof(line), "%u %u 1", uid, uid);
 	if (put("/proc/self/uid_map", line))
@@ -54,6 +58,14 @@ static int loopback_up(void)
 	return err;
 }
 
+/* Return: 0; -1: /dev/shm stays everybody's. */
+static int shm_empty(void)
+{
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	return mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777");
+}
+
 static void wait_for_others(void)
 {
 	char path[4096], *slash;
@@ -65,17 +77,18 @@ static void wait_for_others(void)
 	path[len] = '\0';
 	slash = strrchr(path, '/');
 	*slash = '\0';
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_DIRECTORY); /* also of a command */
 	if (fd < 0 || flock(fd, LOCK_EX))
 		abort();
 }
 
 static __attribute__((constructor)) void be_alone(void)
 {
-	if (!unshare(CLONE_NEWNET) || !unshare_as_user(getuid(), getgid())) {
+	if (!unshare(ALL) || !unshare_as_user(getuid(), getgid())) {
 		if (loopback_up())
 			abort();
-		return;
+		if (!shm_empty())
+			return;
 	}
 	wait_for_others();
 }
