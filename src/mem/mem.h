@@ -361,7 +361,7 @@ struct hold {
 	uint32_t cheap; /* internal: of them, missing */
 };
 
-enum { HOLDS_MAX = 96 };
+enum { HOLDS_MAX = 96, ATOMIC_BYTES = 8 };
 
 /**
  * struct holds - Of the moves of one plan. While @num > 0 it stays where it is,

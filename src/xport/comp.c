@@ -28,7 +28,8 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 	if ((int32_t)(qp->req.started - qp->cfg.sq->cons) > 0)
 		e.met = w->met;
 	if (wqe_is_read(w))
-		e.byte_len = (uint32_t)w->length;
+		e.byte_len = wqe_is_atomic(w) ? ATOMIC_BYTES
+					      : (uint32_t)w->length;
 	/* from here on the slot is the program's */
 	wq_release(qp->cfg.sq, qp->cfg.sq->cons + 1);
 	if (signaled)
@@ -437,7 +438,7 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 		return V_OK;
 	if (w->op != WR_READ) {
 		off = 0;
-		len = 8;
+		len = ATOMIC_BYTES;
 		rest = 0;
 		from = (uint8_t *)(uintptr_t)&p->swap_add;
 	}

@@ -77,7 +77,9 @@ void req_unsent(struct qp *qp, const struct burst *b, int error,
 		uint64_t now_ns);
 /** wqe_packets() - How many PSNs a message of @len bytes takes. */
 uint32_t wqe_packets(const struct qp *qp, const struct wqe *w);
+/** wqe_is_read() - Is it answered with data: a READ or an atomic? */
 bool wqe_is_read(const struct wqe *w);
+bool wqe_is_atomic(const struct wqe *w);
 /** req_wqe_at() - The started WQE that @psn belongs to. false: none. */
 bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index);
 /** sge_dma() - The access to [off, off + len) of an SGE. */

@@ -13,9 +13,14 @@
 
 enum { CWND_START = 16, CWND_MAX = 128, STD_WINDOW_BYTES = 65536 };
 
+bool wqe_is_atomic(const struct wqe *w)
+{
+	return w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD;
+}
+
 bool wqe_is_read(const struct wqe *w)
 {
-	return w->op == WR_READ || w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD;
+	return w->op == WR_READ || wqe_is_atomic(w);
 }
 
 static bool wqe_is_local(const struct wqe *w)
@@ -27,7 +32,7 @@ uint32_t wqe_packets(const struct qp *qp, const struct wqe *w)
 {
 	if (wqe_is_local(w))
 		return 0;
-	if (w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD || !w->length)
+	if (wqe_is_atomic(w) || !w->length)
 		return 1;
 	return (uint32_t)DIV_ROUND_UP(w->length, qp->mtu);
 }
@@ -152,12 +157,26 @@ static bool peer_in_doubt(struct qp *qp, const struct wqe *w)
 	return true;
 }
 
+/* Why @w may not be sent at all; @v: what became of the key it invalidates. An
+ * atomic whose old value has no room is not done. */
+static enum wc_status refusal(const struct wqe *w, bool known, enum verdict v)
+{
+	if (v != V_OK)
+		return WC_MW_BIND_ERR;
+	if (!known)
+		return WC_LOC_QP_OP_ERR;
+	if (wqe_is_atomic(w) && w->length < ATOMIC_BYTES)
+		return WC_LOC_LEN_ERR;
+	return WC_SUCCESS;
+}
+
 /* The WQE's PSNs start at max. false: it has to wait for a fence, or is not sent. */
 static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 {
 	const bool known = peer_knows(qp, w);
 	struct req *r = &qp->req;
 	enum verdict v = V_OK;
+	enum wc_status bad;
 
 	if (!known && (r->failed || peer_in_doubt(qp, w)))
 		return false; /* an earlier one ends them all, or it waits */
@@ -172,11 +191,10 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	w->num_psn = wqe_packets(qp, w);
 	w->met = (struct met){.ns = 0};
 	r->started++;
-	if (v != V_OK)
-		comp_fail_wqe(qp, r->cur, WC_MW_BIND_ERR, now_ns);
-	else if (!known)
-		comp_fail_wqe(qp, r->cur, WC_LOC_QP_OP_ERR, now_ns);
-	return known && v == V_OK; /* else what is behind it is not sent */
+	bad = refusal(w, known, v);
+	if (bad != WC_SUCCESS)
+		comp_fail_wqe(qp, r->cur, bad, now_ns);
+	return bad == WC_SUCCESS; /* else what is behind it is not sent */
 }
 
 static uint32_t kind_flags(const struct wqe *w)
@@ -227,7 +245,7 @@ static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w,
 		return NEXT_STOP;
 	p.opcode = w->op == WR_CMP_SWP ? OP_CMP_SWP : OP_FETCH_ADD;
 	p.ack_req = true;
-	p.dma_len = 8;
+	p.dma_len = ATOMIC_BYTES;
 	p.swap_add = w->swap_add;
 	p.compare = w->compare;
 	if (!burst_seg(b, &p, NULL))
@@ -390,7 +408,7 @@ static enum next add_packet(struct qp *qp, struct burst *b, bool again,
 	*psns = 1;
 	if (w->op == WR_READ)
 		return add_read(qp, b, w, k, again, psns);
-	if (wqe_is_read(w))
+	if (wqe_is_atomic(w))
 		return add_atomic(qp, b, w, again);
 	return add_data(qp, b, w, k, psns, now_ns);
 }

@@ -29,7 +29,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "nic_ud_test", "mem_moving_test", "mem_renew_test", "nic_takeover_test",
          "nic_overlap_test", "nic_unsent_test", "nic_owed_test",
          "nic_scatter_test", "nic_pins_test", "nic_reg_test",
-         "nic_errors_test", "nic_states_test", "mem_account_test",
+         "nic_errors_test", "nic_states_test", "nic_pair_test", "mem_account_test",
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
          "os_move_test", "mem_share_test", "mem_eventcount_test",
          "os_file_test", "nic_notes_test",

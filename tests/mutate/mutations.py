@@ -1056,4 +1056,8 @@ MUTATIONS = [
     ("paths: who has none is not counted", "src/nic/peers.c",
      "if (paths == 1 || p->lines == paths)",
      "if (paths == 1 || p->lines == paths || !p->lines)"),
+    ("an atomic says how much room there was", "src/xport/comp.c",
+     "e.byte_len = wqe_is_atomic(w) ?", "e.byte_len = !w ?"),
+    ("an atomic is done whose old value has no room", "src/xport/req.c",
+     "w->length < ATOMIC_BYTES", "w->length < 1"),
 ]

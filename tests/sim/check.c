@@ -187,8 +187,9 @@ static void send_completion(struct flow *f, const struct cqe *e)
 	EXPECT(f->w, e->op == op->wr,
 	       "flow %u: number %" PRIu64 " completed as another operation",
 	       f->index, e->wr_id);
-	EXPECT(f->w, op->wr != WR_READ || e->byte_len == op->len,
-	       "flow %u: READ number %" PRIu64 " of %u bytes says %u", f->index,
+	EXPECT(f->w,
+	       !(op->wr == WR_READ || op_atomic(op)) || e->byte_len == op->len,
+	       "flow %u: number %" PRIu64 " of %u bytes says %u", f->index,
 	       e->wr_id, op->len, e->byte_len);
 	for (; f->completed <= e->wr_id; f->completed++) {
 		op = op_at(f, f->completed);

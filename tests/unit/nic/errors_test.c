@@ -257,6 +257,32 @@ static void request__refused_at_home(void **state)
 	keys_close(&side[0], &k);
 }
 
+/* An atomic without room for the old value: nothing happens. */
+static void atomic__no_room_for_the_old_value(void **state)
+{
+	static const enum wr_op ops[] = {WR_FETCH_ADD, WR_CMP_SWP};
+	uint64_t fill;
+
+	(void)state;
+	memset(&fill, FILL, sizeof(fill));
+	for (size_t i = 0; i < ARRAY_SIZE(ops) * 8; i++) {
+		const struct sge room = {(uintptr_t)side[0].buf,
+					 (uint32_t)(i % 8), side[0].key};
+
+		connect_again(ALL, 7);
+		side_post_sge(&side[0],
+			      (struct wqe){.op = (uint8_t)ops[i / 8],
+					   .raddr = (uintptr_t)side[1].buf,
+					   .rkey = side[1].key,
+					   .compare = fill,
+					   .swap_add = 1},
+			      room);
+		assert_int_equal(side_cqe(&side[0]).status, WC_LOC_LEN_ERR);
+		untouched(&side[0]);
+		untouched(&side[1]);
+	}
+}
+
 /* A byte too much in the only packet, or in the second one. */
 static void send__too_long(void **state)
 {
@@ -352,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(request__refused_by_the_peer),
 		BOTH(request__refused_at_home),
+		BOTH(atomic__no_room_for_the_old_value),
 		BOTH(send__too_long),
 		BOTH(send__to_a_receive_that_may_not_be_written),
 		BOTH(send__nobody_receives),

@@ -167,6 +167,33 @@ static void atomic__counts(void **state)
 	assert_int_equal(*cell, 5);
 }
 
+/* Whatever room there is for the old value, it is eight bytes. */
+static void atomic__is_of_eight_bytes(void **state)
+{
+	static const enum wr_op ops[] = {WR_FETCH_ADD, WR_CMP_SWP};
+	uint64_t *cell = (uint64_t *)side[1].buf;
+	uint64_t *old = (uint64_t *)side[0].buf;
+	struct cqe e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		*cell = 7;
+		old[1] = UINT64_MAX;
+		side_post(&side[0],
+			  (struct wqe){.op = (uint8_t)ops[i],
+				       .raddr = (uintptr_t)cell,
+				       .rkey = side[1].key,
+				       .compare = 7,
+				       .swap_add = 1},
+			  old, 64);
+		e = side_cqe(&side[0]);
+		assert_int_equal(e.status, WC_SUCCESS);
+		assert_int_equal(e.byte_len, 8);
+		assert_int_equal(old[0], 7);
+		assert_int_equal(old[1], UINT64_MAX);
+	}
+}
+
 static void write__wrong_key_is_remote_access_error(void **state)
 {
 	(void)state;
@@ -414,6 +441,7 @@ int main(void)
 		BOTH(read__every_size),
 		BOTH(send__fails_in_the_middle),
 		BOTH(atomic__counts),
+		BOTH(atomic__is_of_eight_bytes),
 		BOTH(write__wrong_key_is_remote_access_error),
 		BOTH(write__unmapped_is_remote_access_error),
 		BOTH(user_mode_page__every_operation),
