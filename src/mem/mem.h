@@ -125,6 +125,15 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key);
 int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
 	       uint32_t *key);
 
+/**
+ * mr_change() - Give a region that can be accessed another PD and other rights. Its
+ * keys stay; what it is of @attr otherwise, too. Accesses from now on are checked
+ * by these.
+ * Return: 0; -ENOENT: there is none; -EINVAL: rights that make no sense; -EBUSY
+ * while moves hold it, which were let in by the old ones.
+ */
+int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access);
+
 /** mr_set_fault() - Of accesses from now on. Return: 0, or -ENOENT. */
 int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault);
 

@@ -329,6 +329,31 @@ int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
 }
 
 /**
+ * mr_change() - See mem.h.
+ * @m:		the NIC's memory
+ * @key:	any
+ * @pd:		from pd_alloc()
+ * @access:	enum access
+ */
+int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access)
+{
+	uint32_t i;
+	struct mr *mr = mr_lookup(m, key, &i);
+
+	if (!mr)
+		return -ENOENT;
+	if (!access_valid(access))
+		return -EINVAL;
+	if (mr->holds > 0)
+		return -EBUSY;
+	pd_get(m, pd);
+	pd_put(m, mr->attr.pd);
+	mr->attr.pd = pd;
+	mr->attr.access = access;
+	return 0;
+}
+
+/**
  * mr_set_fault() - What answers missing pages from now on.
  * @m:		the NIC's memory
  * @key:	any

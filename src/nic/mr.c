@@ -55,6 +55,49 @@ int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
 	return err;
 }
 
+/* Lock held. Who comes while moves end waits, else there might be no end of them:
+ * the region is suspended, unless it is so already, or cannot be. */
+static int change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access)
+{
+	int err = mr_change(nic->mem, key, pd, access);
+	bool suspended;
+
+	if (err != -EBUSY)
+		return err;
+	err = mr_suspend(nic->mem, key, 0, os_now(nic->os));
+	suspended = !err;
+	if (err && err != -EINVAL && err != -EOPNOTSUPP)
+		return err;
+	while ((err = mr_change(nic->mem, key, pd, access)) == -EBUSY)
+		nic_wait_idle(nic);
+	if (suspended) {
+		mr_resume(nic->mem, key, os_now(nic->os));
+		nic_wake_idle(nic);
+	}
+	return err;
+}
+
+int nic_mr_change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access)
+{
+	struct mr_attr before, after;
+	int err;
+
+	err = nic_mr_query(nic, key, &before);
+	if (err)
+		return err;
+	after = before;
+	after.pd = pd;
+	after.access = access;
+	err = reg_enter(nic, &after);
+	if (err)
+		return err;
+	nic_lock(nic);
+	err = change(nic, key, pd, access);
+	nic_unlock(nic);
+	reg_leave(nic, err ? &after : &before);
+	return err;
+}
+
 int nic_mr_dereg(struct nic *nic, uint32_t key)
 {
 	struct mr_attr attr;

@@ -163,6 +163,11 @@ int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key);
  * (mr_replace()). */
 int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
 		   uint32_t *key);
+/**
+ * nic_mr_change() - Other rights and another PD for the region of @key, which stays.
+ * Return: as mr_change(), but -EBUSY: what the old rights let in has ended then.
+ */
+int nic_mr_change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access);
 /** nic_mr_dereg() - Revoke, wait for moves that hold it (never for a pager). */
 int nic_mr_dereg(struct nic *nic, uint32_t key);
 int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr);

@@ -121,15 +121,20 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 	return reg_plain(pd, addr, length, iova, access);
 }
 
-/* What @flags say of the new region; the rest is as it was. */
+/* What @flags say of the new region; the rest is as it was. Where a region begins
+ * belongs to its translation. */
 static int rereg_attr(struct mr_attr *attr, int flags, struct ibv_pd *pd,
 		      void *addr, size_t length, int access)
 {
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		attr->pd = pd->handle;
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
+		const uint32_t was = attr->access;
 		int rc = access_from_verbs((unsigned)access, &attr->access);
 
+		if (!rc && !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) &&
+		    (was ^ attr->access) & ACCESS_ZERO_BASED)
+			rc = -EINVAL;
 		if (rc)
 			return rc;
 	}
@@ -141,31 +146,57 @@ static int rereg_attr(struct mr_attr *attr, int flags, struct ibv_pd *pd,
 	return check_range(attr->addr, attr->length, attr->iova, attr->access);
 }
 
+/* In place, or (a key that is no more, or a new range) by a new region, and then the
+ * old one goes when nothing can fail any more. Return: 0 or -errno. */
+static int change_or_replace(struct ibv_mr *mr, int flags,
+			     const struct mr_attr *attr)
+{
+	struct nic *nic = vctx_of(mr->context)->nic;
+	int rc = -ENOENT;
+	uint32_t key;
+
+	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		rc = nic_mr_change(nic, mr->handle, attr->pd, attr->access);
+	if (rc != -ENOENT)
+		return rc;
+	rc = nic_mr_replace(nic, mr->handle, attr, &key);
+	if (rc)
+		return rc;
+	nic_mr_dereg(nic, mr->handle);
+	mr->handle = mr->lkey = mr->rkey = key;
+	return 0;
+}
+
+static bool rereg_flags_ok(const struct ibv_mr *mr, int flags,
+			   const struct ibv_pd *pd)
+{
+	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags)
+		return false;
+	return !(flags & IBV_REREG_MR_CHANGE_PD) ||
+	       (pd && pd->context == mr->context);
+}
+
 /**
- * ibv_rereg_mr() - A new region takes the place of the old one, so both keys
- * change. The old one goes only when nothing can fail any more.
+ * ibv_rereg_mr() - Keys stay, but of a region that gets another range, or that a
+ * peer has invalidated.
  * Return: 0 or IBV_REREG_MR_ERR_INPUT, with errno: the old region is as it was.
  */
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
 {
-	struct vctx *ctx = vctx_of(mr->context);
 	struct mr_attr attr;
-	uint32_t key;
 	int rc = -EINVAL;
 
-	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags ||
-	    (flags & IBV_REREG_MR_CHANGE_PD && !pd))
-		goto err;
-	rc = nic_mr_query(ctx->nic, mr->handle, &attr);
+	if (rereg_flags_ok(mr, flags, pd))
+		rc = nic_mr_query(vctx_of(mr->context)->nic, mr->handle, &attr);
 	if (!rc)
 		rc = rereg_attr(&attr, flags, pd, addr, length, access);
 	if (!rc)
-		rc = nic_mr_replace(ctx->nic, mr->handle, &attr, &key);
-	if (rc)
-		goto err;
-	nic_mr_dereg(ctx->nic, mr->handle);
-	mr->handle = mr->lkey = mr->rkey = key;
+		rc = change_or_replace(mr, flags, &attr);
+	if (rc) {
+		errno = -rc;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		mr->pd = pd;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
@@ -173,9 +204,6 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		mr->length = length;
 	}
 	return 0;
-err:
-	errno = -rc;
-	return IBV_REREG_MR_ERR_INPUT;
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibmr)

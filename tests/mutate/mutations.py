@@ -1060,4 +1060,10 @@ MUTATIONS = [
      "e.byte_len = wqe_is_atomic(w) ?", "e.byte_len = !w ?"),
     ("an atomic is done whose old value has no room", "src/xport/req.c",
      "w->length < ATOMIC_BYTES", "w->length < 1"),
+    ("rights are taken under what they let in", "src/mem/mr.c",
+     "if (mr->holds > 0)\n\t\treturn -EBUSY;\n\tpd_get", "pd_get"),
+    ("a region leaves its PD and is counted there", "src/mem/mr.c",
+     "\tpd_put(m, mr->attr.pd);\n\tmr->attr.pd = pd;", "\tmr->attr.pd = pd;"),
+    ("other rights make another key", "src/verbs/mr_api.c",
+     "if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION))\n\t\trc", "if (0)\n\t\trc"),
 ]

@@ -280,6 +280,45 @@ static void mr_query__what_was_registered(void **state)
 	fix_close(&f);
 }
 
+/* Never while something moves that was let in before. */
+static void mr_change__rights_and_pd(void **state)
+{
+	struct mr_attr got;
+	struct dma d;
+	struct fix f;
+	uint32_t key, pd;
+
+	(void)state;
+	open_small(&f);
+	pd = (uint32_t)pd_alloc(f.m);
+	key = fix_mr(&f, 0x1000, 0x1000, 4096, FIX_RIGHTS);
+	d = fix_dma(&f, 0x1000, 8, true);
+	d.key = key;
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	assert_int_equal(mr_change(f.m, key, pd, 0), -EBUSY);
+	assert_int_equal(mr_change(f.m, key, pd, ACCESS_REMOTE_WRITE), -EINVAL);
+	dma_release(f.m, &f.holds, 0, true, f.now);
+	assert_int_equal(mr_change(f.m, key, f.pd, ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(fix_run(&f, &d, NULL), V_PROT);
+	assert_int_equal(mr_change(f.m, key, pd, FIX_RIGHTS), 0);
+	assert_int_equal(fix_run(&f, &d, NULL), V_PROT);
+	d.pd = pd;
+	assert_int_equal(fix_run(&f, &d, NULL), V_OK);
+	dma_release(f.m, &f.holds, 0, true, f.now);
+	assert_int_equal(mr_query(f.m, key, &got), 0);
+	assert_int_equal(got.access, FIX_RIGHTS);
+	assert_int_equal(got.addr, 0x1000);
+	/* who uses which PD is known */
+	assert_int_equal(pd_dealloc(f.m, pd), -EBUSY);
+	assert_int_equal(mr_change(f.m, key, f.pd, FIX_RIGHTS), 0);
+	assert_int_equal(pd_dealloc(f.m, pd), 0);
+	assert_int_equal(mr_revoke(f.m, key), 0);
+	assert_int_equal(mr_change(f.m, key, f.pd, FIX_RIGHTS), -ENOENT);
+	assert_int_equal(mr_free(f.m, key), 0);
+	assert_int_equal(mr_change(f.m, key, f.pd, 0), -ENOENT);
+	fix_close(&f);
+}
+
 static void mr_revoke__unreachable_at_once(void **state)
 {
 	struct fix f;
@@ -385,6 +424,7 @@ int main(void)
 		cmocka_unit_test(mr_lookup__stale_generation),
 		cmocka_unit_test(mr_lookup__other_pd),
 		cmocka_unit_test(mr_query__what_was_registered),
+		cmocka_unit_test(mr_change__rights_and_pd),
 		cmocka_unit_test(mr_revoke__unreachable_at_once),
 		cmocka_unit_test(mr_free__waits_for_holds),
 		cmocka_unit_test(mr_invalidate__own_pd_only),

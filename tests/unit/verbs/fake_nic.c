@@ -291,6 +291,19 @@ int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
 	return nic_mr_reg(nic, attr, key);
 }
 
+int nic_mr_change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access)
+{
+	const int rc = step();
+
+	(void)nic;
+	(void)key;
+	if (rc)
+		return rc;
+	fake.mr.pd = pd;
+	fake.mr.access = access;
+	return 0;
+}
+
 int nic_mr_dereg(struct nic *nic, uint32_t key)
 {
 	(void)key;

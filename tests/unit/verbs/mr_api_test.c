@@ -140,13 +140,21 @@ static void rereg__changes_what_flags_say(void **state)
 		0);
 	assert_int_equal(fake.mr.access, RR);
 	assert_int_equal(fake.mr.addr, (uintptr_t)a);
-	assert_int_not_equal(mr->lkey, key);
-	assert_int_equal(mr->lkey, mr->rkey);
+	assert_int_equal(mr->lkey, key);
+	assert_int_equal(mr->rkey, key);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd2, NULL, 0, 0), 0);
+	assert_int_equal(fake.mr.pd, pd2->handle);
+	assert_int_equal(fake.mr.access, RR);
+	assert_ptr_equal(mr->pd, pd2);
+	assert_int_equal(mr->lkey, key);
 	assert_int_equal(ibv_rereg_mr(mr,
 				      IBV_REREG_MR_CHANGE_TRANSLATION |
 					      IBV_REREG_MR_CHANGE_PD,
 				      pd2, b, sizeof(b), 0),
 			 0);
+	assert_int_not_equal(mr->lkey, key);
+	assert_int_equal(mr->lkey, mr->rkey);
 	assert_int_equal(fake.mr.access, RR);
 	assert_int_equal(fake.mr.pd, pd2->handle);
 	assert_int_equal(fake.mr.iova, (uintptr_t)b);
@@ -157,36 +165,64 @@ static void rereg__changes_what_flags_say(void **state)
 	ibv_dealloc_pd(pd2);
 }
 
+/* What a peer has invalidated is made anew. */
+static void rereg__of_a_key_that_is_no_more(void **state)
+{
+	char a[16];
+	struct ibv_mr *mr = ibv_reg_mr(pd, a, sizeof(a), LW);
+	const uint32_t key = mr->lkey;
+
+	(void)state;
+	fake.fail_in = 2;
+	fake.error = -ENOENT;
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RR),
+		0);
+	assert_int_equal(fake.mr.access, RR);
+	assert_int_not_equal(mr->lkey, key);
+	assert_int_equal(mr->lkey, mr->rkey);
+	ibv_dereg_mr(mr);
+}
+
 static void rereg__failing_leaves_the_old(void **state)
 {
 	char a[16];
 	struct ibv_mr *mr = ibv_reg_mr(pd, a, sizeof(a), LW);
+	struct ibv_context *theirs = fake_open();
+	struct ibv_pd *foreign = ibv_alloc_pd(theirs);
 	const struct ibv_mr old = *mr;
 	const struct {
 		int flags;
 		size_t length;
 		int access;
 		unsigned fail_in;
+		struct ibv_pd *pd;
 	} rows[] = {
-		{0, 1, 0, 0},
-		{1 << 3, 1, 0, 0},
-		{IBV_REREG_MR_CHANGE_PD, 1, 0, 0}, /* without a PD */
-		{IBV_REREG_MR_CHANGE_TRANSLATION, 0, 0, 0},
-		{IBV_REREG_MR_CHANGE_ACCESS, 1, RW, 0},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, 1, 0, 1},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, 1, 0, 2},
+		{0, 1, 0, 0, NULL},
+		{1 << 3, 1, 0, 0, NULL},
+		{IBV_REREG_MR_CHANGE_PD, 1, 0, 0, NULL}, /* without a PD */
+		{IBV_REREG_MR_CHANGE_PD, 1, 0, 0, foreign},
+		{IBV_REREG_MR_CHANGE_ACCESS, 1, IBV_ACCESS_ZERO_BASED, 0, NULL},
+		{IBV_REREG_MR_CHANGE_ACCESS, 1, LW, 1, NULL},
+		{IBV_REREG_MR_CHANGE_ACCESS, 1, LW, 2, NULL},
+		{IBV_REREG_MR_CHANGE_TRANSLATION, 0, 0, 0, NULL},
+		{IBV_REREG_MR_CHANGE_ACCESS, 1, RW, 0, NULL},
+		{IBV_REREG_MR_CHANGE_TRANSLATION, 1, 0, 1, NULL},
+		{IBV_REREG_MR_CHANGE_TRANSLATION, 1, 0, 2, NULL},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		fake.fail_in = rows[i].fail_in;
 		errno = 0;
-		assert_int_equal(ibv_rereg_mr(mr, rows[i].flags, NULL, a,
+		assert_int_equal(ibv_rereg_mr(mr, rows[i].flags, rows[i].pd, a,
 					      rows[i].length, rows[i].access),
 				 IBV_REREG_MR_ERR_INPUT);
 		assert_int_equal(errno, rows[i].fail_in ? ENOMEM : EINVAL);
 		assert_memory_equal(mr, &old, sizeof(old));
 	}
+	ibv_dealloc_pd(foreign);
+	ibv_close_device(theirs);
 	ibv_dereg_mr(mr);
 }
 
@@ -257,6 +293,7 @@ int main(void)
 		pd_test(reg__iova),
 		pd_test(reg__nic_refuses),
 		pd_test(rereg__changes_what_flags_say),
+		pd_test(rereg__of_a_key_that_is_no_more),
 		pd_test(rereg__failing_leaves_the_old),
 		pd_test(dereg__nic_refuses),
 		pd_test(advise__arguments),
