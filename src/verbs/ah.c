@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { QPN_MAX = 0xffffff };
+
 enum {
 	IP4_AT = 20, /* of a GRH */
 	IP4_BYTES = 20,
@@ -50,23 +52,44 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->base.pd = pd;
 	ah->to = (struct wqe_to){.dgid = dgid,
 				 .sgid_index = attr->grh.sgid_index};
+	vobj_add(vctx_of(pd->context), &ah->obj, VOBJ_AH);
 	return &ah->base;
 }
 
-int ibv_destroy_ah(struct ibv_ah *ah)
+int ibv_destroy_ah(struct ibv_ah *ibah)
 {
-	free(container_of(ah, struct vah, base));
+	struct vah *ah = container_of(ibah, struct vah, base);
+
+	if (ah->obj.ctx) {
+		if (in_child(ibah->context))
+			return ENODEV;
+		vobj_del(&ah->obj);
+	}
+	free(ah);
 	return 0;
 }
 
-void ah_to_wqe(const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
-	       struct wqe_to *to)
+bool ah_in_use(const struct ibv_pd *pd)
 {
-	*to = (struct wqe_to){.dgid = {{0}}};
-	if (ah)
-		*to = container_of(ah, const struct vah, base)->to;
+	struct vctx *ctx = vctx_of(pd->context);
+	bool found = false;
+
+	pthread_mutex_lock(&ctx->lock);
+	list_for_each(l, &ctx->objs[VOBJ_AH])
+		found |= list_entry(l, struct vah, obj.link)->base.pd == pd;
+	pthread_mutex_unlock(&ctx->lock);
+	return found;
+}
+
+int ah_to_wqe(const struct ibv_ah *ah, const struct ibv_pd *pd, uint32_t qpn,
+	      uint32_t qkey, struct wqe_to *to)
+{
+	if (!ah || ah->pd != pd || qpn > QPN_MAX)
+		return EINVAL;
+	*to = container_of(ah, const struct vah, base)->to;
 	to->qpn = qpn;
 	to->qkey = qkey;
+	return 0;
 }
 
 /* Of the 40 bytes in front of a datagram an IPv4 header takes the last 20. What is

@@ -56,6 +56,7 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 		nic_pd_dealloc(nic,
 			       list_entry(obj, struct vpd, obj)->base.handle);
 		break;
+	case VOBJ_AH: /* the program's memory alone */
 	case VOBJ_NUM:
 		break;
 	}
@@ -96,8 +97,13 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	struct vpd *pd = container_of(ibpd, struct vpd, base);
 
 	if (pd->obj.ctx) {
-		int rc = nic_pd_dealloc(pd->obj.ctx->nic, pd->base.handle);
+		int rc;
 
+		if (in_child(ibpd->context))
+			return ENODEV;
+		if (ah_in_use(ibpd))
+			return EBUSY;
+		rc = nic_pd_dealloc(pd->obj.ctx->nic, pd->base.handle);
 		if (rc)
 			return -rc;
 		vobj_del(&pd->obj);

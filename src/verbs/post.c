@@ -25,10 +25,15 @@ static enum wr_op op_from_verbs(enum ibv_wr_opcode opcode)
 	return (unsigned)opcode < ARRAY_SIZE(ops) ? ops[opcode] : WR_NONE;
 }
 
-uint8_t wqe_flags(unsigned int send_flags)
+int wqe_flags(unsigned int send_flags)
 {
-	uint8_t flags = 0;
+	int flags = 0;
 
+	/* that it is inline its data says; checksums are nobody's to offload */
+	if (send_flags &
+	    ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |
+			    IBV_SEND_FENCE | IBV_SEND_INLINE))
+		return -EINVAL;
 	if (send_flags & IBV_SEND_SIGNALED)
 		flags |= WQE_SIGNALED;
 	if (send_flags & IBV_SEND_SOLICITED)
@@ -36,6 +41,21 @@ uint8_t wqe_flags(unsigned int send_flags)
 	if (send_flags & IBV_SEND_FENCE)
 		flags |= WQE_FENCE;
 	return flags;
+}
+
+/* Does @wqe's operation take data: @inl: from the program, at once? */
+static bool takes_data(const struct wqe *wqe, bool inl)
+{
+	switch (wqe->op) {
+	case WR_LOCAL_INV:
+		return false;
+	case WR_READ:
+	case WR_CMP_SWP:
+	case WR_FETCH_ADD:
+		return !inl;
+	default:
+		return true;
+	}
 }
 
 int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
@@ -57,35 +77,40 @@ int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
 		};
 		length += sge[i].length;
 	}
-	if (length > NIC_MAX_MESSAGE)
+	if (length > NIC_MAX_MESSAGE || (used && !takes_data(wqe, false)))
 		return EINVAL;
+	wqe->flags &= (uint8_t)~WQE_INLINE;
 	wqe->num_sge = used;
 	wqe->length = length;
 	return 0;
 }
 
-/* The program may reuse its buffers as soon as the post returned. */
+int wqe_add_inline(struct wqe *wqe, const void *from, size_t bytes,
+		   uint32_t max)
+{
+	if (!takes_data(wqe, true))
+		return EINVAL;
+	if (!(wqe->flags & WQE_INLINE)) {
+		wqe->flags |= WQE_INLINE;
+		wqe->num_sge = 0;
+		wqe->length = 0;
+	}
+	if (!range_ok(wqe->length, bytes, max))
+		return EINVAL;
+	memcpy(wqe_inline(wqe) + wqe->length, from, bytes);
+	wqe->length += bytes;
+	return 0;
+}
+
 static int copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr,
 		       uint32_t max)
 {
-	uint64_t length = 0;
+	int rc = 0;
 
-	if (wqe->op == WR_READ || wqe->op == WR_CMP_SWP ||
-	    wqe->op == WR_FETCH_ADD)
-		return EINVAL;
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
-
-		if (!range_ok(length, sge->length, max))
-			return EINVAL;
-		memcpy(wqe_inline(wqe) + length, (void *)(uintptr_t)sge->addr,
-		       sge->length);
-		length += sge->length;
-	}
-	wqe->flags |= WQE_INLINE;
-	wqe->num_sge = 0;
-	wqe->length = length;
-	return 0;
+	for (int i = 0; i < wr->num_sge && !rc; i++)
+		rc = wqe_add_inline(wqe, (void *)(uintptr_t)wr->sg_list[i].addr,
+				    wr->sg_list[i].length, max);
+	return rc;
 }
 
 static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
@@ -106,50 +131,49 @@ static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
 static int set_data(struct wqe *wqe, const struct ibv_send_wr *wr,
 		    const struct nic_qp_init *limits)
 {
-	int rc;
+	int rc = wr->send_flags & IBV_SEND_INLINE
+			 ? copy_inline(wqe, wr, limits->max_inline)
+			 : wqe_set_sges(wqe, wr->sg_list, (size_t)wr->num_sge,
+					limits->max_send_sge);
 
-	if (wqe->op == WR_LOCAL_INV)
-		return 0;
-	rc = wr->send_flags & IBV_SEND_INLINE
-		     ? copy_inline(wqe, wr, limits->max_inline)
-		     : wqe_set_sges(wqe, wr->sg_list, (size_t)wr->num_sge,
-				    limits->max_send_sge);
 	/* a datagram is one packet */
 	return !rc && wqe->length > limits->max_message ? EINVAL : rc;
 }
 
 /* Fill @wqe whole from @wr. Return: 0 or EINVAL. */
 static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
-		       const struct nic_qp_init *limits)
+		       struct ibv_qp *qp)
 {
+	const struct nic_qp_init *limits = nic_qp_limits(vqp_of(qp)->nic);
 	const enum wr_op op = op_from_verbs(wr->opcode);
+	const int flags = wqe_flags(wr->send_flags);
+	int rc = 0;
 
-	if (op == WR_NONE || wr->num_sge < 0)
+	if (op == WR_NONE || wr->num_sge < 0 || flags < 0)
 		return EINVAL;
-	if (limits->ud &&
-	    ((op != WR_SEND && op != WR_SEND_IMM) || !wr->wr.ud.ah))
+	if (limits->ud && op != WR_SEND && op != WR_SEND_IMM)
 		return EINVAL;
 	*wqe = (struct wqe){
 		.wr_id = wr->wr_id,
 		.op = (uint8_t)op,
-		.flags = wqe_flags(wr->send_flags),
+		.flags = (uint8_t)flags,
 		.imm = wr->imm_data, /* as on the wire; or a key to invalidate */
 	};
 	if (limits->sq_sig_all)
 		wqe->flags |= WQE_SIGNALED;
 	if (limits->ud)
-		ah_to_wqe(wr->wr.ud.ah, wr->wr.ud.remote_qpn,
-			  wr->wr.ud.remote_qkey, &wqe->to);
+		rc = ah_to_wqe(wr->wr.ud.ah, qp->pd, wr->wr.ud.remote_qpn,
+			       wr->wr.ud.remote_qkey, &wqe->to);
 	else
 		set_remote(wqe, wr);
-	return set_data(wqe, wr, limits);
+	return rc ? rc : set_data(wqe, wr, limits);
 }
 
 /* As wqe_from_wr(); with @counter a WRITE that raises that. */
 static int wqe_fill(struct wqe *wqe, const struct ibv_send_wr *wr,
-		    const struct nic_qp_init *limits, const uint32_t *counter)
+		    struct ibv_qp *qp, const uint32_t *counter)
 {
-	int rc = wqe_from_wr(wqe, wr, limits);
+	int rc = wqe_from_wr(wqe, wr, qp);
 
 	if (rc || likely(!counter))
 		return rc;
@@ -173,8 +197,7 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	for (; wr; wr = wr->next) {
 		struct wqe *wqe = nic_send_slot(nic);
 
-		rc = wqe ? wqe_fill(wqe, wr, nic_qp_limits(nic), counter)
-			 : ENOMEM;
+		rc = wqe ? wqe_fill(wqe, wr, qp, counter) : ENOMEM;
 		if (rc) {
 			*bad = wr;
 			break;

@@ -45,6 +45,7 @@ enum vobj_kind {
 	VOBJ_COUNTER, /* that upcalls raise */
 	VOBJ_CQ,
 	VOBJ_CHANNEL,
+	VOBJ_AH,
 	VOBJ_PD,
 	VOBJ_NUM
 };
@@ -91,6 +92,7 @@ struct vpd {
 /** struct vah - @to: but for QPN and Q_Key. */
 struct vah {
 	struct ibv_ah base;
+	struct vobj obj;
 	struct wqe_to to;
 };
 
@@ -243,9 +245,14 @@ int qp_attr_from_verbs(const struct ibv_qp_attr *in, int mask,
 		       struct qp_attr *out);
 void qp_attr_to_verbs(const struct qp_attr *in, struct ibv_qp_attr *out);
 
-/** ah_to_wqe() - Where @qpn at @ah (NULL: nowhere) is. */
-void ah_to_wqe(const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
-	       struct wqe_to *to);
+/** ah_in_use() - Is there an address handle of @pd? */
+bool ah_in_use(const struct ibv_pd *pd);
+/**
+ * ah_to_wqe() - Where @qpn at @ah is.
+ * Return: 0; EINVAL: @ah is NULL or not of the PD of the QP, @pd; no such @qpn.
+ */
+int ah_to_wqe(const struct ibv_ah *ah, const struct ibv_pd *pd, uint32_t qpn,
+	      uint32_t qkey, struct wqe_to *to);
 
 /* --- post.c, wr.c, poll.c -------------------------------------------------------- */
 
@@ -258,11 +265,20 @@ int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	      struct ibv_recv_wr **bad);
 /**
  * wqe_set_sges() - Fill in a scatter/gather list, without its empty entries.
- * Return: 0, or EINVAL: too many, or over 2 GiB.
+ * Return: 0, or EINVAL: too many, over 2 GiB, or not of that operation.
  */
 int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
 		 uint32_t max);
-uint8_t wqe_flags(unsigned int send_flags);
+/**
+ * wqe_add_inline() - Append to a request's inline data, which takes the place of
+ * its list. The program may reuse its buffer then.
+ * @max:	bytes of inline data that the QP takes
+ * Return: 0, or EINVAL: too many, or not of that operation.
+ */
+int wqe_add_inline(struct wqe *wqe, const void *from, size_t bytes,
+		   uint32_t max);
+/** wqe_flags() - Ours for enum ibv_send_flags. Return: -EINVAL for unknown ones. */
+int wqe_flags(unsigned int send_flags);
 /**
  * wr_api_init() - Install the wr_ functions; @ud: of a QP of datagrams.
  * Return: 0, or EOPNOTSUPP.

@@ -35,12 +35,13 @@ static struct vqp *of(struct ibv_qp_ex *qp)
 /* Begin the next request. Return: NULL after an error. */
 static struct wqe *build(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs)
 {
+	const int flags = wqe_flags(qp->wr_flags);
 	struct vqp *q = of(qp);
 	struct wqe *wqe;
 
 	if (q->wr_error)
 		return NULL;
-	if (!(q->wr_ops & needs))
+	if (!(q->wr_ops & needs) || flags < 0)
 		return nowhere(q, EINVAL);
 	wqe = nic_send_slot_ahead(q->nic, q->wr_num);
 	if (!wqe)
@@ -48,7 +49,7 @@ static struct wqe *build(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs)
 	*wqe = (struct wqe){
 		.wr_id = qp->wr_id,
 		.op = (uint8_t)op,
-		.flags = wqe_flags(qp->wr_flags),
+		.flags = (uint8_t)flags,
 	};
 	if (nic_qp_limits(q->nic)->sq_sig_all)
 		wqe->flags |= WQE_SIGNALED;
@@ -166,35 +167,23 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 	wr_set_sge_list(qp, 1, &sge);
 }
 
-static bool takes_inline(const struct wqe *wqe)
-{
-	return wqe->op != WR_READ && wqe->op != WR_CMP_SWP &&
-	       wqe->op != WR_FETCH_ADD && wqe->op != WR_LOCAL_INV;
-}
-
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num,
 				    const struct ibv_data_buf *buf)
 {
 	struct vqp *q = of(qp);
-	const uint32_t max = nic_qp_limits(q->nic)->max_inline;
-	uint64_t length = 0;
+	const struct nic_qp_init *limits = nic_qp_limits(q->nic);
+	int rc = 0;
 
 	if (!q->wr)
 		return;
-	for (size_t i = 0; i < num; i++) {
-		if (!takes_inline(q->wr) ||
-		    !range_ok(length, buf[i].length, max)) {
-			nowhere(q, EINVAL);
-			return;
-		}
-		memcpy(wqe_inline(q->wr) + length, buf[i].addr, buf[i].length);
-		length += buf[i].length;
-	}
-	q->wr->flags |= WQE_INLINE;
-	q->wr->num_sge = 0;
-	q->wr->length = length;
-	if (length > nic_qp_limits(q->nic)->max_message)
-		nowhere(q, EINVAL);
+	q->wr->flags &= (uint8_t)~WQE_INLINE; /* the last setter counts */
+	for (size_t i = 0; i < num && !rc; i++)
+		rc = wqe_add_inline(q->wr, buf[i].addr, buf[i].length,
+				    limits->max_inline);
+	if (!rc && q->wr->length > limits->max_message)
+		rc = EINVAL;
+	if (rc)
+		nowhere(q, rc);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
@@ -233,10 +222,15 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
 {
 	struct vqp *q = of(qp);
 
-	if (!nic_qp_limits(q->nic)->ud)
+	int rc;
+
+	if (!nic_qp_limits(q->nic)->ud) {
 		wr_unsupported(qp);
-	else if (q->wr)
-		ah_to_wqe(ah, qpn, qkey, &q->wr->to);
+	} else if (q->wr) {
+		rc = ah_to_wqe(ah, q->base.pd, qpn, qkey, &q->wr->to);
+		if (rc)
+			nowhere(q, rc);
+	}
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)

@@ -1066,4 +1066,10 @@ MUTATIONS = [
      "\tpd_put(m, mr->attr.pd);\n\tmr->attr.pd = pd;", "\tmr->attr.pd = pd;"),
     ("other rights make another key", "src/verbs/mr_api.c",
      "if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION))\n\t\trc", "if (0)\n\t\trc"),
+    ("LOCAL_INV takes data", "src/verbs/post.c",
+     "case WR_LOCAL_INV:\n\t\treturn false;", "case WR_LOCAL_INV:\n\t\treturn true;"),
+    ("an address handle serves any PD", "src/verbs/ah.c",
+     "if (!ah || ah->pd != pd ||", "if (!ah ||"),
+    ("a PD goes while there are handles of it", "src/verbs/object.c",
+     "if (ah_in_use(ibpd))", "if (0)"),
 ]

@@ -233,6 +233,72 @@ static void post__only_what_a_datagram_can(void **state)
 	ud_close(&u);
 }
 
+static struct ibv_ah *ah_in(struct ibv_pd *pd)
+{
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+
+	memcpy(&attr.grh.dgid, &v4_peer, sizeof(v4_peer));
+	return ibv_create_ah(pd, &attr);
+}
+
+/* Of another PD, to no QPN, or no handle at all: by both ways to post. */
+static void post__handle_of_the_qps_pd_only(void **state)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND};
+	struct ibv_qp_ex *qp;
+	struct ibv_pd *other;
+	struct uds u;
+
+	(void)state;
+	ud_open(&u, IBV_QP_EX_WITH_SEND);
+	other = ibv_alloc_pd(u.rc.context);
+	const struct {
+		struct ibv_ah *ah;
+		uint32_t qpn;
+		int error;
+	} rows[] = {{NULL, 7, EINVAL},
+		    {ah_in(other), 7, EINVAL},
+		    {u.ah, 1 << 24, EINVAL},
+		    {u.ah, 0xffffff, 0}};
+
+	qp = ibv_qp_to_qp_ex(u.qp);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		wr.wr.ud.ah = rows[i].ah;
+		wr.wr.ud.remote_qpn = rows[i].qpn;
+		assert_int_equal(ibv_post_send(u.qp, &wr, &bad), rows[i].error);
+		ibv_wr_start(qp);
+		ibv_wr_send(qp);
+		ibv_wr_set_ud_addr(qp, rows[i].ah, rows[i].qpn, 8);
+		assert_int_equal(ibv_wr_complete(qp), rows[i].error);
+	}
+	assert_int_equal(fake_published(u.qp), 2);
+	ibv_destroy_ah(rows[1].ah);
+	ibv_destroy_ah(u.ah);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+	ud_close(&u);
+}
+
+/* A PD is in use by its handles, too; who closes the device first may destroy both
+ * in any order. */
+static void destroy__lets_the_pd_go(void **state)
+{
+	struct ibv_context *context = fake_open();
+	struct ibv_pd *pd = ibv_alloc_pd(context), *pd2 = ibv_alloc_pd(context);
+	struct ibv_ah *ah = ah_in(pd), *ah2 = ah_in(pd2);
+
+	(void)state;
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	fake.child = true;
+	assert_int_equal(ibv_destroy_ah(ah), ENODEV);
+	assert_int_equal(ibv_dealloc_pd(pd), ENODEV);
+	fake.child = false;
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	ibv_close_device(context);
+	assert_int_equal(ibv_dealloc_pd(pd2), 0);
+	assert_int_equal(ibv_destroy_ah(ah2), 0);
+}
+
 static void wr__says_where_to(void **state)
 {
 	struct ibv_qp_ex *qp;
@@ -285,6 +351,8 @@ int main(void)
 		fake_test(init_from_wc__ipv4),
 		fake_test(post__says_where_to),
 		fake_test(post__only_what_a_datagram_can),
+		fake_test(post__handle_of_the_qps_pd_only),
+		fake_test(destroy__lets_the_pd_go),
 		fake_test(wr__says_where_to),
 		fake_test(wr__not_what_datagrams_lack),
 	};

@@ -131,6 +131,13 @@ static void send__flags(void **state)
 		assert_int_equal(fake_wqe(rc.qp, true, i)->flags, rows[i].ours);
 	}
 	rc_close(&rc);
+	rc_open(&rc, 0, 0);
+	for (unsigned bit = IBV_SEND_INLINE << 1; bit; bit <<= 1)
+		assert_int_equal(
+			send_one(&(struct ibv_send_wr){.opcode = IBV_WR_SEND,
+						       .send_flags = bit}),
+			EINVAL);
+	rc_close(&rc);
 	rc_open(&rc, 0, 1);
 	assert_int_equal(send_one(&(struct ibv_send_wr){.opcode = IBV_WR_SEND}),
 			 0);
@@ -205,6 +212,7 @@ static void send__inline(void **state)
 		{{1, UINT32_MAX}, IBV_WR_SEND, EINVAL},
 		{{1, 0}, IBV_WR_RDMA_READ, EINVAL},
 		{{8, 0}, IBV_WR_ATOMIC_FETCH_AND_ADD, EINVAL},
+		{{1, 0}, IBV_WR_LOCAL_INV, EINVAL},
 	};
 
 	(void)state;
@@ -232,6 +240,27 @@ static void send__inline(void **state)
 		assert_memory_equal(wqe_inline(wqe) + rows[i].len[0], a + 3,
 				    rows[i].len[1]);
 	}
+}
+
+/* As by the functions of wr.c. */
+static void send__local_inv_has_no_data(void **state)
+{
+	struct ibv_sge sge[2] = {{1, 0, 2}, {3, 4, 5}};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV,
+				 .sg_list = sge,
+				 .num_sge = 2,
+				 .invalidate_rkey = 7};
+
+	(void)state;
+	assert_int_equal(send_one(&wr), EINVAL);
+	wr.num_sge = 1; /* an empty entry is none */
+	assert_int_equal(send_one(&wr), 0);
+	wr.num_sge = 0;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(send_one(&wr), 0);
+	assert_int_equal(fake_wqe(rc.qp, true, 1)->op, WR_LOCAL_INV);
+	assert_int_equal(fake_wqe(rc.qp, true, 1)->imm, 7);
+	assert_int_equal(fake_wqe(rc.qp, true, 1)->length, 0);
 }
 
 /* What comes before the bad one is posted, what comes after is not. */
@@ -312,11 +341,11 @@ static void recv__refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		rc_test(send__operations),    rc_test(send__atomics),
-		rc_test(send__flags),	      rc_test(send__scatter_gather),
-		rc_test(send__inline),	      rc_test(send__bad_wr),
-		rc_test(send__state_refuses), rc_test(recv__posts),
-		rc_test(recv__refuses),
+		rc_test(send__operations), rc_test(send__atomics),
+		rc_test(send__flags),	   rc_test(send__scatter_gather),
+		rc_test(send__inline),	   rc_test(send__local_inv_has_no_data),
+		rc_test(send__bad_wr),	   rc_test(send__state_refuses),
+		rc_test(recv__posts),	   rc_test(recv__refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

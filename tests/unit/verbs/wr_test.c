@@ -159,6 +159,37 @@ static void setters__data(void **state)
 	assert_memory_equal(wqe_inline(wqe), "0123678", 7);
 }
 
+/* Of two the last one counts. */
+static void setters__again(void **state)
+{
+	char data[] = "0123456789";
+	struct wqe *wqe;
+
+	(void)state;
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	ibv_wr_set_inline_data(qp, data, 10);
+	ibv_wr_set_inline_data(qp, data + 3, 2);
+	ibv_wr_send(qp);
+	ibv_wr_set_inline_data(qp, data, 10);
+	ibv_wr_set_sge(qp, 7, 8, 9);
+	ibv_wr_send(qp);
+	ibv_wr_set_sge(qp, 7, 8, 9);
+	ibv_wr_set_inline_data(qp, data, 10);
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	wqe = fake_wqe(rc.qp, true, 0);
+	assert_int_equal(wqe->length, 2);
+	assert_memory_equal(wqe_inline(wqe), "34", 2);
+	wqe = fake_wqe(rc.qp, true, 1);
+	assert_int_equal(wqe->flags & WQE_INLINE, 0);
+	assert_int_equal(wqe->length, 9);
+	assert_int_equal(wqe_sge(wqe)->addr, 8);
+	wqe = fake_wqe(rc.qp, true, 2);
+	assert_int_equal(wqe->flags & WQE_INLINE, WQE_INLINE);
+	assert_int_equal(wqe->length, 10);
+	assert_int_equal(wqe->num_sge, 0);
+}
+
 static void too_many_sges(void)
 {
 	const struct ibv_sge sge[4] = {{1, 2, 3}};
@@ -187,6 +218,27 @@ static void inline_for_read(void)
 
 	ibv_wr_rdma_read(qp, 1, 2);
 	ibv_wr_set_inline_data(qp, data, 1);
+}
+
+static void local_inv_of_data(void)
+{
+	ibv_wr_local_inv(qp, 3);
+	ibv_wr_set_sge(qp, 1, 2, 3);
+}
+
+static void local_inv_of_inline(void)
+{
+	char data[1] = "";
+
+	ibv_wr_local_inv(qp, 3);
+	ibv_wr_set_inline_data(qp, data, 1);
+}
+
+static void unknown_flag(void)
+{
+	qp->wr_flags = IBV_SEND_IP_CSUM;
+	ibv_wr_send(qp);
+	qp->wr_flags = 0;
 }
 
 static void over_2_gib(void)
@@ -228,11 +280,13 @@ static void complete__all_or_nothing(void **state)
 		void (*mistake)(void);
 		int error;
 	} rows[] = {
-		{too_many_sges, EINVAL},     {too_much_inline, EINVAL},
-		{inline_that_wraps, EINVAL}, {inline_for_read, EINVAL},
-		{over_2_gib, EINVAL},	     {bind_window, EOPNOTSUPP},
-		{tso, EOPNOTSUPP},	     {ud_address, EOPNOTSUPP},
-		{xrc_srqn, EOPNOTSUPP},	     {atomic_write, EOPNOTSUPP},
+		{too_many_sges, EINVAL},       {too_much_inline, EINVAL},
+		{inline_that_wraps, EINVAL},   {inline_for_read, EINVAL},
+		{unknown_flag, EINVAL},	       {local_inv_of_data, EINVAL},
+		{local_inv_of_inline, EINVAL}, {over_2_gib, EINVAL},
+		{bind_window, EOPNOTSUPP},     {tso, EOPNOTSUPP},
+		{ud_address, EOPNOTSUPP},      {xrc_srqn, EOPNOTSUPP},
+		{atomic_write, EOPNOTSUPP},
 	};
 
 	(void)state;
@@ -331,6 +385,7 @@ int main(void)
 		rc_test(build__each),
 		rc_test(build__only_what_was_asked_for),
 		rc_test(setters__data),
+		rc_test(setters__again),
 		rc_test(complete__all_or_nothing),
 		rc_test(complete__full_queue),
 		rc_test(abort__discards),
