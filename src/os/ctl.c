@@ -73,23 +73,6 @@ void ctl_close(struct os *os)
 	os->ctl_fd = -1;
 }
 
-/* Return: 0; -EPERM: neither our user nor root. */
-static int ctl_check(int fd)
-{
-	struct ucred who;
-	socklen_t len = sizeof(who);
-	long ret;
-
-	ret = sys_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED,
-		       SYS_PTR(&who), SYS_PTR(&len), 0);
-	if (ret < 0)
-		return (int)ret;
-	if (who.uid == 0 ||
-	    who.uid == (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0))
-		return 0;
-	return -EPERM;
-}
-
 /* @file: a descriptor to go with it, or -1. */
 static int ctl_send(int fd, const char *text, int file)
 {
@@ -118,6 +101,7 @@ static int ctl_send(int fd, const char *text, int file)
 /* Let the next one in. */
 static int ctl_accept(struct os *os, uint64_t now)
 {
+	struct ucred who;
 	int fd, err;
 
 	__atomic_store_n(&os->ctl_after_ns, now + CTL_PERIOD_NS,
@@ -126,7 +110,7 @@ static int ctl_accept(struct os *os, uint64_t now)
 				   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
 	if (fd < 0)
 		return fd;
-	err = ctl_check(fd);
+	err = cred_check(fd, &who);
 	if (err) {
 		(void)ctl_send(fd, "error this process is another user's", -1);
 		sys_close(fd);

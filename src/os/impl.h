@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 struct board;
+struct ucred;
 struct pagers;
 
 enum {
@@ -204,6 +205,12 @@ int lane_get(struct os *os);
 int lane_wait(struct os *os);
 void lane_put(struct os *os, int lane);
 void lanes_close(struct os *os);
+
+/* cred.c */
+
+/** cred_check() - Whose is the other end of the unix socket @fd? Return: 0: our
+ * user's or root's; -EPERM: a stranger's. */
+int cred_check(int fd, struct ucred *who);
 
 /* ctl.c */
 

@@ -4,6 +4,8 @@
  */
 #include "os/impl.h"
 
+#include "refuse.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -278,6 +280,19 @@ static void os_board_open__refuses(void **state)
 	/* what was begun by another is finished */
 	make_file(NULL, size, 0600);
 	assert_int_equal(os_board_open(os, dir), 0);
+	os_close(os);
+}
+
+/* It looks like ours, as others' do in a user namespace that has no number for them;
+ * the kernel knows better. */
+static void os_board_open__of_a_user_without_number(void **state)
+{
+	struct os *os = host_open();
+
+	(void)state;
+	refuse(SYS_fchmod, -1, 0, EPERM);
+	assert_int_equal(os_board_open(os, dir), -EPERM);
+	refuse_none();
 	os_close(os);
 }
 
@@ -604,6 +619,7 @@ int main(void)
 		TEST(os_board_read__forked),
 		TEST(os_board_open__one_of_a_process),
 		TEST(os_board_open__refuses),
+		TEST(os_board_open__of_a_user_without_number),
 		TEST(os_board_open__umask),
 		TEST(os_board_read__torn),
 		TEST(os_board_read__vandal),
