@@ -5,8 +5,10 @@
  * of a file in memory. So an answer fits into the socket whatever the client does,
  * and is gone when the client closes it. What may be asked is not known here.
  *
- * Nobody waits for a client: one at a time is let in, by the background thread,
- * and has CTL_PATIENCE_NS to ask.
+ * One at a time is let in, by the background thread. It may ask when it likes: a
+ * thread of it that lost its CPU is no reason to hang up. But nobody waits for it for
+ * long: after CTL_PERIOD_NS the next one is let in instead, and it is told to come
+ * "again". That, an answer, or "error" is what everybody hears who was let in.
  */
 #include "os/impl.h"
 
@@ -17,7 +19,6 @@
 
 enum {
 	CTL_PERIOD_NS = 50 * 1000 * 1000,
-	CTL_PATIENCE_NS = 100 * 1000 * 1000,
 	CTL_BACKLOG = 4,
 	CTL_ERROR_MAX = 256,
 };
@@ -51,6 +52,20 @@ int os_ctl_open(struct os *os)
 	return 0;
 }
 
+/* What it said and nobody read would reset the connection: it would not hear what
+ * it was told last. */
+static void ctl_part(int fd)
+{
+	char byte;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	(void)sys_call(SYS_shutdown, fd, SHUT_RD, 0, 0, 0, 0);
+	while (sys_recvmsg(fd, &m, MSG_DONTWAIT) > 0)
+		;
+	sys_close(fd);
+}
+
 /* Whoever asks has been answered, or never will be. */
 static void ctl_hang_up(struct os *os)
 {
@@ -60,7 +75,7 @@ static void ctl_hang_up(struct os *os)
 		return;
 	__atomic_store_n(&os->ctl_client, -1, __ATOMIC_RELAXED);
 	fork_forget(fd);
-	sys_close(fd);
+	ctl_part(fd);
 }
 
 void ctl_close(struct os *os)
@@ -113,11 +128,10 @@ static int ctl_accept(struct os *os, uint64_t now)
 	err = cred_check(fd, &who);
 	if (err) {
 		(void)ctl_send(fd, "error this process is another user's", -1);
-		sys_close(fd);
+		ctl_part(fd);
 		return err;
 	}
 	fork_close_in_child(fd);
-	os->ctl_until_ns = now + CTL_PATIENCE_NS;
 	__atomic_store_n(&os->ctl_client, fd, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -133,24 +147,26 @@ static bool ctl_gone(const struct os *os)
 	return sys_recvmsg(os->ctl_client, &m, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
-int os_ctl_take(struct os *os, char *buf, size_t size)
+/* Is there another one? */
+static bool ctl_next_waits(const struct os *os, uint64_t now)
 {
-	bool asked = __atomic_exchange_n(&os->ctl_asked, false,
-					 __ATOMIC_RELAXED);
+	struct pollfd next = {.fd = os->ctl_fd, .events = POLLIN};
+	struct timespec at_once = {0};
+
+	return now >= __atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED) &&
+	       sys_ppoll(&next, 1, &at_once) > 0;
+}
+
+/* Return: the same as os_ctl_take(). */
+static int ctl_receive(struct os *os, char *buf, size_t size)
+{
 	struct iovec iov = {buf, size};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	uint64_t now = clock_ns();
-	ssize_t n;
-	int err;
-
-	if (!asked && (os->ctl_client < 0 || now < os->ctl_until_ns))
-		return -EAGAIN;
-	err = os->ctl_client < 0 ? ctl_accept(os, now) : 0;
-	if (err)
-		return err;
 	/* descriptors that come with it are the kernel's to close */
-	n = sys_recvmsg(os->ctl_client, &m, MSG_DONTWAIT | MSG_TRUNC);
-	if (n == -EAGAIN && now < os->ctl_until_ns)
+	const ssize_t n = sys_recvmsg(os->ctl_client, &m,
+				      MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n == -EAGAIN)
 		return -EAGAIN;
 	if (n > (ssize_t)size) {
 		(void)os_ctl_answer(os, "the request is too long", NULL, 0);
@@ -160,6 +176,27 @@ int os_ctl_take(struct os *os, char *buf, size_t size)
 		return (int)n;
 	ctl_hang_up(os);
 	return -EAGAIN;
+}
+
+int os_ctl_take(struct os *os, char *buf, size_t size)
+{
+	bool asked = __atomic_exchange_n(&os->ctl_asked, false,
+					 __ATOMIC_RELAXED);
+	uint64_t now = clock_ns();
+	int ret;
+
+	if (!asked)
+		return -EAGAIN;
+	if (os->ctl_client >= 0) {
+		ret = ctl_receive(os, buf, size);
+		if (os->ctl_client < 0 || ret != -EAGAIN ||
+		    !ctl_next_waits(os, now))
+			return ret;
+		(void)ctl_send(os->ctl_client, "again", -1);
+		ctl_hang_up(os);
+	}
+	ret = ctl_accept(os, now);
+	return ret ? ret : ctl_receive(os, buf, size);
 }
 
 static int ctl_write(int file, const char *text, size_t len)
@@ -189,8 +226,14 @@ int os_ctl_answer(struct os *os, const char *error, const char *text,
 	}
 	file = fd_memory("nopin-ctl", 0);
 	ret = file < 0 ? file : ctl_write(file, text, len);
-	if (ret == 0)
+	if (ret == 0) {
 		ret = ctl_send(os->ctl_client, "ok", file);
+	} else {
+		snprintf(line, sizeof(line),
+			 "error it has no room for the answer (error %d)",
+			 -ret);
+		(void)ctl_send(os->ctl_client, line, -1);
+	}
 	fd_close(file);
 	ctl_hang_up(os);
 	return ret;

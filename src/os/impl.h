@@ -93,8 +93,6 @@ struct os {
 	uint64_t ctl_after_ns; /* nobody is let in before */
 	bool ctl_asked;
 	int ctl_client; /* who was let in, or -1 */
-	uint64_t
-		ctl_until_ns; /* the background thread's: it is to ask by then */
 	bool closed; /* the program closed descriptors of ours */
 
 	/* movers */

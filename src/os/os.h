@@ -412,7 +412,8 @@ int os_ctl_open(struct os *os);
  * Never blocks, and lets nobody in more often than every 50 ms.
  * @buf:	@size bytes, not terminated
  * Return: bytes > 0: os_ctl_answer() is due. -EAGAIN: nobody, or not now.
- * -EPERM, -EMSGSIZE: somebody who may not, or no request: has been told.
+ * -EPERM, -EMSGSIZE: somebody who may not, or no request: has been told. Whoever was
+ * let in and says nothing stays as long as nobody else wants to be.
  * Context: background thread.
  */
 int os_ctl_take(struct os *os, char *buf, size_t size);

@@ -67,27 +67,40 @@ static int wait_poll(struct pollfd *fds, unsigned n, struct timespec *timeout,
 	return ret;
 }
 
-/* For whoever may ask something, or was let in to. Return: its index, or 0. */
-static unsigned wait_ctl(const struct os *os, struct pollfd *fds, unsigned *n,
+/* From @after on. */
+static void wait_add_after(struct pollfd *fds, unsigned *n, int fd,
+			   uint64_t after, uint64_t now, uint64_t *deadline_ns)
+{
+	if (now < after)
+		*deadline_ns = MIN(*deadline_ns, after);
+	else
+		wait_add(fds, n, fd);
+}
+
+/* For who was let in at the control socket, and who is next: after a while also
+ * while the other says nothing. */
+static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n,
 			 uint64_t now, uint64_t *deadline_ns)
 {
-	int client = __atomic_load_n(&os->ctl_client, __ATOMIC_RELAXED);
-	uint64_t after;
+	const int client = __atomic_load_n(&os->ctl_client, __ATOMIC_RELAXED);
 
-	if (os->ctl_fd < 0)
-		return 0;
-	if (client >= 0) {
-		*deadline_ns = MIN(*deadline_ns, now + WAIT_CLOSED_NS);
-	} else {
-		after = __atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED);
-		client = os->ctl_fd;
-		if (now < after) {
-			*deadline_ns = MIN(*deadline_ns, after);
-			return 0;
-		}
-	}
-	wait_add(fds, n, client);
-	return *n - 1;
+	if (client >= 0)
+		wait_add(fds, n, client);
+	if (os->ctl_fd >= 0)
+		wait_add_after(
+			fds, n, os->ctl_fd,
+			__atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED),
+			now, deadline_ns);
+}
+
+/* The callers are fds[@first] and what follows. */
+static void wait_note_callers(struct os *os, const struct pollfd *fds,
+			      unsigned first, unsigned n)
+{
+	for (unsigned i = first; i < n; i++)
+		if (fds[i].revents)
+			__atomic_store_n(&os->ctl_asked, true,
+					 __ATOMIC_RELAXED);
 }
 
 /**
@@ -102,8 +115,8 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	uint64_t now = clock_ns();
 	bool closed = false;
 	const int socket = wait_socket(os);
-	unsigned n = 0, sock = 0, ctl = 0;
-	struct pollfd fds[4];
+	unsigned n = 0, sock = 0, callers;
+	struct pollfd fds[5];
 
 	if (deadline_ns <= now)
 		return;
@@ -113,20 +126,19 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		sock = n;
 		wait_add(fds, &n, socket);
 	}
+	callers = n;
 	if (extra_fd < 0)
-		ctl = wait_ctl(os, fds, &n, now, &deadline_ns);
+		wait_callers(os, fds, &n, now, &deadline_ns);
 	timeout = until(deadline_ns, now, &ts);
 	if (wait_poll(fds, n, timeout, extra_fd >= 0) <= 0)
 		return;
-	for (unsigned i = 0; i < n; i++)
-		closed |= (!ctl || i != ctl) &&
-			  (fds[i].revents & POLLNVAL) != 0;
+	for (unsigned i = 0; i < callers; i++)
+		closed |= (fds[i].revents & POLLNVAL) != 0;
 	if ((fds[0].revents & POLLIN) != 0)
 		pagers_quiet(os->pagers);
 	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)
 		os_event_clear(os->kick_fd);
-	if (ctl && fds[ctl].revents)
-		__atomic_store_n(&os->ctl_asked, true, __ATOMIC_RELAXED);
+	wait_note_callers(os, fds, callers, n);
 	if (sock && fds[sock].revents) /* at any port */
 		__atomic_store_n(&os->vain, UDP_VAIN, __ATOMIC_RELAXED);
 	if (sock && (fds[sock].revents & POLLERR) != 0)

@@ -2,7 +2,7 @@
 /* ask.c: asks the NIC of a running program. It listens on an abstract unix
  * socket named by its process id, takes one message, the request, and answers
  * with "ok" and the descriptor of a file that holds the text, or with "error" and
- * why.
+ * why, or asks to come "again".
  */
 #include "nopin.h"
 
@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Abstract names belong to a network namespace: go where the program is.
@@ -98,6 +99,8 @@ static int receive(int sock, int patience_ms, char why[ASK_WHY_MAX])
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 		return fd;
 	}
+	if (strcmp(why, "again") == 0)
+		return -EAGAIN; /* another one waited; nothing was done */
 	if (strncmp(why, "error ", 6) != 0)
 		return -EPROTO;
 	memmove(why, why + 6, strlen(why + 6) + 1);
@@ -142,38 +145,61 @@ static void explain(int err, char why[ASK_WHY_MAX])
 		what = "it is not yours";
 	else if (err == ECONNRESET)
 		what = "it ended before it answered";
-	else if (err == ETIMEDOUT)
+	else if (err == ETIMEDOUT || err == EAGAIN)
 		what = "it does not answer";
 	snprintf(why, ASK_WHY_MAX, "%s", what);
+}
+
+/* Return: as receive(). */
+static int ask_once(long pid, const char *request, int patience_ms,
+		    char why[ASK_WHY_MAX])
+{
+	const int sock = dial(pid);
+	int ret = sock;
+
+	if (sock < 0)
+		return ret;
+	/* Whoever refuses us may have hung up already, but has said why. */
+	if (send(sock, request, strlen(request), MSG_NOSIGNAL) < 0 &&
+	    errno != EPIPE && errno != ECONNRESET)
+		ret = -errno;
+	else
+		ret = receive(sock, patience_ms, why);
+	close(sock);
+	return ret;
+}
+
+static int ms_since(const struct timespec *begin)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int)((now.tv_sec - begin->tv_sec) * 1000 +
+		     (now.tv_nsec - begin->tv_nsec) / 1000000);
 }
 
 char *ask_nic(long pid, const char *request, int patience_ms, size_t *len,
 	      char why[ASK_WHY_MAX])
 {
-	int err = enter_netns(pid), sock = -1, fd = -1;
+	int err = enter_netns(pid), fd = -1, left = patience_ms;
+	struct timespec begin;
 	char *text = NULL;
 
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	why[0] = '\0';
-	if (!err) {
-		sock = dial(pid);
-		err = sock < 0 ? -sock : 0;
-	}
-	/* Whoever refuses us may have hung up already, but has said why. */
-	if (!err && send(sock, request, strlen(request), MSG_NOSIGNAL) < 0 &&
-	    errno != EPIPE && errno != ECONNRESET)
-		err = errno;
-	if (!err) {
-		fd = receive(sock, patience_ms, why);
+	while (!err) {
+		fd = ask_once(pid, request, left, why);
 		err = fd < 0 ? -fd : 0;
+		left = patience_ms - ms_since(&begin);
+		if (err != EAGAIN || left <= 0)
+			break;
+		err = 0;
 	}
 	if (!err) {
 		text = read_file(fd, len);
 		err = text ? 0 : errno;
-	}
-	if (fd >= 0)
 		close(fd);
-	if (sock >= 0)
-		close(sock);
+	}
 	if (err)
 		explain(err, why);
 	return text;

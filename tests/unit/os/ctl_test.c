@@ -137,22 +137,68 @@ static void os_ctl_take__who_says_nothing(void **state)
 	(void)state;
 	assert_int_equal(send(fd, "what", 4, 0), 4);
 	assert_int_equal(serve(5000), 4);
-	assert_int_equal(receive(silent, buf, sizeof(buf), &file), 0);
+	assert_int_equal(receive(silent, buf, sizeof(buf), &file), 5);
+	assert_string_equal(buf, "again");
 	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
 	close(silent);
 	close(fd);
 }
 
-/* It asks later than it was let in. */
-static void os_ctl_take__late_but_in_time(void **state)
+/* Nobody else wants to: it may ask as late as it likes. */
+static void os_ctl_take__late(void **state)
 {
 	int fd = dial();
 
 	(void)state;
-	assert_int_equal(serve(20), -EAGAIN);
+	assert_int_equal(serve(300), -EAGAIN);
 	assert_int_equal(send(fd, "what", 4, 0), 4);
 	assert_int_equal(serve(5000), 4);
 	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
+	close(fd);
+}
+
+static int late_fd;
+
+static void ask_late(void)
+{
+	assert_int_equal(send(late_fd, "what", 4, 0), 4);
+}
+
+/* It asks just when it is hung up on: that it is to come again reaches it. */
+static void os_ctl_take__late_and_crossing(void **state)
+{
+	int fd, file;
+	char buf[64];
+
+	(void)state;
+	late_fd = dial();
+	fd = dial();
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	meanwhile(SYS_shutdown, ask_late);
+	assert_int_equal(serve(5000), 4);
+	assert_int_equal(receive(late_fd, buf, sizeof(buf), &file), 5);
+	assert_string_equal(buf, "again");
+	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
+	close(late_fd);
+	close(fd);
+}
+
+/* There is no descriptor left for the file: it is told so. */
+static void os_ctl_answer__no_room(void **state)
+{
+	int fd = dial(), file;
+	char buf[64];
+
+	(void)state;
+	assert_int_equal(send(fd, "what", 4, 0), 4);
+	assert_int_equal(serve(5000), 4);
+	refuse(SYS_memfd_create, -1, 0, EMFILE);
+	refuse(SYS_openat, -1, 0, EMFILE);
+	assert_int_equal(os_ctl_answer(os, NULL, "this", 4), -EMFILE);
+	refuse_none();
+	assert_true(receive(fd, buf, sizeof(buf), &file) > 0);
+	assert_int_equal(file, -1);
+	assert_int_equal(strncmp(buf, "error ", 6), 0);
 	close(fd);
 }
 
@@ -190,6 +236,7 @@ static void stranger(void)
 	if (setgid(65534) || setuid(65534))
 		_exit(2);
 	fd = dial();
+	(void)send(fd, "what", 4, MSG_NOSIGNAL); /* it may have heard already */
 	if (receive(fd, buf, sizeof(buf), &file) <= 0)
 		_exit(3);
 	_exit(file != -1 || strcmp(buf, want) != 0);
@@ -223,7 +270,11 @@ int main(void)
 						close_ctl),
 		cmocka_unit_test_setup_teardown(os_ctl_take__who_says_nothing,
 						open_ctl, close_ctl),
-		cmocka_unit_test_setup_teardown(os_ctl_take__late_but_in_time,
+		cmocka_unit_test_setup_teardown(os_ctl_take__late, open_ctl,
+						close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_take__late_and_crossing,
+						open_ctl, close_ctl),
+		cmocka_unit_test_setup_teardown(os_ctl_answer__no_room,
 						open_ctl, close_ctl),
 		cmocka_unit_test_setup_teardown(os_ctl_take__who_is_gone,
 						open_ctl, close_ctl),
