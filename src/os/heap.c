@@ -316,6 +316,8 @@ void *heap_stack(size_t bytes)
 	if (!b || bytes <= STACK_USED)
 		return b;
 	s = (struct span *)(b - 1) - 1;
+	/* Until its thread knows which pages are the C library's. */
+	(void)sys_madvise((uintptr_t)s, s->bytes, MADV_KEEPONFORK);
 	pthread_mutex_lock(&heap->lock); /* heap_before_fork() reads it */
 	s->unused = (bytes - STACK_USED) & -(size_t)PAGE_BYTES;
 	pthread_mutex_unlock(&heap->lock);

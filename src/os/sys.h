@@ -27,15 +27,18 @@ struct stat;
 
 static_assert(sizeof(long) == 8, "preadv and ppoll are called as on 64 bits");
 
-/** sys_call() - Any system call; errno is left alone. */
+/** sys_call() - Any system call; errno is left alone. Where it succeeds nothing is
+ * written to thread-local storage, which a fork() has made copy-on-write.
+ */
 static inline long sys_call(long nr, long a, long b, long c, long d, long e,
 			    long f)
 {
 	int keep = errno;
 	long ret = syscall(nr, a, b, c, d, e, f);
 
-	if (ret < 0)
-		ret = -errno;
+	if (ret >= 0)
+		return ret;
+	ret = -errno;
 	errno = keep;
 	return ret;
 }

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 /* Mostly untouched; a sanitizer that the program brings wants as much. */
@@ -67,9 +68,21 @@ static void thread_slice(void)
 	(void)sys_call(SYS_sched_setattr, 0, SYS_PTR(&attr), 0, 0, 0, 0);
 }
 
-static void *thread_main(void *arg)
+/* What the C library keeps of a thread lies above its first frame: thread-local
+ * storage and struct pthread, which a child of fork() reads (glibc 2.41). The
+ * pages from @own down are the thread's: a child gets them zeroed, so that a
+ * write to them never waits for the end of a fork(). */
+static void thread_wipe(const struct os_thread *t, uintptr_t own)
 {
-	struct os_thread *t = arg;
+	const uintptr_t start = DIV_ROUND_UP((uintptr_t)t->stack, PAGE_BYTES) *
+				PAGE_BYTES;
+
+	if (t->stack && own > start && own - start < THREAD_STACK)
+		(void)sys_madvise(start, own - start, MADV_WIPEONFORK);
+}
+
+static __attribute__((noinline)) void thread_run(struct os_thread *t)
+{
 	sigset_t faults;
 
 	sigemptyset(&faults);
@@ -82,6 +95,19 @@ static void *thread_main(void *arg)
 	thread_spread();
 	thread_slice();
 	t->fn(t->arg);
+}
+
+static void *thread_main(void *arg)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0),
+			own = here & -(uintptr_t)PAGE_BYTES;
+	struct os_thread *t = arg;
+	/* The frames that follow begin below @own. */
+	volatile char *gap = __builtin_alloca(here - own + 1);
+
+	*gap = 0;
+	thread_wipe(t, own);
+	thread_run(t);
 	if (__atomic_exchange_n(&t->state, ENDED, __ATOMIC_ACQ_REL) == LEFT)
 		heap_free(t);
 	return NULL;

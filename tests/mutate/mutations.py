@@ -1072,4 +1072,8 @@ MUTATIONS = [
      "if (!ah || ah->pd != pd ||", "if (!ah ||"),
     ("a PD goes while there are handles of it", "src/verbs/object.c",
      "if (ah_in_use(ibpd))", "if (0)"),
+    ("fork: what the C library keeps of a thread is wiped", "src/os/heap.c",
+     "(void)sys_madvise((uintptr_t)s, s->bytes, MADV_KEEPONFORK);", ""),
+    ("fork: a thread's stack becomes copy-on-write", "src/os/thread.c",
+     "if (t->stack && own > start &&", "if (0 &&"),
 ]

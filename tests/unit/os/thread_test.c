@@ -2,7 +2,10 @@
 /* thread_test.c: our threads are guests: name, signals, CPUs, stack. */
 #include "host_fixture.h"
 
+#include "base/heap.h"
+
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -105,11 +108,61 @@ static void os_thread_start__cpus(void **state)
 	sched_setaffinity(getpid(), sizeof(all), &all);
 }
 
+/* What a child finds of a thread of ours. */
+static __thread int in_tls;
+static const volatile int *tls, *frame;
+static sem_t begun, end;
+
+static void stay(void *arg)
+{
+	volatile int local = 7;
+
+	(void)arg;
+	in_tls = 5;
+	tls = &in_tls;
+	frame = &local;
+	sem_post(&begun);
+	while (sem_wait(&end) != 0)
+		;
+}
+
+/* Not all memory is wiped where objects come from the C library. */
+static bool stack_is_ours(void)
+{
+	void *stack = heap_stack(1 << 20);
+
+	heap_free(stack);
+	return stack;
+}
+
+static void os_thread_start__in_a_child(void **state)
+{
+	const int left = stack_is_ours() ? 0 : 7;
+	struct os_thread *t;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	sem_init(&begun, 0, 0);
+	sem_init(&end, 0, 0);
+	assert_int_equal(os_thread_start(NULL, &t, "x", stay, NULL), 0);
+	while (sem_wait(&begun) != 0)
+		;
+	pid = fork();
+	if (pid == 0)
+		_exit(*tls != 5 ? 1 : *frame != left ? 2 : 42);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 42 << 8);
+	sem_post(&end);
+	os_thread_join(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(os_thread_start__is_a_guest),
 		cmocka_unit_test(os_thread_start__cpus),
+		cmocka_unit_test(os_thread_start__in_a_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
