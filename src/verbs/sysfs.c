@@ -7,6 +7,7 @@
 #include "verbs/verbs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,13 @@
 #define DEVICE "infiniband/" DEVICE_NAME
 #define PORT   DEVICE "/ports/1"
 
+enum { WORD = 4 }; /* bytes that one of port_*_data counts */
+
 enum content {
 	DIRECTORY, /* children are the rows below it */
 	TEXT,
 	GUID,
+	COUNTER,
 	/* directories with a file for each GID, or one for the interface */
 	GIDS,
 	GID_TYPES,
@@ -26,46 +30,86 @@ enum content {
 	NETDEV,
 };
 
+#define COUNTS(name, div, ...)                                                 \
+	{                                                                      \
+		.path = PORT name, .content = COUNTER                          \
+		, .unit = div, .num = sizeof((uint8_t[]){__VA_ARGS__}),        \
+		  .of = { __VA_ARGS__ }                                        \
+	}
+
+static_assert(CNT_NUM <= UINT8_MAX, "a counter's number fits");
+
 static const struct row {
 	const char *path; /* below CLASS */
 	enum content content;
 	const char *text;
+	/* of a counter: the sum of @num of ours, divided by @unit */
+	uint8_t unit, num, of[5];
 } rows[] = {
-	{"infiniband", DIRECTORY, NULL},
-	{DEVICE, DIRECTORY, NULL},
-	{DEVICE "/board_id", TEXT, "nopin"},
-	{DEVICE "/fw_ver", TEXT, FW_VERSION},
-	{DEVICE "/hca_type", TEXT, "nopin"},
-	{DEVICE "/hw_rev", TEXT, "0x0"},
-	{DEVICE "/node_desc", TEXT, DEVICE_NAME},
-	{DEVICE "/node_guid", GUID, NULL},
-	{DEVICE "/node_type", TEXT, "1: CA"},
-	{DEVICE "/sys_image_guid", GUID, NULL},
-	{DEVICE "/device", DIRECTORY, NULL},
-	{DEVICE "/device/net", NETDEV, NULL},
-	{DEVICE "/ports", DIRECTORY, NULL},
-	{PORT, DIRECTORY, NULL},
-	{PORT "/cap_mask", TEXT, "0x04010000"},
-	{PORT "/lid", TEXT, "0x0"},
-	{PORT "/lid_mask_count", TEXT, "0"},
-	{PORT "/link_layer", TEXT, "Ethernet"},
-	{PORT "/phys_state", TEXT, "5: LinkUp"},
-	{PORT "/rate", TEXT, "56 Gb/sec (4X FDR)"},
-	{PORT "/sm_lid", TEXT, "0x0"},
-	{PORT "/sm_sl", TEXT, "0"},
-	{PORT "/state", TEXT, "4: ACTIVE"},
-	{PORT "/gids", GIDS, NULL},
-	{PORT "/gid_attrs", DIRECTORY, NULL},
-	{PORT "/gid_attrs/ndevs", GID_NDEVS, NULL},
-	{PORT "/gid_attrs/types", GID_TYPES, NULL},
-	{PORT "/pkeys", DIRECTORY, NULL},
-	{PORT "/pkeys/0", TEXT, "0xffff"},
-	{"infiniband_verbs", DIRECTORY, NULL},
-	{"infiniband_verbs/abi_version", TEXT, "6"},
-	{"infiniband_verbs/" UVERBS_NAME, DIRECTORY, NULL},
-	{"infiniband_verbs/" UVERBS_NAME "/abi_version", TEXT, "1"},
-	{"infiniband_verbs/" UVERBS_NAME "/dev", TEXT, "231:192"},
-	{"infiniband_verbs/" UVERBS_NAME "/ibdev", TEXT, DEVICE_NAME},
+	{.path = "infiniband", .content = DIRECTORY},
+	{.path = DEVICE, .content = DIRECTORY},
+	{.path = DEVICE "/board_id", .content = TEXT, .text = "nopin"},
+	{.path = DEVICE "/fw_ver", .content = TEXT, .text = FW_VERSION},
+	{.path = DEVICE "/hca_type", .content = TEXT, .text = "nopin"},
+	{.path = DEVICE "/hw_rev", .content = TEXT, .text = "0x0"},
+	{.path = DEVICE "/node_desc", .content = TEXT, .text = DEVICE_NAME},
+	{.path = DEVICE "/node_guid", .content = GUID},
+	{.path = DEVICE "/node_type", .content = TEXT, .text = "1: CA"},
+	{.path = DEVICE "/sys_image_guid", .content = GUID},
+	{.path = DEVICE "/device", .content = DIRECTORY},
+	{.path = DEVICE "/device/net", .content = NETDEV},
+	{.path = DEVICE "/device/numa_node", .content = TEXT, .text = "-1"},
+	{.path = DEVICE "/ports", .content = DIRECTORY},
+	{.path = PORT, .content = DIRECTORY},
+	{.path = PORT "/cap_mask", .content = TEXT, .text = "0x04010000"},
+	{.path = PORT "/lid", .content = TEXT, .text = "0x0"},
+	{.path = PORT "/lid_mask_count", .content = TEXT, .text = "0"},
+	{.path = PORT "/link_layer", .content = TEXT, .text = "Ethernet"},
+	{.path = PORT "/phys_state", .content = TEXT, .text = "5: LinkUp"},
+	{.path = PORT "/rate", .content = TEXT, .text = "56 Gb/sec (4X FDR)"},
+	{.path = PORT "/sm_lid", .content = TEXT, .text = "0x0"},
+	{.path = PORT "/sm_sl", .content = TEXT, .text = "0"},
+	{.path = PORT "/state", .content = TEXT, .text = "4: ACTIVE"},
+	{.path = PORT "/gids", .content = GIDS},
+	{.path = PORT "/gid_attrs", .content = DIRECTORY},
+	{.path = PORT "/gid_attrs/ndevs", .content = GID_NDEVS},
+	{.path = PORT "/gid_attrs/types", .content = GID_TYPES},
+	{.path = PORT "/pkeys", .content = DIRECTORY},
+	{.path = PORT "/pkeys/0", .content = TEXT, .text = "0xffff"},
+	/* as IBTA 16.1.3.5 has them, of this process's NIC */
+	{.path = PORT "/counters", .content = DIRECTORY},
+	COUNTS("/counters/port_rcv_data", WORD, CNT_rx_bytes),
+	COUNTS("/counters/port_rcv_packets", 1, CNT_rx_packets),
+	COUNTS("/counters/port_rcv_errors", 1, CNT_drop_short, CNT_drop_version,
+	       CNT_drop_length, CNT_drop_pad, CNT_drop_icrc),
+	COUNTS("/counters/port_rcv_constraint_errors", 1, CNT_drop_pkey),
+	COUNTS("/counters/port_xmit_data", WORD, CNT_tx_bytes),
+	COUNTS("/counters/port_xmit_packets", 1, CNT_tx_packets),
+	COUNTS("/counters/unicast_rcv_packets", 1, CNT_rx_packets),
+	COUNTS("/counters/unicast_xmit_packets", 1, CNT_tx_packets),
+	COUNTS("/counters/excessive_buffer_overrun_errors", 1,
+	       CNT_kernel_drops),
+	/* by the names that drivers give them */
+	{.path = PORT "/hw_counters", .content = DIRECTORY},
+	COUNTS("/hw_counters/duplicate_request", 1, CNT_dups_rx),
+	COUNTS("/hw_counters/local_ack_timeout_err", 1, CNT_timeouts),
+	COUNTS("/hw_counters/out_of_buffer", 1, CNT_drop_no_recv),
+	COUNTS("/hw_counters/out_of_sequence", 1, CNT_gaps_rx),
+	COUNTS("/hw_counters/rcvd_rnr_err", 1, CNT_rnr_rx),
+	COUNTS("/hw_counters/retransmits", 1, CNT_retransmits),
+	COUNTS("/hw_counters/send_rnr_err", 1, CNT_rnr_tx),
+	{.path = "infiniband_verbs", .content = DIRECTORY},
+	{.path = "infiniband_verbs/abi_version", .content = TEXT, .text = "6"},
+	{.path = "infiniband_verbs/" UVERBS_NAME, .content = DIRECTORY},
+	{.path = "infiniband_verbs/" UVERBS_NAME "/abi_version",
+	 .content = TEXT,
+	 .text = "1"},
+	{.path = "infiniband_verbs/" UVERBS_NAME "/dev",
+	 .content = TEXT,
+	 .text = "231:192"},
+	{.path = "infiniband_verbs/" UVERBS_NAME "/ibdev",
+	 .content = TEXT,
+	 .text = DEVICE_NAME},
 };
 
 /** struct out - Text that grows; @full once it did not fit. */
@@ -117,6 +161,12 @@ static void put_gid(struct out *o, enum content content,
 		put(o, "%s", content == GID_TYPES ? "RoCE v2" : gid->ifname);
 }
 
+static bool is_file(const struct row *row)
+{
+	return row->content == TEXT || row->content == GUID ||
+	       row->content == COUNTER;
+}
+
 static void list_children(struct out *o, const struct row *parent)
 {
 	const size_t len = strlen(parent->path);
@@ -127,9 +177,7 @@ static void list_children(struct out *o, const struct row *parent)
 		if (strncmp(path, parent->path, len) != 0 || path[len] != '/' ||
 		    strchr(path + len + 1, '/'))
 			continue;
-		put(o, "%s%s\n", path + len + 1,
-		    rows[i].content == TEXT || rows[i].content == GUID ? ""
-								       : "/");
+		put(o, "%s%s\n", path + len + 1, is_file(&rows[i]) ? "" : "/");
 	}
 }
 
@@ -160,12 +208,29 @@ static int ask_gid(unsigned index, struct nic_gid *gid)
 	return rc;
 }
 
+static int put_counter(struct out *o, const struct row *row)
+{
+	struct counters c;
+	uint64_t sum = 0;
+	struct nic *nic;
+	const int rc = nic_get(&nic);
+
+	if (rc)
+		return rc;
+	nic_counters(nic, &c);
+	nic_put(nic);
+	for (unsigned i = 0; i < row->num; i++)
+		sum += c.v[row->of[i]];
+	put(o, "%" PRIu64, sum / row->unit);
+	return 0;
+}
+
 static int list_row(struct out *o, const struct row *row)
 {
 	struct nic_attr attr;
 	int rc;
 
-	if (row->content == TEXT || row->content == GUID)
+	if (is_file(row))
 		return -ENOTDIR;
 	if (row->content == DIRECTORY) {
 		list_children(o, row);
@@ -193,6 +258,8 @@ static int read_row(struct out *o, const struct row *row)
 		put(o, "%s", row->text);
 		return 0;
 	}
+	if (row->content == COUNTER)
+		return put_counter(o, row);
 	if (row->content != GUID)
 		return -EISDIR;
 	rc = ask(&attr);

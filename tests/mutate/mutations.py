@@ -1076,4 +1076,6 @@ MUTATIONS = [
      "(void)sys_madvise((uintptr_t)s, s->bytes, MADV_KEEPONFORK);", ""),
     ("fork: a thread's stack becomes copy-on-write", "src/os/thread.c",
      "if (t->stack && own > start &&", "if (0 &&"),
+    ("sysfs: data is counted in bytes", "src/verbs/sysfs.c",
+     "enum { WORD = 4 };", "enum { WORD = 1 };"),
 ]

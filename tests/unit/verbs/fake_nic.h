@@ -24,6 +24,7 @@
  * @attr, @mask: what nic_qp_modify() was given; what nic_qp_query() answers
  * @mr:		the last region that was registered or is queried
  * @advised:	what nic_mr_advise() was given, all calls together
+ * @counters:	what nic_counters() says
  * @solicited:	what nic_cq_arm() was given
  */
 struct fake {
@@ -41,6 +42,7 @@ struct fake {
 	unsigned num_advised;
 	enum nic_advice advice;
 	bool flush, solicited;
+	struct counters counters;
 };
 extern struct fake fake;
 

@@ -56,6 +56,68 @@ static void read__files(void **state)
 	}
 }
 
+/* Each says what its name says. */
+static void read__counters(void **state)
+{
+	static const struct {
+		const char *file, *text;
+	} rows[] = {
+		{"counters/port_rcv_data", "250"},
+		{"counters/port_rcv_packets", "2"},
+		{"counters/unicast_rcv_packets", "2"},
+		{"counters/port_rcv_errors", "93000"},
+		{"counters/port_rcv_constraint_errors", "9"},
+		{"counters/port_xmit_data", "1152921504606846976"},
+		{"counters/port_xmit_packets", "4"},
+		{"counters/unicast_xmit_packets", "4"},
+		{"counters/excessive_buffer_overrun_errors", "10"},
+		{"hw_counters/duplicate_request", "11"},
+		{"hw_counters/local_ack_timeout_err", "12"},
+		{"hw_counters/out_of_buffer", "13"},
+		{"hw_counters/out_of_sequence", "14"},
+		{"hw_counters/rcvd_rnr_err", "15"},
+		{"hw_counters/retransmits", "16"},
+		{"hw_counters/send_rnr_err", "17"},
+	};
+	char buf[64], names[1024];
+	size_t listed = 0;
+
+	(void)state;
+	fake.counters =
+		(struct counters){.v = {[CNT_rx_bytes] = 1003,
+					[CNT_rx_packets] = 2,
+					[CNT_tx_bytes] = UINT64_C(1) << 62,
+					[CNT_tx_packets] = 4,
+					[CNT_drop_short] = 1000,
+					[CNT_drop_version] = 2000,
+					[CNT_drop_length] = 10000,
+					[CNT_drop_pad] = 20000,
+					[CNT_drop_icrc] = 60000,
+					[CNT_drop_pkey] = 9,
+					[CNT_kernel_drops] = 10,
+					[CNT_dups_rx] = 11,
+					[CNT_timeouts] = 12,
+					[CNT_drop_no_recv] = 13,
+					[CNT_gaps_rx] = 14,
+					[CNT_rnr_rx] = 15,
+					[CNT_retransmits] = 16,
+					[CNT_rnr_tx] = 17}};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_true(ibv_read_sysfs_file(DEV "/ports/1", rows[i].file,
+						buf, sizeof(buf)) > 0);
+		assert_string_equal(buf, rows[i].text);
+	}
+	/* and there are no others */
+	for (unsigned d = 0; d < 2; d++) {
+		assert_true(ibv_read_sysfs_file(d ? DEV "/ports/1/counters"
+						  : DEV "/ports/1/hw_counters",
+						".", names, sizeof(names)) > 0);
+		for (const char *n = names; *n; n++)
+			listed += *n == '\n';
+	}
+	assert_int_equal(listed, ARRAY_SIZE(rows));
+}
+
 static void read__buffer_sizes(void **state)
 {
 	char buf[8];
@@ -75,7 +137,7 @@ static void list__directories(void **state)
 	} rows[] = {
 		{"/sys/class/infiniband", "nopin0/\n"},
 		{"/sys/class/infiniband_verbs", "abi_version\nuverbs0/\n"},
-		{DEV "/device", "net/\n"},
+		{DEV "/device", "net/\nnuma_node\n"},
 		{DEV "/device/net", "eth0/\n"},
 		{DEV "/device/net/eth0", ""},
 		{DEV "/ports", "1/\n"},
@@ -102,8 +164,11 @@ static void list__directories(void **state)
 /* What a directory lists can be read, down to the leaves. */
 static void list__names_exist(void **state)
 {
-	static const char *const dirs[] = {DEV, DEV "/ports/1",
+	static const char *const dirs[] = {DEV,
+					   DEV "/ports/1",
 					   DEV "/ports/1/gids",
+					   DEV "/ports/1/counters",
+					   DEV "/ports/1/hw_counters",
 					   DEV "/ports/1/gid_attrs/types"};
 
 	(void)state;
@@ -135,6 +200,8 @@ static void read__no_nic(void **state)
 		{DEV "/device/net", "eth0", true},
 		{DEV "/ports/1/gids", ".", true},
 		{DEV "/ports/1/gids", "0", true},
+		{DEV "/ports/1/counters", ".", false},
+		{DEV "/ports/1/counters", "port_rcv_data", true},
 	};
 	char buf[256];
 
@@ -164,9 +231,10 @@ static void read__no_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fake_test(read__files),	      fake_test(read__buffer_sizes),
-		fake_test(list__directories), fake_test(list__names_exist),
-		fake_test(read__no_nic),      fake_test(read__no_address),
+		fake_test(read__files),	       fake_test(read__counters),
+		fake_test(read__buffer_sizes), fake_test(list__directories),
+		fake_test(list__names_exist),  fake_test(read__no_nic),
+		fake_test(read__no_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
