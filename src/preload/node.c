@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 
 #define SYS    "/sys/class/infiniband"
@@ -18,7 +20,7 @@ typedef int read_fn(const char *dir, const char *file, char *buf, size_t size);
 /* Set while we look something up: what that opens is none of our business. */
 static __thread bool inside;
 
-/* Return: whether a path without doubled slashes could be ours. */
+/* Return: whether a path without dots and doubled slashes could be ours. */
 static bool watched(const char *path)
 {
 	return strncmp(path, SYS, strlen(SYS)) == 0 ||
@@ -35,21 +37,75 @@ static read_fn *reader(void)
 	return fn;
 }
 
-static bool normalize(const char *path, char *out, size_t size)
-{
-	size_t len = 0;
+/* --- the working directory ------------------------------------------------------ */
 
-	for (; *path; path++) {
-		if (*path == '/' && len && out[len - 1] == '/')
-			continue;
-		if (len + 1 >= size)
-			return false;
-		out[len++] = *path;
+static pthread_mutex_t cwd_lock = PTHREAD_MUTEX_INITIALIZER;
+static char cwd[sizeof(((struct node *)0)->path)];
+static bool cwd_ours; /* read without the lock, to be quick */
+
+void node_enter(const struct node *node)
+{
+	pthread_mutex_lock(&cwd_lock);
+	memcpy(cwd, node->path, sizeof(cwd));
+	__atomic_store_n(&cwd_ours, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&cwd_lock);
+}
+
+void node_leave(void)
+{
+	__atomic_store_n(&cwd_ours, false, __ATOMIC_RELEASE);
+}
+
+bool node_cwd(char *out, size_t size)
+{
+	bool ours;
+
+	if (!__atomic_load_n(&cwd_ours, __ATOMIC_ACQUIRE))
+		return false;
+	pthread_mutex_lock(&cwd_lock);
+	ours = cwd_ours && strlen(cwd) < size;
+	if (ours)
+		strcpy(out, cwd);
+	pthread_mutex_unlock(&cwd_lock);
+	return ours;
+}
+
+/* --- paths ------------------------------------------------------------------------ */
+
+/* Append what @path names to @out, an absolute path of @len bytes ("": the root).
+ * There are no links among ours, so ".." is one name less. */
+static bool append(const char *path, char *out, size_t len, size_t size)
+{
+	while (*path) {
+		const size_t n = strcspn(path, "/");
+
+		if (n == 2 && path[0] == '.' && path[1] == '.') {
+			while (len && out[--len] != '/')
+				;
+		} else if (n && !(n == 1 && path[0] == '.')) {
+			if (len + n + 2 > size)
+				return false;
+			out[len++] = '/';
+			memcpy(out + len, path, n);
+			len += n;
+		}
+		path += n + (path[n] == '/');
 	}
-	if (len > 1 && out[len - 1] == '/')
-		len--;
+	if (!len)
+		out[len++] = '/';
 	out[len] = '\0';
 	return true;
+}
+
+/* Return: whether @path could be ours. */
+static bool absolute(int at, const char *path, char *out, size_t size)
+{
+	if (path[0] == '/')
+		return (strncmp(path, "/sys/", 5) == 0 ||
+			strncmp(path, "/dev/", 5) == 0) &&
+		       append(path, out, 0, size);
+	return path[0] && at == AT_FDCWD && node_cwd(out, size) &&
+	       append(path, out, strlen(out), size);
 }
 
 static void find_dev(struct node *node)
@@ -88,23 +144,22 @@ static void find_sys(struct node *node)
 	node->len = (size_t)len + 1;
 }
 
-bool node_find(const char *path, struct node *node)
+bool node_find(int at, const char **path, struct node *node)
 {
 	const int saved = errno;
 
-	if (!path ||
-	    (strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/dev/", 5) != 0))
-		return false;
-	if (inside || !normalize(path, node->path, sizeof(node->path)) ||
-	    !watched(node->path))
+	if (inside || !*path ||
+	    !absolute(at, *path, node->path, sizeof(node->path)))
 		return false;
 	node->kind = NODE_NONE;
 	inside = true;
 	if (strncmp(node->path, DEV, strlen(DEV)) == 0)
 		find_dev(node);
-	else
+	else if (watched(node->path))
 		find_sys(node);
 	inside = false;
 	errno = saved;
+	if (node->kind == NODE_NONE && (*path)[0] != '/')
+		*path = node->path;
 	return node->kind != NODE_NONE;
 }

@@ -8,10 +8,12 @@
  * files are memfds, the device is /dev/null as far as anybody can see,
  * directories are lists. Everything else goes straight on to the C library.
  *
+ * A directory of ours can be the working directory (ibstatus), until the process
+ * executes another program.
+ *
  * Not covered, because no known client needs it: paths relative to a directory
- * descriptor or the working directory, opening a directory with open(),
- * scandir(), glob() and nftw() (they look things up inside the C library), and
- * system calls made without the C library.
+ * descriptor, opening a directory with open(), glob() and nftw() (they look things
+ * up inside the C library), and system calls made without the C library.
  */
 /* With it, the headers would make one name of open() and open64(). */
 #undef _FILE_OFFSET_BITS
@@ -41,6 +43,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int at, const char *path, int flags);
 int __openat64_2(int at, const char *path, int flags);
 char *__realpath_chk(const char *path, char *out, size_t size);
+char *__getcwd_chk(char *buf, size_t size, size_t room);
 ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t size);
 /* What stat() and its family were before glibc 2.33. */
 int __xstat(int version, const char *path, struct stat *st);
@@ -55,31 +58,18 @@ int __fxstatat64(int version, int at, const char *path, struct stat64 *st,
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one stat");
 _Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one dirent");
 
-#define EXPORT __attribute__((visibility("default")))
-
-/* The function that ours stands in front of, with its own type. */
-#define REAL(name)                                                             \
-	({                                                                     \
-		static __typeof__(&name) next;                                 \
-		__typeof__(&name) fn = __atomic_load_n(&next,                  \
-						       __ATOMIC_RELAXED);      \
-		if (!fn) {                                                     \
-			*(void **)&fn = dlsym(RTLD_NEXT, #name);               \
-			__atomic_store_n(&next, fn, __ATOMIC_RELAXED);         \
-		}                                                              \
-		fn;                                                            \
-	})
-
 /* A function that answers for @path if that is ours, and else goes on. */
-#define REPLACE(type, name, params, args, answer)                              \
+#define REPLACE_FROM(dir, type, name, params, args, answer)                    \
 	EXPORT type name params                                                \
 	{                                                                      \
 		struct node node;                                              \
                                                                                \
-		if (node_find(path, &node))                                    \
+		if (node_find(dir, &path, &node))                              \
 			return answer;                                         \
 		return REAL(name) args;                                        \
 	}
+#define REPLACE(...)	REPLACE_FROM(AT_FDCWD, __VA_ARGS__)
+#define REPLACE_AT(...) REPLACE_FROM(at, __VA_ARGS__)
 
 static int fail(int err)
 {
@@ -88,20 +78,6 @@ static int fail(int err)
 }
 
 /* --- open ---------------------------------------------------------------------- */
-
-static int open_text(const struct node *node, int flags)
-{
-	const unsigned cloexec = flags & O_CLOEXEC ? MFD_CLOEXEC : 0;
-	const int fd = memfd_create("nopin-sysfs", cloexec);
-
-	if (fd >= 0 && write(fd, node->text, node->len) < 0) {
-		close(fd);
-		return -1;
-	}
-	if (fd >= 0)
-		lseek(fd, 0, SEEK_SET);
-	return fd;
-}
 
 static int open_node(const struct node *node, int flags)
 {
@@ -113,7 +89,7 @@ static int open_node(const struct node *node, int flags)
 		return fail(EACCES);
 	if (flags & O_DIRECTORY)
 		return fail(ENOTDIR);
-	return open_text(node, flags);
+	return text_open(node, flags);
 }
 
 /* The mode is there only if a file may be created. */
@@ -137,14 +113,14 @@ REPLACE(int, __open_2, (const char *path, int flags), (path, flags),
 	open_node(&node, flags))
 REPLACE(int, __open64_2, (const char *path, int flags), (path, flags),
 	open_node(&node, flags))
-REPLACE(int, openat, (int at, const char *path, int flags, ...),
-	(at, path, flags, MODE(flags)), open_node(&node, flags))
-REPLACE(int, openat64, (int at, const char *path, int flags, ...),
-	(at, path, flags, MODE(flags)), open_node(&node, flags))
-REPLACE(int, __openat_2, (int at, const char *path, int flags),
-	(at, path, flags), open_node(&node, flags))
-REPLACE(int, __openat64_2, (int at, const char *path, int flags),
-	(at, path, flags), open_node(&node, flags))
+REPLACE_AT(int, openat, (int at, const char *path, int flags, ...),
+	   (at, path, flags, MODE(flags)), open_node(&node, flags))
+REPLACE_AT(int, openat64, (int at, const char *path, int flags, ...),
+	   (at, path, flags, MODE(flags)), open_node(&node, flags))
+REPLACE_AT(int, __openat_2, (int at, const char *path, int flags),
+	   (at, path, flags), open_node(&node, flags))
+REPLACE_AT(int, __openat64_2, (int at, const char *path, int flags),
+	   (at, path, flags), open_node(&node, flags))
 
 static FILE *fopen_node(const struct node *node, const char *mode)
 {
@@ -197,11 +173,11 @@ REPLACE(int, lstat, (const char *path, struct stat *st), (path, st),
 	stat_node(&node, st))
 REPLACE(int, lstat64, (const char *path, struct stat64 *st), (path, st),
 	stat_node(&node, st))
-REPLACE(int, fstatat, (int at, const char *path, struct stat *st, int flags),
-	(at, path, st, flags), stat_node(&node, st))
-REPLACE(int, fstatat64,
-	(int at, const char *path, struct stat64 *st, int flags),
-	(at, path, st, flags), stat_node(&node, st))
+REPLACE_AT(int, fstatat, (int at, const char *path, struct stat *st, int flags),
+	   (at, path, st, flags), stat_node(&node, st))
+REPLACE_AT(int, fstatat64,
+	   (int at, const char *path, struct stat64 *st, int flags),
+	   (at, path, st, flags), stat_node(&node, st))
 REPLACE(int, __xstat, (int version, const char *path, struct stat *st),
 	(version, path, st), stat_node(&node, st))
 REPLACE(int, __xstat64, (int version, const char *path, struct stat64 *st),
@@ -210,12 +186,13 @@ REPLACE(int, __lxstat, (int version, const char *path, struct stat *st),
 	(version, path, st), stat_node(&node, st))
 REPLACE(int, __lxstat64, (int version, const char *path, struct stat64 *st),
 	(version, path, st), stat_node(&node, st))
-REPLACE(int, __fxstatat,
-	(int version, int at, const char *path, struct stat *st, int flags),
-	(version, at, path, st, flags), stat_node(&node, st))
-REPLACE(int, __fxstatat64,
-	(int version, int at, const char *path, struct stat64 *st, int flags),
-	(version, at, path, st, flags), stat_node(&node, st))
+REPLACE_AT(int, __fxstatat,
+	   (int version, int at, const char *path, struct stat *st, int flags),
+	   (version, at, path, st, flags), stat_node(&node, st))
+REPLACE_AT(int, __fxstatat64,
+	   (int version, int at, const char *path, struct stat64 *st,
+	    int flags),
+	   (version, at, path, st, flags), stat_node(&node, st))
 
 static int statx_node(const struct node *node, struct statx *out)
 {
@@ -235,10 +212,10 @@ static int statx_node(const struct node *node, struct statx *out)
 	return 0;
 }
 
-REPLACE(int, statx,
-	(int at, const char *path, int flags, unsigned int mask,
-	 struct statx *out),
-	(at, path, flags, mask, out), statx_node(&node, out))
+REPLACE_AT(int, statx,
+	   (int at, const char *path, int flags, unsigned int mask,
+	    struct statx *out),
+	   (at, path, flags, mask, out), statx_node(&node, out))
 
 static int access_node(const struct node *node, int mode)
 {
@@ -256,8 +233,8 @@ REPLACE(int, eaccess, (const char *path, int mode), (path, mode),
 	access_node(&node, mode))
 REPLACE(int, euidaccess, (const char *path, int mode), (path, mode),
 	access_node(&node, mode))
-REPLACE(int, faccessat, (int at, const char *path, int mode, int flags),
-	(at, path, mode, flags), access_node(&node, mode))
+REPLACE_AT(int, faccessat, (int at, const char *path, int mode, int flags),
+	   (at, path, mode, flags), access_node(&node, mode))
 
 /* There are no links among ours. */
 static char *realpath_node(const struct node *node, char *out)
@@ -275,8 +252,9 @@ REPLACE(ssize_t, readlink, (const char *path, char *buf, size_t len),
 REPLACE(ssize_t, __readlink_chk,
 	(const char *path, char *buf, size_t len, size_t size),
 	(path, buf, len, size), fail(EINVAL))
-REPLACE(ssize_t, readlinkat, (int at, const char *path, char *buf, size_t len),
-	(at, path, buf, len), fail(EINVAL))
+REPLACE_AT(ssize_t, readlinkat,
+	   (int at, const char *path, char *buf, size_t len),
+	   (at, path, buf, len), fail(EINVAL))
 
 /* --- directories ---------------------------------------------------------------------- */
 
@@ -331,26 +309,27 @@ static DIR *opendir_node(const struct node *node)
 
 REPLACE(DIR *, opendir, (const char *path), (path), opendir_node(&node))
 
-/* The next line of the listing; a slash at its end means a directory. */
-static struct dirent64 *next_entry(struct dir *dir)
+/* The entry of the line at *@next of a listing, and on to the next; a slash at its
+ * end means a directory. Return: false at the end. */
+static bool next_entry(const struct node *node, const char **next,
+		       struct dirent64 *entry)
 {
-	struct dirent64 *entry = &dir->entry;
-	size_t len = strcspn(dir->next, "\n");
+	size_t len = strcspn(*next, "\n");
 
 	if (len == 0 || len >= sizeof(entry->d_name))
-		return NULL;
+		return false;
 	memset(entry, 0, sizeof(*entry));
-	memcpy(entry->d_name, dir->next, len);
-	dir->next += len + (dir->next[len] == '\n');
+	memcpy(entry->d_name, *next, len);
+	*next += len + ((*next)[len] == '\n');
 	entry->d_type = DT_REG;
 	if (entry->d_name[len - 1] == '/') {
 		entry->d_name[len - 1] = '\0';
 		entry->d_type = DT_DIR;
 	}
 	entry->d_reclen = sizeof(*entry);
-	entry->d_ino = 1 + (ino_t)(dir->next - dir->node.text);
-	entry->d_off = dir->next - dir->node.text;
-	return entry;
+	entry->d_ino = 1 + (ino_t)(*next - node->text);
+	entry->d_off = *next - node->text;
+	return true;
 }
 
 /* Return: true, and the entry or NULL at the end, if @handle is ours. */
@@ -363,7 +342,9 @@ static bool read_dir(DIR *handle, struct dirent64 **entry)
 	pthread_mutex_lock(&dirs_lock);
 	dir = find_dir(handle);
 	if (dir)
-		*entry = next_entry(dir);
+		*entry = next_entry(&dir->node, &dir->next, &dir->entry)
+				 ? &dir->entry
+				 : NULL;
 	pthread_mutex_unlock(&dirs_lock);
 	return dir;
 }
@@ -412,4 +393,125 @@ EXPORT int closedir(DIR *handle)
 		pthread_mutex_unlock(&dirs_lock);
 	}
 	return REAL(closedir)(handle);
+}
+
+/* All of @node's entries, each from malloc(). Return: how many; -1: ENOMEM. */
+static int copy_entries(const struct node *node, void ***out)
+{
+	const char *next = node->text;
+	struct dirent64 entry;
+	void **v = NULL;
+	int n = 0;
+
+	for (; next_entry(node, &next, &entry); n++) {
+		void **more = realloc(v, sizeof(*v) * ((size_t)n + 1));
+
+		if (!more)
+			break;
+		v = more;
+		v[n] = malloc(sizeof(entry));
+		if (!v[n])
+			break;
+		memcpy(v[n], &entry, sizeof(entry));
+	}
+	if (*next) {
+		while (n-- > 0)
+			free(v[n]);
+		free(v);
+		return fail(ENOMEM);
+	}
+	*out = v ? v : malloc(1);
+	return n;
+}
+
+typedef int compare_fn(const void *a, const void *b);
+
+#define SCANDIR(name, type)                                                    \
+	EXPORT int name(const char *path, type ***list,                        \
+			int (*filter)(const type *),                           \
+			int (*compare)(const type **, const type **))          \
+	{                                                                      \
+		int n, kept = 0;                                               \
+		struct node node;                                              \
+		void **v;                                                      \
+                                                                               \
+		if (!node_find(AT_FDCWD, &path, &node))                        \
+			return REAL(name)(path, list, filter, compare);        \
+		if (node.kind != NODE_DIR)                                     \
+			return fail(ENOTDIR);                                  \
+		n = copy_entries(&node, &v);                                   \
+		if (n < 0)                                                     \
+			return n;                                              \
+		for (int i = 0; i < n; i++)                                    \
+			if (!filter || filter(v[i]))                           \
+				v[kept++] = v[i];                              \
+			else                                                   \
+				free(v[i]);                                    \
+		if (compare)                                                   \
+			qsort(v, (size_t)kept, sizeof(*v),                     \
+			      (compare_fn *)(void *)compare);                  \
+		*list = (type **)v;                                            \
+		return kept;                                                   \
+	}
+
+SCANDIR(scandir, struct dirent)
+SCANDIR(scandir64, struct dirent64)
+
+/* --- the working directory ---------------------------------------------------------- */
+
+/* For functions that we do not replace it is one where names mean nothing much and
+ * nothing can be made or removed. */
+static int enter(const struct node *node)
+{
+	if (node->kind != NODE_DIR)
+		return fail(ENOTDIR);
+	if (REAL(chdir)("/sys") && REAL(chdir)("/"))
+		return -1;
+	node_enter(node);
+	return 0;
+}
+
+EXPORT int chdir(const char *path)
+{
+	struct node node;
+	int rc;
+
+	if (node_find(AT_FDCWD, &path, &node))
+		return enter(&node);
+	rc = REAL(chdir)(path);
+	if (!rc)
+		node_leave();
+	return rc;
+}
+
+EXPORT int fchdir(int fd)
+{
+	const int rc = REAL(fchdir)(fd);
+
+	if (!rc)
+		node_leave();
+	return rc;
+}
+
+EXPORT char *getcwd(char *buf, size_t size)
+{
+	char path[sizeof(((struct node *)0)->path)];
+
+	if (!node_cwd(path, sizeof(path)))
+		return REAL(getcwd)(buf, size);
+	if (!buf && !size)
+		return strdup(path);
+	if (size <= strlen(path)) {
+		errno = buf && !size ? EINVAL : ERANGE;
+		return NULL;
+	}
+	if (!buf)
+		buf = malloc(size);
+	return buf ? strcpy(buf, path) : NULL;
+}
+
+EXPORT char *__getcwd_chk(char *buf, size_t size, size_t room)
+{
+	return size > room ? REAL(__getcwd_chk)(buf, size, room)
+			   : getcwd(buf, size);
 }

@@ -6,6 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define EXPORT __attribute__((visibility("default")))
+
+/* The function that ours stands in front of, with its own type. */
+#define REAL(name)                                                             \
+	({                                                                     \
+		static __typeof__(&name) next;                                 \
+		__typeof__(&name) fn = __atomic_load_n(&next,                  \
+						       __ATOMIC_RELAXED);      \
+		if (!fn) {                                                     \
+			*(void **)&fn = dlsym(RTLD_NEXT, #name);               \
+			__atomic_store_n(&next, fn, __ATOMIC_RELAXED);         \
+		}                                                              \
+		fn;                                                            \
+	})
+
 enum node_kind { NODE_NONE, NODE_FILE, NODE_DIR, NODE_DEVICE };
 
 /**
@@ -14,15 +29,33 @@ enum node_kind { NODE_NONE, NODE_FILE, NODE_DIR, NODE_DEVICE };
  */
 struct node {
 	enum node_kind kind;
-	char path[256]; /* without doubled and trailing slashes */
+	char path
+		[256]; /* absolute, without dots, doubled and trailing slashes */
 	size_t len;
 	char text[1024];
 };
 
 /**
- * node_find() - Is there anything of ours at @path?
- * Return: false for all other paths, quickly and with errno as it was.
+ * node_find() - Is there anything of ours at *@path?
+ * @at:		what it is relative to, if it is: only AT_FDCWD is ours
+ * Return: false for all other paths, quickly and with errno as it was. One relative
+ * to a directory of ours is absolute then, in @node.
  */
-bool node_find(const char *path, struct node *node);
+bool node_find(int at, const char **path, struct node *node);
+
+/** node_enter() - A directory of ours is the working directory from now on. */
+void node_enter(const struct node *node);
+/** node_leave() - None of ours is. */
+void node_leave(void);
+/** node_cwd() - Return: whether one is; it is in @out then. */
+bool node_cwd(char *out, size_t size);
+
+/**
+ * text_open() - A descriptor of a file of ours. Whoever reads it from its beginning
+ * gets what it says then, as with sysfs.
+ * @flags:	of open()
+ * Return: -1 with errno.
+ */
+int text_open(const struct node *node, int flags);
 
 #endif

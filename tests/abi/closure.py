@@ -15,7 +15,7 @@ import sys
 
 # Installed by tools/bootstrap: these must be there.
 REQUIRED = ["ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw", "ib_send_lat",
-            "ib_atomic_bw", "libmlx5.so.1", "libefa.so.1"]
+            "ib_atomic_bw", "ibstat", "libmlx5.so.1", "libefa.so.1"]
 # Looked at where they are.
 OPTIONAL = ["rping", "qperf", "fio", "tgtd", "fi_info", "librdmacm.so.1",
             "ucx/libuct_ib.so.0", "ucx/libuct_rdmacm.so.0", "libfabric.so.1"]

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -161,6 +162,102 @@ static void test_directories(void)
 		closedir(opendir(DEV));
 }
 
+static int not_types(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, "types") != 0;
+}
+
+static void test_scandir(void)
+{
+	struct dirent **list = NULL;
+	int n = scandir(DEV "/ports/1/gid_attrs", &list, NULL, alphasort);
+
+	CHECK(n == 2 && strcmp(list[0]->d_name, "ndevs") == 0 &&
+	      strcmp(list[1]->d_name, "types") == 0);
+	CHECK(list[0]->d_type == DT_DIR);
+	while (n > 0)
+		free(list[--n]);
+	free(list);
+	n = scandir("/sys/class/infiniband/nopin0/ports/1/gid_attrs/", &list,
+		    not_types, NULL);
+	CHECK(n == 1 && strcmp(list[0]->d_name, "ndevs") == 0);
+	while (n > 0)
+		free(list[--n]);
+	free(list);
+	FAILS(scandir(BOARD, &list, NULL, NULL), ENOTDIR);
+	FAILS(scandir(DEV "/nothing", &list, NULL, NULL), ENOENT);
+	n = scandir("/proc/self", &list, NULL, NULL);
+	CHECK(n > 10);
+	while (n > 0)
+		free(list[--n]);
+	free(list);
+}
+
+/* What is relative to it is ours, or where it would be otherwise. */
+static void test_working_directory(void)
+{
+	char buf[PATH_MAX], was[PATH_MAX];
+	struct stat st;
+	DIR *dir;
+
+	CHECK(getcwd(was, sizeof(was)) == was);
+	FAILS(chdir(BOARD), ENOTDIR);
+	FAILS(chdir(DEV "/nothing"), ENOENT);
+	CHECK(strcmp(getcwd(buf, sizeof(buf)), was) == 0);
+	CHECK(chdir("/sys/class/infiniband") == 0);
+	CHECK(strcmp(getcwd(buf, sizeof(buf)), "/sys/class/infiniband") == 0);
+	FAILS(getcwd(buf, 21), ERANGE);
+	FAILS(getcwd(buf, 0), EINVAL);
+	dir = opendir(".");
+	CHECK(strcmp(names(dir), "nopin0/ ") == 0);
+	CHECK(closedir(dir) == 0);
+	CHECK(stat("nopin0", &st) == 0 && S_ISDIR(st.st_mode));
+	CHECK(chdir("nopin0/ports/../ports") == 0);
+	CHECK(fd_reads(open("../board_id", O_RDONLY), TEXT));
+	CHECK(fd_reads(openat(AT_FDCWD, "./1/lid", O_RDONLY), "0x0\n"));
+	FAILS(open("1/nothing", O_RDONLY), ENOENT);
+	FAILS(openat(0, "1/lid", O_RDONLY), ENOTDIR);
+	FAILS(open("", O_RDONLY), ENOENT);
+	CHECK(stat("../../../../../etc/passwd", &st) == 0);
+	CHECK(chdir("../../../..") == 0);
+	CHECK(strcmp(getcwd(buf, sizeof(buf)), "/sys") == 0);
+	FAILS(stat("board_id", &st), ENOENT);
+	CHECK(chdir(DEV) == 0 && chdir(was) == 0);
+	CHECK(strcmp(getcwd(buf, sizeof(buf)), was) == 0);
+	FAILS(stat("board_id", &st), ENOENT);
+}
+
+static long number(int fd)
+{
+	char buf[32] = "";
+
+	CHECK(lseek(fd, 0, SEEK_SET) == 0);
+	CHECK(read(fd, buf, sizeof(buf) - 1) > 1);
+	return strtol(buf, NULL, 10);
+}
+
+/* What is read from its beginning is what it is now, also when others took the
+ * numbers of what was closed. */
+static void test_read_again(void)
+{
+	const char *path = DEV "/ports/1/counters/port_xmit_packets";
+	int fd = open(path, O_RDONLY), other;
+	char byte;
+
+	CHECK(fd >= 0);
+	CHECK(ftruncate(fd, 0) == 0); /* of the memfd, that is */
+	CHECK(number(fd) >= 0);
+	CHECK(ftruncate(fd, 0) == 0);
+	CHECK(pread(fd, &byte, 1, 0) == 1 && byte >= '0' && byte <= '9');
+	close(fd);
+	other = memfd_create("other", 0);
+	CHECK(other == fd);
+	CHECK(read(other, &byte, 1) == 0);
+	close(other);
+	for (int i = 0; i < 100; i++)
+		close(open(BOARD, O_RDONLY));
+}
+
 /* Whoever does not look there does not notice. */
 static void test_others(void)
 {
@@ -193,6 +290,9 @@ int main(void)
 	test_stat();
 	test_links();
 	test_directories();
+	test_scandir();
+	test_working_directory();
+	test_read_again();
 	test_others();
 	return failures != 0;
 }

@@ -6,6 +6,7 @@ nopin(1) and what it puts into programs: the environment, exit statuses and
 messages, and the look-ups that the preload library answers (FILES checks those
 from C).
 """
+import errno
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ import unittest
 
 NOPIN, FILES = sys.argv[1:3]
 LIBDIR = os.path.join(os.path.dirname(os.path.realpath(NOPIN)), "../../lib")
+
+WITH_SBIN = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin")
 
 
 def nopin(*args, **kwargs):
@@ -149,6 +152,55 @@ class Programs(unittest.TestCase):
         for text in ("PORT_ACTIVE", "RoCE v2", "ODP_SUPPORT_IMPLICIT",
                      "SUPPORT_ATOMIC", "board_id:"):
             self.assertIn(text, done.stdout)
+
+    def test_librdmacm(self):
+        """As the README says."""
+        done = nopin("run", "--", sys.executable, "-c", """
+import ctypes
+cm = ctypes.CDLL("librdmacm.so.1", use_errno=True)
+num = ctypes.c_int()
+cm.rdma_get_devices.restype = ctypes.c_void_p
+cm.rdma_create_event_channel.restype = ctypes.c_void_p
+print(bool(cm.rdma_get_devices(ctypes.byref(num))), num.value)
+ctypes.set_errno(0)
+print(cm.rdma_create_event_channel(), ctypes.get_errno())
+""")
+        self.assertEqual((done.stdout.split(), done.stderr),
+                         (["True", "1", "None", str(errno.ENOENT)], ""))
+
+    def test_ibstat(self):
+        """Lists directories by scandir()."""
+        done = nopin("run", "--", "ibstat", env=WITH_SBIN)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        for text in ("CA 'nopin0'", "Number of ports: 1", "State: Active",
+                     "Link layer: Ethernet"):
+            self.assertIn(text, done.stdout)
+
+    def test_ibstatus(self):
+        """A shell script: goes to directories and lists what is there."""
+        for args in ([], ["nopin0"], ["nopin0:1"]):
+            done = nopin("run", "--", "ibstatus", *args, env=WITH_SBIN)
+            self.assertEqual((done.stderr, done.returncode), ("", 0))
+            for text in ("'nopin0' port 1", "4: ACTIVE", "Ethernet"):
+                self.assertIn(text, done.stdout)
+
+    def test_perftest_counters(self):
+        """Opens them once, and reads before and after."""
+        size, times = 4096, 500
+        test = ["run", "--", "ib_write_bw", "-s", str(size), "-n", str(times),
+                "-p", str(20000 + os.getpid() % 20000)]
+        with subprocess.Popen([NOPIN, *test], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as server:
+            while server.poll() is None:
+                done = nopin(*test, "-W", "counters/port_xmit_data,"
+                             "hw_counters/out_of_buffer", "127.0.0.1")
+                if done.returncode == 0:
+                    break
+            self.assertEqual(server.wait(60), 0)
+        sent = re.search(r"port_xmit_data=(\d+)", done.stdout)
+        self.assertIsNotNone(sent, done.stdout + done.stderr)
+        self.assertGreaterEqual(4 * int(sent[1]), size * times)
+        self.assertIn("out_of_buffer=0", done.stdout)
 
 
 if __name__ == "__main__":
