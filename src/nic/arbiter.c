@@ -388,7 +388,9 @@ void arbiter_text(struct nic *nic, struct ctl_answer *answer)
 			 "it shares its memory with no other process");
 		return;
 	}
-	text_add(&t, "{\"format\":1,\"budget\":{");
+	text_add(&t, "{\"format\":1,");
+	roce_text(nic, &t);
+	text_add(&t, ",\"budget\":{");
 	for (int r = 0; r < ARB_NUM; r++)
 		text_add(&t, "%s\"%s\":%" PRIu64, r ? "," : "", arb_names[r],
 			 a->budget[r]);

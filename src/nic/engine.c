@@ -196,8 +196,8 @@ static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 	from.src = p->fwd_src;
 	from.dst = p->fwd_dst;
 	from.dport = ROCE_PORT;
-	if (!roce_local(&s->rx.src.ip) || bytes[p->hdr_len] >= OP_X_HELLO) {
-		count(&nic->cnt, CNT_drop_peer);
+	if (!roce_trusts(nic, p, &s->rx) || bytes[p->hdr_len] >= OP_X_HELLO) {
+		count(&nic->cnt, CNT_drop_forward);
 		return RX_NEXT;
 	}
 	return take_packet(nic, s, &from, bytes + p->hdr_len, p->payload_len,

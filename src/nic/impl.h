@@ -250,6 +250,23 @@ struct arbiter {
 };
 
 /**
+ * enum roce_state - Who serves us with what comes to UDP port 4791?
+ * ROCE_UNASKED: that was not needed yet
+ * ROCE_OURS:	we hold it
+ * ROCE_SERVED:	a process of our user, or root's, passes on what is for us
+ * ROCE_STRANGER: another user's has the name: nobody
+ * ROCE_TAKEN:	something has the port that is no nopin: nobody
+ */
+enum roce_state {
+	ROCE_UNASKED,
+	ROCE_OURS,
+	ROCE_SERVED,
+	ROCE_STRANGER,
+	ROCE_TAKEN,
+	ROCE_NUM
+};
+
+/**
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
  * @token:	the receive token: who holds it since when (progress.c)
@@ -285,8 +302,17 @@ struct nic {
 	/* engine lock */
 	struct handoff engine;
 	struct nic_port *ports[OS_PORTS_MAX];
+	/* roce.c */
 	int roce_port; /* index in os/ of 4791, or -1 */
 	int roce_claim; /* descriptor of the name */
+	int roce_guest; /* connection to who has it, or -1 */
+	uint64_t roce_secret; /* ours, or the holder's */
+	bool roce_told; /* that secret is known */
+	enum roce_state roce_state, roce_said;
+	bool roce_news; /* to be said (relaxed) */
+	bool roce_orphan; /* who served us has ended (relaxed) */
+	unsigned roce_refused;
+	struct os_holder roce_who; /* if another process holds it */
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
 	bool forking; /* and os_forking() */
@@ -388,6 +414,17 @@ bool roce_local(const struct ipaddr *ip);
 /** roce_pass_on() - A packet that came to 4791 for another NIC of this host. */
 void roce_pass_on(struct nic *nic, const struct pkt *p,
 		  const struct os_rx *from, uint8_t *bytes, uint32_t len);
+/** roce_trusts() - Did the FORWARD @p come from who may pass on to us? */
+bool roce_trusts(struct nic *nic, const struct pkt *p,
+		 const struct os_rx *from);
+/** roce_turn() - Serve others, see to it that we are served, and tell the program if we
+ * are not. Return: do it again by then, @until at most. Context: background thread. */
+uint64_t roce_turn(struct nic *nic, uint64_t until);
+/** roce_needed() - Somebody can reach us through port 4791 only. */
+void roce_needed(struct nic *nic, uint64_t now_ns);
+struct text;
+/** roce_text() - For `nopin stat --host`. Takes the engine lock. */
+void roce_text(struct nic *nic, struct text *t);
 
 /* engine.c: the three phases of a step. plan and commit: lock held */
 /** engine_refresh() - What the host says now, before any page is looked up. */

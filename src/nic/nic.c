@@ -145,6 +145,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	prefetch_init(nic);
 	nic->roce_port = -1;
 	nic->roce_claim = -1;
+	nic->roce_guest = -1;
 	nic->deadline = TIME_NEVER;
 	nic->steps_free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
 }

@@ -486,7 +486,7 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 	struct timer *t;
 
 	if (nic->standard_peers || nic->ud_qps)
-		roce_claim(nic, now_ns);
+		roce_needed(nic, now_ns);
 	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
 		struct peer *p = container_of(t, struct peer, hello);
 

@@ -576,6 +576,7 @@ static void background(void *arg)
 		until = progress_turn(nic, &nic->steps[BACKGROUND_STEP], &what);
 		standby_watch(nic, false);
 		until = arbiter_turn(nic, until);
+		until = roce_turn(nic, until);
 		progress_sleep(nic, until, what);
 		ctl_serve(nic);
 	}

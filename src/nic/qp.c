@@ -86,6 +86,9 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	list_init(&qp->async_link);
 	nic_lock(nic);
 	err = attach(nic, qp, qpn);
+	/* whoever passes on to us has said so when it is connected */
+	if (!err)
+		roce_claim(nic, os_now(nic->os));
 	nic_unlock(nic);
 	if (err) {
 		wq_fini(&qp->sq);

@@ -2,15 +2,21 @@
 /* roce.c: UDP port 4791 (design D4). Standard peers send there whatever the
  * QPN; one NIC of a network namespace holds it and passes on what is for
  * others, to the port that the QPN names, wrapped with where it came from.
- * Such wrapped packets are only taken from the loopback address, which no
- * other host can send from; a standard packet has no better proof of origin.
+ *
+ * Whoever can say where a packet came from can be anybody. So such a wrapped packet
+ * counts only from port 4791 of this host, with a secret that the holder told us over
+ * its unix socket (os/name.c), when the kernel had said that it is a process of our
+ * user or root's, and while that connection lasts: then the port is that process's.
+ * A NIC that has no such holder is not reached by standard peers, and says so.
  */
 #include "nic/impl.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <inttypes.h>
 
-enum { CLAIM_AGAIN_NS = 50 * 1000 * 1000 };
+#define ROCE_NAME "nopin-roce-4791"
+
+enum { CLAIM_AGAIN_NS = 50 * 1000 * 1000, REFUSED_MAX = 20 };
 
 static const struct ipaddr loopback4 = {
 	{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
@@ -23,31 +29,105 @@ bool roce_local(const struct ipaddr *ip)
 	       (ipaddr_is_v4(ip) && ip->b[12] == 127);
 }
 
-/* Whoever has the name binds the port; the kernel frees both when it dies. */
+/* --- whoever holds it ---------------------------------------------------------- */
+
+static void guest_end(struct nic *nic)
+{
+	os_holder_leave(nic->os, nic->roce_guest);
+	nic->roce_guest = -1;
+	nic->roce_told = false;
+}
+
+/* Take what the holder has said by now. Return: does it live, and pass on to us? */
+static bool guest_served(struct nic *nic)
+{
+	int ret;
+
+	if (nic->roce_guest < 0)
+		return false;
+	do {
+		ret = os_holder_says(nic->os, nic->roce_guest,
+				     &nic->roce_secret);
+		nic->roce_told |= ret > 0;
+	} while (ret > 0);
+	if (ret < 0)
+		guest_end(nic);
+	return ret == 0;
+}
+
+static void guest_begin(struct nic *nic)
+{
+	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
+
+	if (fd >= 0) {
+		nic->roce_guest = fd;
+		nic->roce_state = ROCE_SERVED;
+		nic->roce_refused = 0;
+	} else if (fd == -EPERM) {
+		nic->roce_state = ROCE_STRANGER;
+	} else if (++nic->roce_refused >= REFUSED_MAX) {
+		/* else it begins or ends just now */
+		nic->roce_state = ROCE_TAKEN;
+	}
+}
+
+/* --- holding it ------------------------------------------------------------------ */
+
+/* The kernel frees name and port when we die. */
+static void hold(struct nic *nic, int claim)
+{
+	uint64_t secret;
+	uint16_t number;
+
+	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
+	if (nic->roce_port < 0) {
+		if (nic->roce_port == -EADDRINUSE)
+			nic->roce_state = ROCE_TAKEN;
+		nic->roce_port = -1;
+		os_unclaim(claim);
+		return;
+	}
+	os_random(nic->os, &secret, sizeof(secret));
+	nic->roce_secret = secret;
+	nic->roce_claim = claim;
+	nic->roce_state = ROCE_OURS;
+	if (os_claim_share(nic->os, claim, secret))
+		log_warn("other processes get nothing from UDP port 4791");
+	os_kick(nic->os); /* whoever sleeps does not know this port yet */
+}
+
+static void claim_or_ask(struct nic *nic)
+{
+	const int fd = os_claim(nic->os, ROCE_NAME);
+
+	if (fd >= 0)
+		hold(nic, fd);
+	else if (fd == -EADDRINUSE)
+		guest_begin(nic);
+}
+
 void roce_claim(struct nic *nic, uint64_t now_ns)
 {
-	uint16_t number;
-	int fd;
+	bool orphan;
 
 	if (nic->roce_port >= 0 || now_ns < nic->roce_try_ns)
 		return;
 	nic->roce_try_ns = now_ns + CLAIM_AGAIN_NS;
-	fd = os_claim(nic->os, "nopin-roce-4791");
-	if (fd < 0)
-		return;
-	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
-	if (nic->roce_port < 0) {
-		os_unclaim(fd);
-		return;
-	}
-	nic->roce_claim = fd;
-	os_kick(nic->os); /* whoever sleeps does not know this port yet */
+	if (!guest_served(nic))
+		claim_or_ask(nic);
+	orphan = nic->roce_state == ROCE_SERVED && nic->roce_guest < 0;
+	__atomic_store_n(&nic->roce_orphan, orphan, __ATOMIC_RELAXED);
 }
 
+/* Those that were served hear of it first, and the name is free last: it is for who
+ * can have the port. */
 void roce_release(struct nic *nic)
 {
+	if (nic->roce_guest >= 0)
+		guest_end(nic);
 	if (nic->roce_port < 0)
 		return;
+	os_claim_unshare(nic->os);
 	os_port_close(nic->os, nic->roce_port);
 	os_unclaim(nic->roce_claim);
 	nic->roce_port = -1;
@@ -62,6 +142,7 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 			  .qpn = p->qpn,
 			  .fwd_src = from->src,
 			  .fwd_dst = from->dst,
+			  .fwd_secret = nic->roce_secret,
 			  .payload_len = len};
 	uint8_t hdr[PKT_HDR_MAX], trailer[ICRC_BYTES];
 	unsigned n = pkt_build(&fwd, hdr);
@@ -76,4 +157,86 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 
 	icrc_store(xcrc(hdr, n), trailer);
 	os_send(nic->os, &tx);
+}
+
+/* That it lives is asked after the packet came: until then nobody else could have
+ * the port. */
+bool roce_trusts(struct nic *nic, const struct pkt *p, const struct os_rx *from)
+{
+	return roce_local(&from->src.ip) && from->src.port == ROCE_PORT &&
+	       guest_served(nic) && nic->roce_told &&
+	       p->fwd_secret == nic->roce_secret;
+}
+
+/* --- telling ------------------------------------------------------------------------ */
+
+void roce_needed(struct nic *nic, uint64_t now_ns)
+{
+	roce_claim(nic, now_ns);
+	__atomic_store_n(&nic->roce_news, nic->roce_state != nic->roce_said,
+			 __ATOMIC_RELAXED);
+}
+
+static void say_news(struct nic *nic)
+{
+	struct os_holder who;
+	enum roce_state state;
+
+	nic_lock(nic);
+	nic->roce_news = false;
+	nic->roce_said = state = nic->roce_state;
+	who = nic->roce_who;
+	nic_unlock(nic);
+	if (state == ROCE_STRANGER)
+		log_warn("standard peers do not reach this NIC: UDP port 4791 "
+			 "is held by process %" PRId32 " of user %" PRIu32,
+			 who.pid, who.uid);
+	else if (state == ROCE_TAKEN)
+		log_warn("standard peers do not reach this NIC: UDP port 4791 "
+			 "is in use, and not by a nopin");
+}
+
+uint64_t roce_turn(struct nic *nic, uint64_t until)
+{
+	const bool orphan = __atomic_load_n(&nic->roce_orphan,
+					    __ATOMIC_RELAXED);
+	uint64_t now;
+
+	os_claim_serve(nic->os);
+	if (os_holder_spoke(nic->os) || orphan) {
+		now = os_now(nic->os);
+		nic_lock(nic);
+		if (!orphan)
+			nic->roce_try_ns = now;
+		roce_claim(nic, now);
+		nic_unlock(nic);
+		until = MIN(until, now + CLAIM_AGAIN_NS);
+	}
+	if (__atomic_load_n(&nic->roce_news, __ATOMIC_RELAXED))
+		say_news(nic);
+	return until;
+}
+
+void roce_text(struct nic *nic, struct text *t)
+{
+	static const char *const names[ROCE_NUM] = {
+		[ROCE_UNASKED] = "unasked", [ROCE_OURS] = "ours",
+		[ROCE_SERVED] = "served",   [ROCE_STRANGER] = "stranger",
+		[ROCE_TAKEN] = "taken",
+	};
+	struct os_holder who;
+	enum roce_state state;
+
+	nic_lock(nic);
+	if (nic->roce_state != ROCE_UNASKED)
+		roce_claim(nic, os_now(nic->os));
+	state = nic->roce_state;
+	who = nic->roce_who;
+	nic_unlock(nic);
+	text_add(t, "\"port_4791\":{\"state\":\"%s\"", names[state]);
+	if (state == ROCE_SERVED || state == ROCE_STRANGER)
+		text_add(t, ",\"pid\":%" PRId32, who.pid);
+	if (state == ROCE_STRANGER)
+		text_add(t, ",\"uid\":%" PRIu32, who.uid);
+	text_add(t, "}");
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 enum {
-	FORK_FDS_MAX = 256,
+	FORK_FDS_MAX = 512,
 	FORK_RANGES_MAX = 64,
 	FORK_STEPS_LOOKS = 50, /* for steps that began before, at ... */
 	FORK_STEPS_LOOK_NS = 50 * 1000, /* ... intervals of this */

@@ -17,6 +17,7 @@ enum {
 	OS_LANES_MAX = 16, /* gathers at once before the slower way is taken */
 	OS_LANE_BYTES = 65536,
 	OS_STRIPES = 64, /* locks of the atomics, power of two */
+	OS_GUESTS_MAX = 128, /* processes that go by the holder of a name */
 };
 
 /**
@@ -28,6 +29,12 @@ struct os_port {
 	int fd;
 	uint16_t port;
 	uint32_t ovfl;
+};
+
+/** struct os_guest - A process that was told our secret. */
+struct os_guest {
+	int fd;
+	uid_t uid;
 };
 
 /** struct os_region - What one os_memory() call made; @off in the memfd. */
@@ -94,6 +101,17 @@ struct os {
 	bool ctl_asked;
 	int ctl_client; /* who was let in, or -1 */
 	bool closed; /* the program closed descriptors of ours */
+
+	/* the name that we hold and share; @claim_fd publishes the secret, guests
+	 * are the background thread's */
+	int claim_fd; /* or -1 */
+	uint64_t claim_secret;
+	uint64_t claim_after_ns; /* atomic: nobody is told before */
+	bool claim_asked; /* atomic */
+	int holder_fd; /* atomic: to that of a name that we do not hold, or -1 */
+	bool holder_spoke; /* atomic */
+	unsigned guests;
+	struct os_guest guest[OS_GUESTS_MAX];
 
 	/* movers */
 	uint32_t lanes_busy;

@@ -401,6 +401,47 @@ int os_claim(struct os *os, const char *name);
 void os_unclaim(int fd);
 
 /**
+ * os_claim_share() - From now on each process that asks the holder of the name @fd
+ * is told @secret, if it is of our user or root's, or we are root's.
+ * Return: 0, or -errno. Context: one name of a NIC.
+ */
+int os_claim_share(struct os *os, int fd, uint64_t secret);
+
+/** os_claim_serve() - Tell those that asked, every 5 ms at most. Never blocks.
+ * Context: background thread, whose os_wait() ends when somebody does. */
+void os_claim_serve(struct os *os);
+
+/** os_claim_unshare() - For those that were told the holder has ended. Context: the
+ * background thread has. */
+void os_claim_unshare(struct os *os);
+
+/** struct os_holder - Of a name, as our process and user namespaces see it. */
+struct os_holder {
+	int32_t pid;
+	uint32_t uid;
+};
+
+/**
+ * os_holder_ask() - Ask the holder of @name for its secret, one at a time. Never
+ * blocks.
+ * @who: set, of a stranger too
+ * Return: a descriptor; -EPERM: it is neither our user's nor root's; -ECONNREFUSED:
+ * there is none, or it does not share; -EAGAIN: too many ask.
+ */
+int os_holder_ask(struct os *os, const char *name, struct os_holder *who);
+
+/**
+ * os_holder_says() - What has it said since? Never blocks.
+ * Return: 1: its @secret; 0: nothing, and it lives; -EPIPE: it has ended, or does
+ * not want us.
+ */
+int os_holder_says(struct os *os, int fd, uint64_t *secret);
+void os_holder_leave(struct os *os, int fd);
+/** os_holder_spoke() - Has the background thread's os_wait() seen that it did, or
+ * ended, since this was asked last? */
+bool os_holder_spoke(struct os *os);
+
+/**
  * os_ctl_open() - Let programs of our user and root ask questions: listen under
  * a name with our process id. The background thread's os_wait() sees who asks.
  * Return: 0; -EADDRINUSE: another NIC of this process does.

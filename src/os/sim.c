@@ -482,16 +482,35 @@ int os_board_read(struct os *os, const struct os_note **out)
 	return n;
 }
 
+static struct sim_claim *claim_named(const struct os *os, const char *name)
+{
+	list_for_each(l, &os->sim->claims) {
+		struct sim_claim *c = list_entry(l, struct sim_claim, link);
+
+		if (c->machine == os->cfg.machine && !strcmp(c->name, name))
+			return c;
+	}
+	return NULL;
+}
+
+static struct sim_claim *claim_of(const struct sim *sim, int fd)
+{
+	list_for_each(l, &sim->claims) {
+		struct sim_claim *c = list_entry(l, struct sim_claim, link);
+
+		if (c->fd == fd)
+			return c;
+	}
+	return NULL;
+}
+
 int os_claim(struct os *os, const char *name)
 {
 	static int next_fd = SIM_FD_BASE + (1 << 20);
 	struct sim_claim *c;
 
-	list_for_each(l, &os->sim->claims) {
-		c = list_entry(l, struct sim_claim, link);
-		if (c->machine == os->cfg.machine && !strcmp(c->name, name))
-			return -EADDRINUSE;
-	}
+	if (claim_named(os, name))
+		return -EADDRINUSE;
 	if (strlen(name) >= sizeof(c->name))
 		return -EINVAL;
 	c = calloc(1, sizeof(*c));
@@ -507,14 +526,75 @@ int os_claim(struct os *os, const char *name)
 
 void os_unclaim(int fd)
 {
-	list_for_each_safe(l, tmp, &sim_world->claims) {
+	struct sim_claim *c = claim_of(sim_world, fd);
+
+	if (!c)
+		return;
+	list_del(&c->link);
+	free(c);
+}
+
+int os_claim_share(struct os *os, int fd, uint64_t secret)
+{
+	struct sim_claim *c = claim_of(os->sim, fd);
+
+	CHECK(c && c->os == os);
+	c->shared = true;
+	c->secret = secret;
+	return 0;
+}
+
+/* Who asks need not wait for us. */
+void os_claim_serve(struct os *os)
+{
+	(void)os;
+}
+
+void os_claim_unshare(struct os *os)
+{
+	list_for_each(l, &os->sim->claims) {
 		struct sim_claim *c = list_entry(l, struct sim_claim, link);
 
-		if (c->fd == fd) {
-			list_del(l);
-			free(c);
-		}
+		c->shared &= c->os != os;
 	}
+}
+
+int os_holder_ask(struct os *os, const char *name, struct os_holder *who)
+{
+	const struct sim_claim *c = claim_named(os, name);
+
+	if (!c || !c->shared)
+		return -ECONNREFUSED;
+	*who = (struct os_holder){(int32_t)c->os->index + 1, c->os->cfg.user};
+	if (c->os->cfg.user && c->os->cfg.user != os->cfg.user)
+		return -EPERM;
+	return c->fd + SIM_GUEST;
+}
+
+int os_holder_says(struct os *os, int fd, uint64_t *secret)
+{
+	const struct sim_claim *c = claim_of(os->sim, fd - SIM_GUEST);
+
+	if (!c || !c->shared)
+		return -EPIPE;
+	if (os->told == fd)
+		return 0;
+	os->told = fd;
+	*secret = c->secret;
+	return 1;
+}
+
+/* Nobody is woken by it. */
+bool os_holder_spoke(struct os *os)
+{
+	(void)os;
+	return false;
+}
+
+void os_holder_leave(struct os *os, int fd)
+{
+	(void)os;
+	(void)fd;
 }
 
 /* --- os/os.h: event descriptors ------------------------------------------------------------ */

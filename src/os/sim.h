@@ -80,13 +80,14 @@ struct sim_stats *sim_stats(struct sim *sim);
  * struct sim_host_config
  * @machine:	processes with the same number share addresses and ports; its
  *		address is 10.0.machine.1
+ * @user:	whose process it is; 0: root's
  * @v6:	an IPv6 address in addition
  * @mtu:	of its interface, IP bytes
  * @rcvbuf:	what a socket holds, charged as Linux does; 0: 212,992 bytes
  * @exact:	moves never meet a page that the MMU hook did not announce
  */
 struct sim_host_config {
-	unsigned machine;
+	unsigned machine, user;
 	bool v6;
 	uint32_t mtu;
 	size_t rcvbuf;

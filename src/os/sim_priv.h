@@ -25,12 +25,16 @@ struct sim_link {
 	uint64_t busy_until_ns, last_ns[SIM_PATHS];
 };
 
+enum { SIM_GUEST = 1 << 24 }; /* added to the claim's: a guest's "descriptor" */
+
 /** struct sim_claim - A name held on a machine; its "descriptor" is @fd. */
 struct sim_claim {
 	struct list link;
 	unsigned machine;
 	struct os *os;
 	int fd;
+	bool shared;
+	uint64_t secret;
 	char name[64];
 };
 
@@ -93,6 +97,7 @@ struct os {
 	bool open, dead;
 	bool posted; /* has a note up */
 	struct os_note note;
+	int told; /* as which guest it was told the secret */
 	uint64_t paused_until_ns;
 	struct list blocks;
 	/* sim_thread.c */

@@ -78,11 +78,13 @@ static void wait_add_after(struct pollfd *fds, unsigned *n, int fd,
 }
 
 /* For who was let in at the control socket, and who is next: after a while also
- * while the other says nothing. */
+ * while the other says nothing; for guests of our name; and for its holder. */
 static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n,
 			 uint64_t now, uint64_t *deadline_ns)
 {
 	const int client = __atomic_load_n(&os->ctl_client, __ATOMIC_RELAXED);
+	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_RELAXED);
+	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
 
 	if (client >= 0)
 		wait_add(fds, n, client);
@@ -91,16 +93,30 @@ static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n,
 			fds, n, os->ctl_fd,
 			__atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED),
 			now, deadline_ns);
+	if (claim >= 0)
+		wait_add_after(
+			fds, n, claim,
+			__atomic_load_n(&os->claim_after_ns, __ATOMIC_RELAXED),
+			now, deadline_ns);
+	if (holder >= 0)
+		wait_add(fds, n, holder);
 }
 
 /* The callers are fds[@first] and what follows. */
 static void wait_note_callers(struct os *os, const struct pollfd *fds,
 			      unsigned first, unsigned n)
 {
-	for (unsigned i = first; i < n; i++)
+	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
+	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_RELAXED);
+
+	for (unsigned i = first; i < n; i++) {
+		bool *asked = fds[i].fd == holder  ? &os->holder_spoke
+			      : fds[i].fd == claim ? &os->claim_asked
+						   : &os->ctl_asked;
+
 		if (fds[i].revents)
-			__atomic_store_n(&os->ctl_asked, true,
-					 __ATOMIC_RELAXED);
+			__atomic_store_n(asked, true, __ATOMIC_RELAXED);
+	}
 }
 
 /**
@@ -116,7 +132,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	bool closed = false;
 	const int socket = wait_socket(os);
 	unsigned n = 0, sock = 0, callers;
-	struct pollfd fds[5];
+	struct pollfd fds[7];
 
 	if (deadline_ns <= now)
 		return;

@@ -109,6 +109,7 @@ static void build_forward(struct writer *w, const struct pkt *pkt)
 	memcpy(h->src, pkt->fwd_src.ip.b, sizeof(h->src));
 	h->sport = be16_put(pkt->fwd_src.port);
 	memcpy(h->dst, pkt->fwd_dst.b, sizeof(h->dst));
+	h->secret = be64_put(pkt->fwd_secret);
 }
 
 static void build_xack(struct writer *w, const struct pkt *pkt)

@@ -163,10 +163,12 @@ struct forward {
 	uint8_t src[16];
 	be16_t sport;
 	uint8_t dst[16];
+	be64_t secret;
 };
-ASSERT_HDR(forward, 34);
+ASSERT_HDR(forward, 42);
 ASSERT_AT(forward, sport, 16);
 ASSERT_AT(forward, dst, 18);
+ASSERT_AT(forward, secret, 34);
 
 /* IP and UDP headers, for the ICRC only */
 struct ip4_hdr {

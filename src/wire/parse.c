@@ -127,6 +127,7 @@ static void parse_forward(const struct forward *h, struct pkt *pkt)
 	memcpy(pkt->fwd_src.ip.b, h->src, sizeof(h->src));
 	pkt->fwd_src.port = be16_get(h->sport);
 	memcpy(pkt->fwd_dst.b, h->dst, sizeof(h->dst));
+	pkt->fwd_secret = be64_get(h->secret);
 }
 
 /* Return: false if it is cut off. */

@@ -206,6 +206,7 @@ struct pkt {
 	 * datagrams: where this one did, set by nic/ */
 	struct endpoint fwd_src;
 	struct ipaddr fwd_dst;
+	uint64_t fwd_secret; /* of the holder's guests (nic/roce.c) */
 	/* layout */
 	bool placed;
 	uint16_t hdr_len;

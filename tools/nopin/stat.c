@@ -389,6 +389,27 @@ static void print_json(const struct told *t, size_t n)
 
 /* --- of the host ---------------------------------------------------------------- */
 
+/* Whether what standard peers send to this host reaches the process that told. */
+static void print_port(const json_t *p)
+{
+	const char *state = word(p, "state");
+
+	printf("standard peers (UDP port 4791): ");
+	if (strcmp(state, "ours") == 0)
+		printf("served by a process of yours\n");
+	else if (strcmp(state, "served") == 0)
+		printf("served by process %" PRIu64 "\n",
+		       stat_number(p, "pid"));
+	else if (strcmp(state, "stranger") == 0)
+		printf("NOT served, process %" PRIu64 " of user %" PRIu64
+		       " has the port\n",
+		       stat_number(p, "pid"), stat_number(p, "uid"));
+	else if (strcmp(state, "taken") == 0)
+		printf("NOT served, something else has the port\n");
+	else
+		printf("none yet\n");
+}
+
 static void print_host(const json_t *all)
 {
 	static const char *const what[] = {"entries", "slots",
@@ -421,6 +442,7 @@ static void print_host(const json_t *all)
 		       stat_number(json_object_get(all, "budget"), what[k]),
 		       what[k]);
 	putchar('\n');
+	print_port(json_object_get(all, "port_4791"));
 }
 
 /* Any process that shares knows of all of them. */

@@ -227,6 +227,17 @@ static inline struct cqe side_cqe(struct side *s)
 	return e;
 }
 
+/* Does what comes to UDP port 4791 reach it? */
+static inline bool side_served(const struct side *s)
+{
+	bool served;
+
+	nic_lock(s->nic);
+	served = s->nic->roce_port >= 0 || s->nic->roce_told;
+	nic_unlock(s->nic);
+	return served;
+}
+
 static inline int sides_close(void **state)
 {
 	(void)state;

@@ -78,9 +78,30 @@ static inline void pump(struct side *s)
 {
 	struct step *step = &s->nic->steps[1];
 
+	(void)roce_turn(s->nic, 0);
 	while (engine_receive(s->nic, step))
 		finish_receive(s->nic, step);
 	send_all(s);
+}
+
+/* What comes to UDP port 4791 reaches both. */
+static inline void settle_roce(void)
+{
+	for (int i = 0; i < TRIES; i++) {
+		unsigned served = 0;
+
+		for (int k = 0; k < SIDES; k++) {
+			struct nic *nic = side[k].nic;
+
+			pump(&side[k]);
+			roce_claim(nic, MAX(os_now(nic->os), nic->roce_try_ns));
+			served += side_served(&side[k]);
+		}
+		if (served == SIDES)
+			return;
+		idle(side[0].nic);
+	}
+	fail_msg("UDP port 4791 is not served");
 }
 
 static inline struct cqe wait_cqe(struct side *s)
@@ -199,6 +220,8 @@ static inline int open_sides(bool standard)
 				       .strategies = 1u << STRATEGY_REDIRECT};
 
 	sides_open(&cfg);
+	if (standard)
+		settle_roce();
 	for (int i = 0; i < 2 * SIDES; i++) {
 		post(&side[i & 1], i & 2 ? WR_READ : WR_WRITE, LEN);
 		assert_int_equal(wait_cqe(&side[i & 1]).status, WC_SUCCESS);

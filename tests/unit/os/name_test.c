@@ -85,6 +85,133 @@ static void os_claim__holder_is_killed(void **state)
 	close(pipefd[1]);
 }
 
+/* As the background thread does. Return: 1: @secret; -EPIPE. */
+static int ask_until_told(struct os *holder, struct os *os, int fd,
+			  uint64_t *secret)
+{
+	int ret = 0;
+
+	for (int i = 0; i < 1000 && ret == 0; i++) {
+		os_wait(holder, OS_WAIT_TIMER, os_now(holder) + 10 * MS, -1);
+		os_claim_serve(holder);
+		ret = os_holder_says(os, fd, secret);
+	}
+	return ret;
+}
+
+static void os_holder_ask__told_until_the_end(void **state)
+{
+	struct os *holder = host_plain(), *os = host_plain();
+	int claim = os_claim(holder, name), fd;
+	struct os_holder who = {0};
+	uint64_t secret = 0;
+
+	(void)state;
+	/* it is not ready to serve */
+	assert_int_equal(os_holder_ask(os, name, &who), -ECONNREFUSED);
+	assert_int_equal(os_claim_share(holder, claim, 0x1234), 0);
+	fd = os_holder_ask(os, name, &who);
+	assert_true(fd >= 0);
+	assert_int_equal(who.pid, getpid());
+	assert_int_equal(who.uid, geteuid());
+	assert_int_equal(os_holder_says(os, fd, &secret), 0);
+	assert_int_equal(ask_until_told(holder, os, fd, &secret), 1);
+	assert_int_equal(secret, 0x1234);
+	assert_int_equal(os_holder_says(os, fd, &secret), 0);
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
+	assert_false(os_holder_spoke(os));
+	os_claim_unshare(holder);
+	/* who sleeps is woken by it */
+	os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
+	assert_true(os_holder_spoke(os));
+	assert_int_equal(os_holder_says(os, fd, &secret), -EPIPE);
+	os_holder_leave(os, fd);
+	os_unclaim(claim);
+	os_close(holder);
+	os_close(os);
+}
+
+/* Places are free again when guests have left, and nobody waits for one in vain. */
+static void os_claim_serve__guests_come_and_go(void **state)
+{
+	struct os *holder = host_plain(), *os = host_plain();
+	int claim = os_claim(holder, name), fd[OS_GUESTS_MAX], last, n = 0;
+	struct os_holder who;
+	uint64_t secret;
+
+	(void)state;
+	assert_int_equal(os_claim_share(holder, claim, 1), 0);
+	for (n = 0; n < OS_GUESTS_MAX; n++) {
+		fd[n] = os_holder_ask(os, name, &who);
+		assert_true(fd[n] >= 0);
+		assert_int_equal(ask_until_told(holder, os, fd[n], &secret), 1);
+	}
+	last = os_holder_ask(os, name, &who);
+	assert_int_equal(ask_until_told(holder, os, last, &secret), -EPIPE);
+	os_holder_leave(os, last);
+	os_holder_leave(os, fd[0]);
+	fd[0] = os_holder_ask(os, name, &who);
+	assert_int_equal(ask_until_told(holder, os, fd[0], &secret), 1);
+	while (n--)
+		os_holder_leave(os, fd[n]);
+	os_claim_unshare(holder);
+	os_unclaim(claim);
+	os_close(holder);
+	os_close(os);
+}
+
+/* Another user's process with the name is nobody's holder; and root's is. */
+static void os_holder_ask__whose(void **state)
+{
+	struct os_holder who = {0};
+	struct os *os = host_plain();
+	uint64_t secret = 0;
+	int claim, fd, status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	claim = os_claim(os, name);
+	assert_int_equal(os_claim_share(os, claim, 7), 0);
+	pid = fork();
+	if (pid == 0) {
+		char other[80];
+		struct os *mine;
+
+		if (setgid(1001) || setuid(1001))
+			_exit(2);
+		mine = host_plain();
+		fd = os_holder_ask(mine, name, &who);
+		if (fd < 0 || who.uid != 0)
+			_exit(3);
+		for (int i = 0; i < 1000 && !secret; i++) {
+			usleep(10000);
+			(void)os_holder_says(mine, fd, &secret);
+		}
+		snprintf(other, sizeof(other), "%s-other", name);
+		claim = os_claim(mine, other);
+		if (secret != 7 || os_claim_share(mine, claim, 8))
+			_exit(4);
+		child_pauses();
+	}
+	snprintf(name + strlen(name), 8, "-other");
+	do {
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
+		os_claim_serve(os);
+		fd = os_holder_ask(os, name, &who);
+	} while (fd == -ECONNREFUSED && waitpid(pid, &status, WNOHANG) == 0);
+	assert_int_equal(fd, -EPERM);
+	assert_int_equal(who.uid, 1001);
+	assert_int_equal(who.pid, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	os_claim_unshare(os);
+	os_unclaim(claim);
+	os_close(os);
+	name_new(NULL);
+}
+
 /* A child that lives on must not hold what its parent held. */
 static void os_claim__child_lives_on(void **state)
 {
@@ -129,6 +256,9 @@ int main(void)
 		cmocka_unit_test(os_claim__one_holder),
 		cmocka_unit_test(os_claim__long_name),
 		cmocka_unit_test(os_claim__holder_is_killed),
+		cmocka_unit_test(os_holder_ask__told_until_the_end),
+		cmocka_unit_test(os_claim_serve__guests_come_and_go),
+		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(os_claim__child_lives_on),
 	};
 

@@ -71,6 +71,7 @@ static void random_control_fields(struct pkt *p)
 {
 	if (p->opcode == OP_X_FORWARD) {
 		p->fwd_src.port = (uint16_t)rnd_next(&rnd);
+		p->fwd_secret = rnd_next(&rnd);
 		for (int i = 0; i < 16; i++) {
 			p->fwd_src.ip.b[i] = (uint8_t)rnd_next(&rnd);
 			p->fwd_dst.b[i] = (uint8_t)rnd_next(&rnd);

@@ -37,7 +37,7 @@ static const struct {
 	{0x65, "UD_SEND_ONLY_IMM", 24, 0},
 	{0xc0, "X_HELLO", 44, 0},
 	{0xc1, "X_HELLO_REPLY", 44, 0},
-	{0xc2, "X_FORWARD", 46, 0},
+	{0xc2, "X_FORWARD", 54, 0},
 	{0xc3, "X_ACK", 32, 0},
 	{0xf8, "X_WRITE_LAST_NOTIFY", 36, 0},
 	{0xf9, "X_WRITE_ONLY_NOTIFY", 36, 0},

@@ -95,6 +95,7 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(my_nonce)                                                            \
 	X(fwd_src.port)                                                        \
 	X(fwd_src.scope)                                                       \
+	X(fwd_secret)                                                          \
 	X(hdr_len)                                                             \
 	X(payload_len)
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* roce_test.c: whose word counts for where a packet came from, and who says that
+ * nobody passes on. Two NICs for which all peers are standard ones: one holds UDP port
+ * 4791, the other goes by it.
+ */
+#include "steps.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The two: who holds the port, and who is passed on to. */
+static struct nic *holder, *guest;
+
+static int setup_roce(void **state)
+{
+	const int ret = setup_standard(state);
+	const int h = side[0].nic->roce_port < 0;
+
+	holder = side[h].nic;
+	guest = side[!h].nic;
+	assert_true(holder->roce_port >= 0 && guest->roce_port < 0);
+	return ret;
+}
+
+static uint16_t guest_port(void)
+{
+	return guest->ports[0] ? guest->ports[0]->number
+			       : guest->ports[1]->number;
+}
+
+/* Something that is passed on, to the guest: that it is believed is seen by the next
+ * check, which finds that what is in it is no packet. Return: its length. */
+static unsigned forward(uint8_t out[256], uint64_t secret)
+{
+	const struct ipaddr far = {{[10] = 0xff, [11] = 0xff, 10, 9, 8, 7}};
+	struct pkt fwd = {.opcode = OP_X_FORWARD,
+			  .ext = true,
+			  .pkey = PKEY_DEFAULT,
+			  .qpn = (uint32_t)(guest_port() - QPN_PORT_BASE) << 10,
+			  .fwd_src = {.ip = far, .port = 60000},
+			  .fwd_dst = guest->addr[0].ip,
+			  .fwd_secret = secret,
+			  .payload_len = 32};
+	const unsigned n = pkt_build(&fwd, out);
+
+	memset(out + n, 0x40, fwd.payload_len);
+	out[n] = OP_SEND_ONLY;
+	out[n + 1] = 0;
+	icrc_store(xcrc(out, n), out + n + fwd.payload_len);
+	return n + fwd.payload_len + ICRC_BYTES;
+}
+
+static void send_from_holder(uint64_t secret)
+{
+	const struct ipaddr lo = {{[10] = 0xff, [11] = 0xff, 127, [15] = 1}};
+	uint8_t bytes[256];
+	struct iovec iov = {bytes, forward(bytes, secret)};
+	const struct os_tx tx = {.dst = {.ip = lo, .port = guest_port()},
+				 .src = lo,
+				 .port = holder->roce_port,
+				 .iov = &iov,
+				 .niov = 1};
+
+	assert_int_equal(os_send(holder->os, &tx), 0);
+}
+
+static void send_from_anywhere(uint64_t secret)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(guest_port()),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	uint8_t bytes[256];
+	const unsigned n = forward(bytes, secret);
+
+	assert_int_equal(
+		sendto(fd, bytes, n, 0, (struct sockaddr *)&to, sizeof(to)), n);
+	close(fd);
+}
+
+/* Return: was it believed? */
+static bool believed(void)
+{
+	const uint64_t yes = guest->cnt.v[CNT_drop_icrc],
+		       no = guest->cnt.v[CNT_drop_forward];
+
+	for (int i = 0; i < TRIES; i++) {
+		struct step *step = &guest->steps[1];
+
+		if (engine_receive(guest, step))
+			finish_receive(guest, step);
+		else
+			idle(guest);
+		if (guest->cnt.v[CNT_drop_icrc] != yes)
+			return true;
+		if (guest->cnt.v[CNT_drop_forward] != no)
+			return false;
+	}
+	fail_msg("it did not come");
+	return false;
+}
+
+static void roce_trusts__port_and_secret(void **state)
+{
+	const uint64_t secret = holder->roce_secret;
+
+	(void)state;
+	assert_int_not_equal(secret, 0);
+	send_from_holder(secret);
+	assert_true(believed());
+	send_from_holder(secret ^ 1);
+	assert_false(believed());
+	send_from_anywhere(secret);
+	assert_false(believed());
+	send_from_anywhere(0);
+	assert_false(believed());
+}
+
+/* The port may be anybody's from then on, and the secret was told to others. */
+static void roce_trusts__nobody_after_its_end(void **state)
+{
+	const uint64_t secret = holder->roce_secret;
+
+	(void)state;
+	os_claim_unshare(holder->os);
+	send_from_holder(secret);
+	assert_false(believed());
+	assert_true(guest->roce_guest < 0);
+}
+
+/* Who holds the port is not told anything by others. */
+static void roce_trusts__not_the_holder_itself(void **state)
+{
+	struct pkt p = {.fwd_secret = holder->roce_secret};
+	const struct os_rx from = {
+		.src = {.ip = holder->addr[0].ip, .port = ROCE_PORT}};
+
+	(void)state;
+	assert_false(roce_trusts(holder, &p, &from));
+}
+
+static const char *text_of(struct nic *nic)
+{
+	static char said[128];
+	struct ctl_answer a = {.text = NULL};
+	struct text t = {.p = NULL};
+
+	roce_text(nic, &t);
+	text_answer(&t, &a);
+	snprintf(said, sizeof(said), "%s", a.text);
+	free(a.text);
+	return said;
+}
+
+static void roce_text__states(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(text_of(holder), "\"state\":\"ours\""));
+	assert_non_null(strstr(text_of(guest), "\"state\":\"served\""));
+	guest->roce_state = ROCE_STRANGER;
+	guest->roce_who = (struct os_holder){12, 1001};
+	assert_non_null(strstr(text_of(guest), "\"stranger\",\"pid\":12,"
+					       "\"uid\":1001"));
+}
+
+static unsigned warned;
+
+static void count_warnings(const char *line, int len)
+{
+	(void)len;
+	warned += strstr(line, "standard peers do not reach") != NULL;
+}
+
+/* It is said once, and only where it matters. */
+static void roce_turn__says_that_nobody_passes_on(void **state)
+{
+	(void)state;
+	log_set(LOG_WARN, count_warnings);
+	warned = 0;
+	(void)roce_turn(guest, TIME_NEVER);
+	assert_int_equal(warned, 0);
+	guest->roce_state = ROCE_TAKEN;
+	(void)roce_turn(guest, TIME_NEVER);
+	assert_int_equal(warned, 0);
+	for (int i = 0; i < 3; i++) {
+		roce_needed(guest, 0);
+		(void)roce_turn(guest, TIME_NEVER);
+		assert_int_equal(warned, 1);
+	}
+	log_set(LOG_WARN, NULL);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup_roce, sides_close)
+	const struct CMUnitTest tests[] = {
+		T(roce_trusts__port_and_secret),
+		T(roce_trusts__nobody_after_its_end),
+		T(roce_trusts__not_the_holder_itself),
+		T(roce_text__states),
+		T(roce_turn__says_that_nobody_passes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
