@@ -54,6 +54,14 @@ void heap_free(void *p);
  */
 void *heap_stack(size_t bytes);
 
+/**
+ * heap_own() - The one object of this process at @place, made when it is first asked
+ * for. A child finds it zeroed, whatever kind of fork made it. Takes no lock.
+ * @place:	a static pointer, NULL at first
+ * Return: zeroed at first; never freed; NULL when there is no memory.
+ */
+void *heap_own(void **place, size_t bytes);
+
 /** heap_before_fork() - Make all of it present: a first touch would wait, too. */
 void heap_before_fork(void);
 

@@ -7,10 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static pthread_once_t nic_global_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t *nic_global_lock; /* of the following two */
-static struct nic *nic_global;
-static unsigned nic_global_refs;
+/** struct global - The process's NIC. A child has none: it finds this zeroed, and
+ * so the lock free, whichever thread of its parent held it. */
+struct global {
+	pthread_mutex_t lock;
+	struct nic *nic;
+	unsigned refs;
+};
+
+static void *global_place;
 
 void nic_lock(struct nic *nic)
 {
@@ -245,55 +250,50 @@ static int open_from_environment(struct nic **out)
 	return nic_open(out, &cfg);
 }
 
-/* It is memory that a child gets zeroed, which is a mutex that nobody holds: as
- * it was, a thread that the child lacks might hold it for ever. */
-static void make_global_lock(void)
-{
-	nic_global_lock = heap_alloc(sizeof(pthread_mutex_t));
-}
-
 int nic_get(struct nic **out)
 {
+	struct global *g = heap_own(&global_place, sizeof(*g));
 	int err = 0;
 
-	pthread_once(&nic_global_once, make_global_lock);
-	if (!nic_global_lock)
+	if (!g)
 		return -ENOMEM;
-	pthread_mutex_lock(nic_global_lock);
-	if (!nic_global)
-		err = open_from_environment(&nic_global);
-	else if (nic_child(nic_global))
-		err = -ENODEV;
+	pthread_mutex_lock(&g->lock);
+	if (!g->nic)
+		err = open_from_environment(&g->nic);
 	if (!err) {
-		nic_global_refs++;
-		*out = nic_global;
+		g->refs++;
+		*out = g->nic;
 	}
-	pthread_mutex_unlock(nic_global_lock);
+	pthread_mutex_unlock(&g->lock);
 	return err;
 }
 
 void nic_put(struct nic *nic)
 {
+	struct global *g = global_place;
+
 	if (nic_child(nic))
 		return;
-	pthread_mutex_lock(nic_global_lock);
-	CHECK(nic == nic_global && nic_global_refs);
-	if (!--nic_global_refs) {
-		nic_global = NULL;
+	pthread_mutex_lock(&g->lock);
+	CHECK(nic == g->nic && g->refs);
+	if (!--g->refs) {
+		g->nic = NULL;
 		nic_close(nic);
 	}
-	pthread_mutex_unlock(nic_global_lock);
+	pthread_mutex_unlock(&g->lock);
 }
 
 /* A program may leave it to exit() to end its QPs. A card has acknowledged by then
  * what it had received; a peer that we leave without that would wait for seconds. */
 __attribute__((destructor)) static void at_exit(void)
 {
-	if (!nic_global_lock || pthread_mutex_trylock(nic_global_lock))
+	struct global *g = global_place;
+
+	if (!g || pthread_mutex_trylock(&g->lock))
 		return;
-	if (nic_global && !nic_child(nic_global))
-		nic_flush(nic_global);
-	pthread_mutex_unlock(nic_global_lock);
+	if (g->nic)
+		nic_flush(g->nic);
+	pthread_mutex_unlock(&g->lock);
 }
 
 bool nic_of_parent(const struct nic *nic)

@@ -81,8 +81,8 @@ struct board {
 };
 
 /* Locks are the process's: a second NIC in it would find all its slots free. So this
- * is who has one; or 0. */
-static int board_taken;
+ * says that one has a slot. */
+static bool board_taken;
 
 static uint64_t slot_offset(unsigned slot)
 {
@@ -264,19 +264,19 @@ static void who_we_are(struct os_note *n, int pid)
 	n->pid = pid;
 }
 
-/* What a child inherits of it is its parent's. */
-static bool take(int pid)
+static bool take(void)
 {
-	int was = __atomic_load_n(&board_taken, __ATOMIC_RELAXED);
-
-	return was != pid &&
-	       __atomic_compare_exchange_n(&board_taken, &was, pid, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return !__atomic_exchange_n(&board_taken, true, __ATOMIC_ACQUIRE);
 }
 
 static void give(void)
 {
-	__atomic_store_n(&board_taken, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&board_taken, false, __ATOMIC_RELEASE);
+}
+
+void board_in_child(void)
+{
+	give();
 }
 
 static void board_free(struct board *b)
@@ -293,7 +293,7 @@ int os_board_open(struct os *os, const char *dir)
 	struct board *b;
 	int ret;
 
-	if (!take(os->pid))
+	if (!take())
 		return -EBUSY;
 	b = heap_alloc(sizeof(*b));
 	if (!b) {

@@ -106,8 +106,12 @@ static void file_keep(const char *path, int fd, bool shared,
 		return;
 	memcpy(new.path, path, len);
 	f = file_place();
-	if (f)
-		*f = new;
+	if (!f)
+		return;
+	/* A child may find it at any moment: the name comes last. */
+	new.path[0] = 0;
+	*f = new;
+	__atomic_store_n(&f->path[0], path[0], __ATOMIC_RELEASE);
 }
 
 static int borrow(const char *path, bool shared)
@@ -198,7 +202,7 @@ void files_end(void)
 
 void files_in_child(void)
 {
-	/* Who had it is not here. */
+	/* What is open is about the parent; who held the lock is not here. */
 	files.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	files_drop(true);
 	files.users = 0;

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fork.c: what fork() means to a NIC (design D7, D13). The parent counts it,
+/* fork.c: what fork() means to a NIC (design D7, D13, D21). The parent counts it,
  * because every private page has become copy-on-write. The child, which gets
- * ENODEV for everything, gives up its copies of our sockets: a port or a name
- * must be free when the parent dies, also if the child lives on.
+ * ENODEV for all that it inherited, gives up its copies of our sockets: a port or
+ * a name must be free when the parent dies, also if the child lives on. And it may
+ * open a NIC of its own.
  *
- * The handlers cannot be taken back; the library is never unloaded.
+ * Theory of operation. What may not outlive a fork() lies in memory that a child
+ * finds zeroed (heap.h), or is forgotten by fork_forget_parent(): here is the only
+ * list. That is done once in a process, by whatever comes first: our handler, or
+ * an open, be it in a handler that runs before ours or after a fork that runs none.
+ * A thread that the child lacks may have been in the middle of anything, so locks
+ * are made anew, and tables are written in an order in which they make sense at
+ * any moment.
+ *
+ * Our handlers are installed when the library is loaded, so that those of the
+ * program, which may use the NIC, run outside of them. One that was installed even
+ * before runs between them: the lock that is held across a fork() lets its thread in
+ * again. It may open and close devices; data moves when fork() has returned, or in
+ * the child. They cannot be taken back; the library is never unloaded.
  */
 #include "os/impl.h"
 
@@ -26,14 +39,66 @@ struct fork_fd {
 	uint64_t dev, ino;
 };
 
+/** struct life - A process's own. @begun: it has forgotten what was its parent's */
+struct life {
+	pthread_mutex_t lock;
+	bool begun;
+};
+
+static void *life_place;
+static bool lived; /* there may be something to forget in a child */
+
 static struct fork_fd fork_fds[FORK_FDS_MAX];
 static struct range fork_ranges[FORK_RANGES_MAX]; /* start 0 when free */
-static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t fork_table =
+	PTHREAD_MUTEX_INITIALIZER; /* of these two */
+static pthread_mutex_t fork_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint64_t forks;
-static bool forking; /* the handlers' */
+static uint32_t forking; /* how deep: a handler may fork */
 static uint32_t fork_steps; /* that began when nobody forked */
 static int fork_ret;
+
+static void fork_forget_parent(void)
+{
+	struct stat st;
+
+	fork_table = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	fork_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
+		struct fork_fd *f = &fork_fds[i];
+
+		if (f->fd != 0 && sys_fstat(f->fd - 1, &st) == 0 &&
+		    st.st_dev == f->dev && st.st_ino == f->ino)
+			sys_close(f->fd - 1);
+		f->fd = 0;
+	}
+	memset(fork_ranges, 0, sizeof(fork_ranges));
+	fork_steps = 0;
+	forking = 0;
+	board_in_child();
+	files_in_child();
+	fresh_in_child();
+	populate_in_child();
+	touch_in_child();
+}
+
+/* Return: 0 or -ENOMEM: then it is tried again when a device is opened. */
+static int life_begin(void)
+{
+	struct life *life = heap_own(&life_place, sizeof(*life));
+
+	if (!life)
+		return -ENOMEM;
+	if (__atomic_load_n(&life->begun, __ATOMIC_ACQUIRE))
+		return 0;
+	pthread_mutex_lock(&life->lock);
+	if (!life->begun && lived)
+		fork_forget_parent();
+	lived = true;
+	__atomic_store_n(&life->begun, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&life->lock);
+	return 0;
+}
 
 /* A step may sleep for as long as it likes, in a move that blocks against all
  * expectation. */
@@ -48,60 +113,49 @@ static void fork_wait_steps(void)
 	}
 }
 
-/* The lock is held across fork() so that the child finds a whole table. Every
- * fault waits for the end of fork(), also a first touch of shared memory: there
- * is to be none by the engine.
+/* Every fault waits for the end of fork(), also a first touch of shared memory:
+ * there is to be none by the engine.
  */
 static void fork_before(void)
 {
+	if (lived)
+		(void)life_begin(); /* in a handler of the child's */
 	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
+	lived = true;
 	/* Pairs with os_step_begin(): one of the two sees the other. */
-	__atomic_store_n(&forking, true, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&fork_table);
 	for (unsigned i = 0; i < FORK_RANGES_MAX; i++)
 		if (fork_ranges[i].start != 0)
 			(void)sys_madvise(fork_ranges[i].start,
 					  fork_ranges[i].end -
 						  fork_ranges[i].start,
 					  MADV_POPULATE_WRITE);
+	pthread_mutex_unlock(&fork_table);
 	fork_wait_steps();
 }
 
 static void fork_parent(void)
 {
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&forking, false, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&forking, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&fork_lock);
 }
 
 static void fork_child(void)
 {
-	struct stat st;
-
-	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
-		struct fork_fd *f = &fork_fds[i];
-
-		if (f->fd != 0 && sys_fstat(f->fd - 1, &st) == 0 &&
-		    st.st_dev == f->dev && st.st_ino == f->ino)
-			sys_close(f->fd - 1);
-		f->fd = 0;
-	}
-	memset(fork_ranges, 0, sizeof(fork_ranges));
-	fork_steps = 0;
-	forking = false;
-	files_in_child();
-	pthread_mutex_unlock(&fork_lock);
+	(void)life_begin();
 }
 
-static void fork_install(void)
+__attribute__((constructor)) static void fork_install(void)
 {
 	fork_ret = -pthread_atfork(fork_before, fork_parent, fork_child);
 }
 
 int fork_init(void)
 {
-	pthread_once(&fork_once, fork_install);
-	return fork_ret;
+	return fork_ret < 0 ? fork_ret : life_begin();
 }
 
 uint64_t fork_count(void)
@@ -111,7 +165,7 @@ uint64_t fork_count(void)
 
 bool fork_in_progress(void)
 {
-	return __atomic_load_n(&forking, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&forking, __ATOMIC_ACQUIRE) > 0;
 }
 
 bool os_step_begin(void)
@@ -119,7 +173,7 @@ bool os_step_begin(void)
 	if (fork_in_progress())
 		return false; /* its memory is being made copy-on-write */
 	__atomic_fetch_add(&fork_steps, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&forking, __ATOMIC_SEQ_CST) == 0)
 		return true;
 	os_step_end(true);
 	return false;
@@ -137,14 +191,18 @@ void fork_close_in_child(int fd)
 
 	if (sys_fstat(fd, &st) < 0)
 		return;
-	pthread_mutex_lock(&fork_lock);
+	pthread_mutex_lock(&fork_table);
 	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
-		if (fork_fds[i].fd != 0)
+		struct fork_fd *f = &fork_fds[i];
+
+		if (f->fd != 0)
 			continue;
-		fork_fds[i] = (struct fork_fd){fd + 1, st.st_dev, st.st_ino};
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+		__atomic_store_n(&f->fd, fd + 1, __ATOMIC_RELEASE);
 		break;
 	}
-	pthread_mutex_unlock(&fork_lock);
+	pthread_mutex_unlock(&fork_table);
 }
 
 void fork_stop(void)
@@ -159,13 +217,13 @@ void fork_go_on(void)
 
 static void range_change(struct range from, struct range to)
 {
-	pthread_mutex_lock(&fork_lock);
+	pthread_mutex_lock(&fork_table);
 	for (unsigned i = 0; i < FORK_RANGES_MAX; i++)
 		if (fork_ranges[i].start == from.start) {
 			fork_ranges[i] = to;
 			break;
 		}
-	pthread_mutex_unlock(&fork_lock);
+	pthread_mutex_unlock(&fork_table);
 }
 
 void fork_keep_present(uint64_t addr, uint64_t bytes)
@@ -180,9 +238,9 @@ void fork_let_go(uint64_t addr)
 
 void fork_forget(int fd)
 {
-	pthread_mutex_lock(&fork_lock);
+	pthread_mutex_lock(&fork_table);
 	for (unsigned i = 0; i < FORK_FDS_MAX; i++)
 		if (fork_fds[i].fd == fd + 1)
 			fork_fds[i].fd = 0;
-	pthread_mutex_unlock(&fork_lock);
+	pthread_mutex_unlock(&fork_table);
 }

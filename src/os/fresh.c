@@ -116,6 +116,11 @@ void fresh_check(uint64_t now_ns)
 	errno = keep;
 }
 
+void fresh_in_child(void)
+{
+	fresh_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 bool fresh_still(uint64_t then_ns, uint64_t now_ns)
 {
 	const uint64_t moved = load(&fresh_moved);

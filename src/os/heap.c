@@ -46,7 +46,6 @@ struct span {
 };
 
 struct heap {
-	struct span span;
 	pthread_mutex_t lock;
 	struct list spans; /* those that are present already are last */
 	uint64_t forks;
@@ -54,8 +53,7 @@ struct heap {
 	struct block *unused[CLASSES];
 };
 
-static pthread_once_t heap_once = PTHREAD_ONCE_INIT;
-static struct heap *heap;
+static void *heap_place;
 
 static void *span_map(size_t bytes)
 {
@@ -73,16 +71,18 @@ static void *span_map(size_t bytes)
 	return s;
 }
 
-static void heap_open(void)
+/* Return: NULL before anything was allocated. */
+static struct heap *heap_there(void)
 {
-	heap = span_map(DIV_ROUND_UP(sizeof(*heap), PAGE_BYTES) * PAGE_BYTES);
+	return __atomic_load_n(&heap_place, __ATOMIC_ACQUIRE);
 }
 
 /* Return: with the lock; NULL: no memory. All zero is also the state of a mutex
  * that nobody holds, which is what a child finds. */
 static struct heap *heap_get(void)
 {
-	pthread_once(&heap_once, heap_open);
+	struct heap *heap = heap_own(&heap_place, sizeof(*heap));
+
 	if (!heap)
 		return NULL;
 	pthread_mutex_lock(&heap->lock);
@@ -192,6 +192,7 @@ void *heap_alloc(size_t bytes)
 void *heap_alloc_ready(size_t bytes)
 {
 	size_t all = block_bytes(bytes);
+	struct heap *heap = heap_there();
 	struct block *b;
 
 	if (all == 0 || all > LARGE || !heap ||
@@ -290,7 +291,7 @@ static struct span *span_next(struct heap *h)
  * nothing is populated, or a few pages of what came in its place. */
 void heap_before_fork(void)
 {
-	struct heap *h = heap;
+	struct heap *h = heap_there();
 	uintptr_t start, end;
 	struct span *s;
 
@@ -311,6 +312,7 @@ void heap_before_fork(void)
 void *heap_stack(size_t bytes)
 {
 	struct block *b = heap_alloc(bytes);
+	struct heap *h;
 	struct span *s;
 
 	if (!b || bytes <= STACK_USED)
@@ -318,8 +320,8 @@ void *heap_stack(size_t bytes)
 	s = (struct span *)(b - 1) - 1;
 	/* Until its thread knows which pages are the C library's. */
 	(void)sys_madvise((uintptr_t)s, s->bytes, MADV_KEEPONFORK);
-	pthread_mutex_lock(&heap->lock); /* heap_before_fork() reads it */
+	h = heap_get(); /* heap_before_fork() reads it */
 	s->unused = (bytes - STACK_USED) & -(size_t)PAGE_BYTES;
-	pthread_mutex_unlock(&heap->lock);
+	pthread_mutex_unlock(&h->lock);
 	return b;
 }

@@ -161,12 +161,19 @@ void file_return(int fd);
 void files_begin(void);
 void files_end(void);
 
-/** files_in_child() - After fork(): what is open is about the parent. */
+/* What fork_forget_parent() calls, before anything else of os/ runs in a child. */
+void board_in_child(void);
 void files_in_child(void);
+void fresh_in_child(void);
+void populate_in_child(void);
+void touch_in_child(void);
 
 /* fork.c */
 
-/** fork_init() - Install the process's fork handlers, once. */
+/**
+ * fork_init() - Before anything else of os/: in a child, forget what its parent had.
+ * Return: 0 or -ENOMEM.
+ */
 int fork_init(void);
 uint64_t fork_count(void);
 bool fork_in_progress(void);

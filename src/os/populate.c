@@ -106,6 +106,11 @@ static uint64_t populate_chunk(uint64_t addr, uint64_t bytes, bool write,
 	return at;
 }
 
+void populate_in_child(void)
+{
+	populate_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
 struct populate populate_range(uint64_t addr, uint64_t bytes, bool write,
 			       uint64_t end_ns)
 {

@@ -225,6 +225,11 @@ static int touch_guard(void)
 	return ret;
 }
 
+void touch_in_child(void)
+{
+	touch_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 int touch_page(uint64_t addr, bool write)
 {
 	int ret = touch_guard();

@@ -24,7 +24,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -260,25 +259,43 @@ REPLACE_AT(ssize_t, readlinkat,
 
 /**
  * struct dir - A directory of ours that is open. The program holds a true DIR
- * (of /), so that functions we do not replace work on it.
+ * (of /), so that functions we do not replace work on it. Without a lock, which a
+ * child of fork() might find held for ever: a stream is read by one thread at a time.
  */
 struct dir {
-	DIR *handle; /* NULL: free */
+	DIR *handle; /* NULL: free; TAKEN: being filled */
 	struct node node;
 	const char *next;
 	struct dirent64 entry;
 };
 
 static struct dir dirs[DIRS_MAX];
-static unsigned dirs_open; /* read without the lock, to be quick */
-static pthread_mutex_t dirs_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned dirs_open; /* at least so many: read first, to be quick */
 
-/* @handle: NULL finds a free one. */
-static struct dir *find_dir(const void *handle)
+#define TAKEN ((DIR *)dirs)
+
+static struct dir *find_dir(const DIR *handle)
 {
+	if (__atomic_load_n(&dirs_open, __ATOMIC_ACQUIRE) == 0)
+		return NULL;
 	for (unsigned i = 0; i < DIRS_MAX; i++)
-		if (dirs[i].handle == handle)
+		/* pairs with opendir_node() */
+		if (__atomic_load_n(&dirs[i].handle, __ATOMIC_ACQUIRE) ==
+		    handle)
 			return &dirs[i];
+	return NULL;
+}
+
+static struct dir *take_dir(void)
+{
+	for (unsigned i = 0; i < DIRS_MAX; i++) {
+		DIR *none = NULL;
+
+		if (__atomic_compare_exchange_n(&dirs[i].handle, &none, TAKEN,
+						false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return &dirs[i];
+	}
 	return NULL;
 }
 
@@ -290,20 +307,16 @@ static DIR *opendir_node(const struct node *node)
 
 	if (!handle)
 		return NULL;
-	pthread_mutex_lock(&dirs_lock);
-	dir = find_dir(NULL);
-	if (dir) {
-		dir->handle = handle;
-		dir->node = *node;
-		dir->next = dir->node.text;
-		__atomic_add_fetch(&dirs_open, 1, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&dirs_lock);
+	dir = take_dir();
 	if (!dir) {
 		REAL(closedir)(handle);
 		errno = EMFILE;
 		return NULL;
 	}
+	dir->node = *node;
+	dir->next = dir->node.text;
+	__atomic_add_fetch(&dirs_open, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&dir->handle, handle, __ATOMIC_RELEASE);
 	return handle;
 }
 
@@ -335,17 +348,12 @@ static bool next_entry(const struct node *node, const char **next,
 /* Return: true, and the entry or NULL at the end, if @handle is ours. */
 static bool read_dir(DIR *handle, struct dirent64 **entry)
 {
-	struct dir *dir;
+	struct dir *dir = find_dir(handle);
 
-	if (!__atomic_load_n(&dirs_open, __ATOMIC_ACQUIRE))
-		return false;
-	pthread_mutex_lock(&dirs_lock);
-	dir = find_dir(handle);
 	if (dir)
 		*entry = next_entry(&dir->node, &dir->next, &dir->entry)
 				 ? &dir->entry
 				 : NULL;
-	pthread_mutex_unlock(&dirs_lock);
 	return dir;
 }
 
@@ -369,28 +377,20 @@ EXPORT struct dirent64 *readdir64(DIR *handle)
 
 EXPORT void rewinddir(DIR *handle)
 {
-	struct dir *dir;
+	struct dir *dir = find_dir(handle);
 
-	pthread_mutex_lock(&dirs_lock);
-	dir = find_dir(handle);
 	if (dir)
 		dir->next = dir->node.text;
-	pthread_mutex_unlock(&dirs_lock);
 	REAL(rewinddir)(handle);
 }
 
 EXPORT int closedir(DIR *handle)
 {
-	struct dir *dir;
+	struct dir *dir = find_dir(handle);
 
-	if (__atomic_load_n(&dirs_open, __ATOMIC_ACQUIRE)) {
-		pthread_mutex_lock(&dirs_lock);
-		dir = find_dir(handle);
-		if (dir) {
-			dir->handle = NULL;
-			__atomic_sub_fetch(&dirs_open, 1, __ATOMIC_RELEASE);
-		}
-		pthread_mutex_unlock(&dirs_lock);
+	if (dir) {
+		__atomic_store_n(&dir->handle, NULL, __ATOMIC_RELEASE);
+		__atomic_sub_fetch(&dirs_open, 1, __ATOMIC_RELEASE);
 	}
 	return REAL(closedir)(handle);
 }

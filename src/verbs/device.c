@@ -167,7 +167,8 @@ int ibv_close_device(struct ibv_context *context)
 	return 0;
 }
 
-/* fork() needs no preparation where no page is pinned: a child gets ENODEV. */
+/* fork() needs no preparation where no page is pinned: a child gets ENODEV for what
+ * it inherited. */
 int ibv_fork_init(void)
 {
 	return 0;

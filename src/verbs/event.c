@@ -26,57 +26,71 @@ struct slot {
 	uint32_t next_free;
 };
 
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* leaf */
-static struct slot *table;
-static uint32_t table_size;
-static uint32_t first_free; /* == table_size: none */
+/**
+ * struct table - Of this process: a child has none of its parent's objects.
+ * @lock:	a leaf
+ * @first_free:	== @size: none
+ */
+struct table {
+	pthread_mutex_t lock;
+	struct slot *slot;
+	uint32_t size;
+	uint32_t first_free;
+};
+
+static void *table_place;
 
 static_assert(sizeof(void *) == 8, "a cookie holds slot and generation");
 
-static int grow(void)
+static int grow(struct table *table)
 {
-	const uint32_t size = MAX(table_size * 2, 16);
-	struct slot *bigger = realloc(table, size * sizeof(*bigger));
+	const uint32_t size = MAX(table->size * 2, 16);
+	struct slot *bigger = realloc(table->slot, size * sizeof(*bigger));
 
 	if (!bigger)
 		return -ENOMEM;
-	for (uint32_t i = table_size; i < size; i++)
+	for (uint32_t i = table->size; i < size; i++)
 		bigger[i] = (struct slot){.next_free = i + 1};
-	table = bigger;
-	table_size = size;
+	table->slot = bigger;
+	table->size = size;
 	return 0;
 }
 
 int tracked_add(struct tracked *t)
 {
+	struct table *table = heap_own(&table_place, sizeof(*table));
 	int rc = 0;
 
-	pthread_mutex_lock(&table_lock);
-	if (first_free == table_size)
-		rc = grow();
+	if (!table)
+		return -ENOMEM;
+	pthread_mutex_lock(&table->lock);
+	if (table->first_free == table->size)
+		rc = grow(table);
 	if (!rc) {
-		const uint32_t i = first_free;
+		const uint32_t i = table->first_free;
+		struct slot *slot = &table->slot[i];
 
-		first_free = table[i].next_free;
-		table[i].user = t;
-		table[i].generation++;
-		t->cookie = (void *)((uintptr_t)table[i].generation << 32 |
+		table->first_free = slot->next_free;
+		slot->user = t;
+		slot->generation++;
+		t->cookie = (void *)((uintptr_t)slot->generation << 32 |
 				     (uintptr_t)(i + 1));
 	}
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_unlock(&table->lock);
 	return rc;
 }
 
 void tracked_del(struct tracked *t)
 {
 	const uint32_t i = (uint32_t)(uintptr_t)t->cookie - 1;
+	struct table *table = table_place;
 
-	pthread_mutex_lock(&table_lock);
-	CHECK(i < table_size && table[i].user == t);
-	table[i].user = NULL;
-	table[i].next_free = first_free;
-	first_free = i;
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&table->lock);
+	CHECK(i < table->size && table->slot[i].user == t);
+	table->slot[i].user = NULL;
+	table->slot[i].next_free = table->first_free;
+	table->first_free = i;
+	pthread_mutex_unlock(&table->lock);
 }
 
 /* Count an event as handed out. Return: its object, or NULL: destroyed. */
@@ -84,16 +98,17 @@ static struct tracked *hand_out(void *cookie, bool comp)
 {
 	const uint32_t generation = (uint32_t)((uintptr_t)cookie >> 32);
 	const uint32_t i = (uint32_t)(uintptr_t)cookie - 1;
+	struct table *table = table_place;
 	struct tracked *t = NULL;
 
-	pthread_mutex_lock(&table_lock);
-	if (i < table_size && table[i].generation == generation)
-		t = table[i].user;
+	pthread_mutex_lock(&table->lock);
+	if (i < table->size && table->slot[i].generation == generation)
+		t = table->slot[i].user;
 	if (t && comp)
 		t->comp++;
 	else if (t)
 		t->async++;
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_unlock(&table->lock);
 	return t;
 }
 

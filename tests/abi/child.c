@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* child.c: in a child of the process that opened the NIC the verbs that change
- * or move something answer ENODEV and touch nothing; the parent then destroys
- * everything as if there had been no child.
+ * or move something answer ENODEV for what is the parent's and touch nothing, also
+ * when the child has a NIC of its own; the parent then destroys everything as if
+ * there had been no child.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -86,7 +87,6 @@ static void use_in_child(void)
 	NULL_OF(ibv_create_comp_channel(ctx));
 	NULL_OF(ibv_create_cq(ctx, 8, NULL, NULL, 0));
 	NULL_OF(ibv_create_qp(pd, &init));
-	NULL_OF(ibv_open_device(ctx->device));
 }
 
 static void destroy_all(int result)
@@ -108,8 +108,14 @@ int main(void)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
+		struct ibv_context *own;
+
+		use_in_child();
+		own = ibv_open_device(ctx->device);
+		CHECK(own);
 		use_in_child();
 		destroy_all(ENODEV);
+		RETURNS(ibv_close_device(own), 0);
 		fflush(stdout);
 		_exit(failures != 0);
 	}

@@ -35,7 +35,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "mem_account_test",
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
          "os_move_test", "mem_share_test", "mem_eventcount_test",
-         "os_file_test", "os_thread_test", "nic_notes_test",
+         "os_file_test", "os_fork_test", "os_thread_test", "nic_notes_test",
          "nic_counter_test", "mem_upcall_test", "mem_spare_test",
          "nic_upcall_test", "sync_home_test", "sync_member_test",
          "sync_model_test", "base_fair_test", "mem_pool_test",

@@ -48,6 +48,12 @@ CASES = [
     ("src/base/b.c", C + "\n" * 800, "file has 801 lines"),
     ("src/base/b.c", "int a;\n", "lacks the line"),
     ("src/base/b.c", "\n\n\n" + C, "lacks the line"),
+    ("src/nic/a.c", C + "static lock_t l = PTHREAD_MUTEX_INITIALIZER;\n",
+     "l is not made anew"),
+    ("src/nic/a.c", C + "} all = {.lock = PTHREAD_MUTEX_INITIALIZER};\n",
+     "all is not made anew"),
+    ("src/nic/a.c", C + "static once_t o = PTHREAD_ONCE_INIT;\n"
+     "{\n\to = (pthread_once_t)PTHREAD_ONCE_INIT;\n}\n", None),
     ("tools/b", "#!/bin/sh\n", "lacks the line"),
     ("doc/b.md", "# B\n", "lacks the line"),
     ("doc/b.md", f"# B\n\n\n\n\n<!-- {LICENCE} -->\n", None),

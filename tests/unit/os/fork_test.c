@@ -8,6 +8,8 @@
 #include <semaphore.h>
 #include <signal.h>
 
+#define SECOND (1000 * MS)
+
 static int child(bool (*fn)(void))
 {
 	int status;
@@ -53,6 +55,104 @@ static void os_child__raw_clone(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A child that no handler told of opens a device, forks and looks at the host.
+ * Return: its status. */
+static int opens_in_clone(void)
+{
+	long pid = syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L, 0L);
+	int status = -1;
+
+	if (pid == 0) {
+		struct os *own;
+		unsigned looks;
+		int fd;
+
+		alarm(20);
+		own = host_plain();
+		fd = os_claim(own, "fork-test-own");
+		if (os_child(own) || !os_child(os) || child(is_child) != 0)
+			_exit(2);
+		looks = refuse_calls(SYS_pread64);
+		fresh_check(clock_ns() + 2 * SECOND);
+		if (refuse_calls(SYS_pread64) == looks)
+			_exit(3);
+		os_close(host_plain());
+		if (fcntl(fd, F_GETFD) < 0)
+			_exit(4); /* forgotten twice */
+		os_unclaim(fd);
+		os_close(own);
+		_exit(0);
+	}
+	waitpid((pid_t)pid, &status, 0);
+	return status;
+}
+
+static long during;
+static unsigned clones;
+
+static void opens_in_clone_again(void)
+{
+	const long nr = during;
+
+	during = -1;
+	assert_int_equal(opens_in_clone(), 0);
+	clones++;
+	during = nr;
+	meanwhile(nr, opens_in_clone_again);
+}
+
+/* Whatever lock somebody holds who is not in the child. */
+static void os_open__in_a_child_of_anything(void **state)
+{
+	static const long calls[] = {SYS_madvise, SYS_fstat, SYS_pread64,
+				     SYS_fcntl};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct os *other;
+
+		clones = 0;
+		during = calls[i];
+		meanwhile(during, opens_in_clone_again);
+		other = host_plain();
+		assert_non_null(os_memory(other, 1));
+		fresh_check(clock_ns() + SECOND);
+		assert_int_equal(child(is_child), 0);
+		refuse_none();
+		assert_true(clones > 0);
+		os_close(other);
+	}
+}
+
+static sem_t stopped, go_on;
+
+static void *stop_forks(void *arg)
+{
+	fork_stop();
+	sem_post(&stopped);
+	while (sem_wait(&go_on) != 0)
+		;
+	fork_go_on();
+	return arg;
+}
+
+static void fork_stop__not_in_a_child(void **state)
+{
+	pthread_t t;
+	int status;
+
+	(void)state;
+	sem_init(&stopped, 0, 0);
+	sem_init(&go_on, 0, 0);
+	assert_int_equal(pthread_create(&t, NULL, stop_forks, NULL), 0);
+	while (sem_wait(&stopped) != 0)
+		;
+	status = opens_in_clone();
+	sem_post(&go_on);
+	pthread_join(t, NULL);
+	assert_int_equal(status, 0);
+}
+
 static bool yes(void)
 {
 	return true;
@@ -79,7 +179,15 @@ static bool not_forking(void)
 	return !os_forking(os);
 }
 
-/* Our handlers were installed first: they run inside those of os/. */
+/* Before those of os/, which are installed by a constructor: ours run inside them. */
+static void install_first(void)
+{
+	pthread_atfork(before_fork, after_fork, NULL);
+}
+
+__attribute__((section(".preinit_array"),
+	       used)) static void (*const first)(void) = install_first;
+
 static void os_forking__while_it_does(void **state)
 {
 	(void)state;
@@ -228,6 +336,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(os_child__in_child_and_grandchild),
 		cmocka_unit_test(os_child__raw_clone),
+		cmocka_unit_test(os_open__in_a_child_of_anything),
+		cmocka_unit_test(fork_stop__not_in_a_child),
 		cmocka_unit_test(os_forking__while_it_does),
 		cmocka_unit_test(os_forks__counts),
 		cmocka_unit_test(fork_close_in_child__only_what_is_ours),
@@ -237,7 +347,6 @@ int main(void)
 	};
 	int ret;
 
-	pthread_atfork(before_fork, after_fork, NULL);
 	ret = cmocka_run_group_tests(tests, setup, NULL);
 
 	os_close(os);
