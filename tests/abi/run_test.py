@@ -202,6 +202,24 @@ print(cm.rdma_create_event_channel(), ctypes.get_errno())
         self.assertGreaterEqual(4 * int(sent[1]), size * times)
         self.assertIn("out_of_buffer=0", done.stdout)
 
+    def test_perftest_sends_inline(self):
+        """Which it decides by the vendor_part_id alone."""
+        command = [NOPIN, "run", "--", "ib_write_lat", "-n", "20",
+                   "-p", str(20000 + os.getpid() % 10000)]
+        env = dict(os.environ, NOPIN_ADDR="lo")
+        with subprocess.Popen(command, env=env, text=True,
+                              stdout=subprocess.PIPE) as server:
+            try:
+                done = nopin(*command[1:], "127.0.0.1", env=env)
+                # until it listens
+                while "connect" in done.stderr and server.poll() is None:
+                    done = nopin(*command[1:], "127.0.0.1", env=env)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, r"Max inline data +: [1-9]")
+                server.communicate(timeout=60)
+            finally:
+                server.kill()
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
