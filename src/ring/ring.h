@@ -165,7 +165,12 @@ void wq_release(struct wq *q, uint32_t index);
 /** wq_reset() - Forget everything; nobody else may be using the queue. */
 void wq_reset(struct wq *q);
 
-enum cqe_flag { CQE_GRH = 1 << 0, CQE_IMM = 1 << 1, CQE_INV = 1 << 2 };
+enum cqe_flag {
+	CQE_GRH = 1 << 0,
+	CQE_IMM = 1 << 1,
+	CQE_INV = 1 << 2,
+	CQE_IP4 = 1 << 3, /* with CQE_GRH: it came by IPv4 */
+};
 
 /** struct cqe - One completion; @met: page faults of this NIC on its behalf. */
 struct cqe {

@@ -42,6 +42,19 @@ static unsigned int flags_to_verbs(uint8_t flags)
 	return out;
 }
 
+/* Ethernet has no service levels. A completion is to say whether a datagram came
+ * by IPv4 or IPv6 (IBTA A17.4.5.1), which its header does not always show: where a
+ * service level would be there is what adapters put there, and UCX looks for.
+ */
+enum { SL_UDP = 1 << 3, SL_IPV6 = 1, SL_IPV4 = 2 };
+
+static uint8_t sl_to_verbs(uint8_t flags)
+{
+	if (!(flags & CQE_GRH))
+		return 0;
+	return SL_UDP | (flags & CQE_IP4 ? SL_IPV4 : SL_IPV6);
+}
+
 static void wc_from_cqe(const struct cqe *cqe, struct ibv_wc *wc)
 {
 	*wc = (struct ibv_wc){
@@ -54,6 +67,7 @@ static void wc_from_cqe(const struct cqe *cqe, struct ibv_wc *wc)
 		.qp_num = cqe->qpn,
 		.src_qp = cqe->src_qpn,
 		.wc_flags = flags_to_verbs(cqe->flags),
+		.sl = sl_to_verbs(cqe->flags),
 	};
 }
 
@@ -165,7 +179,12 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 	return flags_to_verbs(of(cq)->cqe.flags);
 }
 
-/* Ethernet has neither LIDs nor service levels. */
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	return sl_to_verbs(of(cq)->cqe.flags);
+}
+
+/* Ethernet has no LIDs. */
 static uint32_t read_slid(struct ibv_cq_ex *cq)
 {
 	(void)cq;
@@ -196,6 +215,6 @@ void poll_api_init(struct vcq *q)
 	cq->read_src_qp = read_src_qp;
 	cq->read_wc_flags = read_wc_flags;
 	cq->read_slid = read_slid;
-	cq->read_sl = read_no_lid_bits;
+	cq->read_sl = read_sl;
 	cq->read_dlid_path_bits = read_no_lid_bits;
 }

@@ -51,6 +51,12 @@ static enum verdict resolve(struct qp *qp, const struct wqe *w,
 			&run->moves, &run->holds, now_ns);
 }
 
+static uint8_t cqe_flags(const struct pkt *p)
+{
+	return CQE_GRH | (p->op & OPF_IMM ? CQE_IMM : 0) |
+	       (ipaddr_is_v4(&p->fwd_src.ip) ? CQE_IP4 : 0);
+}
+
 static void advance(struct qp *qp, const struct wqe *w, const struct pkt *p,
 		    const uint8_t *payload, struct rx_run *run)
 {
@@ -59,20 +65,20 @@ static void advance(struct qp *qp, const struct wqe *w, const struct pkt *p,
 
 	met_add(&met, r->msg.met);
 	r->msg.met = (struct met){.ns = 0};
-	run->pkt[run->num++] = (struct run_pkt){
-		.pkt = p,
-		.payload = payload,
-		.move_end = run->moves.num,
-		.completes = true,
-		.cqe = {.wr_id = w->wr_id,
-			.byte_len = GRH_BYTES + p->payload_len,
-			.imm = p->imm,
-			.qpn = qp->cfg.qpn,
-			.src_qpn = p->src_qpn,
-			.op = WR_RECV,
-			.flags = CQE_GRH | (p->op & OPF_IMM ? CQE_IMM : 0),
-			.solicited = p->solicited,
-			.met = met}};
+	run->pkt[run->num++] =
+		(struct run_pkt){.pkt = p,
+				 .payload = payload,
+				 .move_end = run->moves.num,
+				 .completes = true,
+				 .cqe = {.wr_id = w->wr_id,
+					 .byte_len = GRH_BYTES + p->payload_len,
+					 .imm = p->imm,
+					 .qpn = qp->cfg.qpn,
+					 .src_qpn = p->src_qpn,
+					 .op = WR_RECV,
+					 .flags = cqe_flags(p),
+					 .solicited = p->solicited,
+					 .met = met}};
 	run_begin(run, qp, false);
 	r->plan = psn_add(r->plan, 1);
 }

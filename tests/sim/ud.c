@@ -170,8 +170,11 @@ static void received(struct udend *e, const struct cqe *c)
 	EXPECT(u.w, c->wr_id == e->recv_done && e->recv_done < e->recv_posted,
 	       "receive %" PRIu64 " completed, %" PRIu64 " is next", c->wr_id,
 	       e->recv_done);
-	EXPECT(u.w, c->flags == (CQE_GRH | CQE_IMM) && c->imm < u.grams,
+	EXPECT(u.w,
+	       (c->flags & ~CQE_IP4) == (CQE_GRH | CQE_IMM) && c->imm < u.grams,
 	       "what came was never sent");
+	EXPECT(u.w, !(c->flags & CQE_IP4) == u.w->cfg.v6,
+	       "datagram %u came by the other IP", c->imm);
 	EXPECT(u.w,
 	       &u.end[g->to] == e && c->src_qpn == u.end[g->from].qpn &&
 		       c->byte_len == g->len + GRH_BYTES,

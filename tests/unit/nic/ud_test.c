@@ -157,7 +157,7 @@ static void send__arrives_behind_its_grh(void **state)
 		assert_int_equal(e.byte_len, n + GRH);
 		assert_int_equal(e.qpn, side[1].qpn);
 		assert_int_equal(e.src_qpn, side[0].qpn);
-		assert_int_equal(e.flags, CQE_GRH);
+		assert_int_equal(e.flags, CQE_GRH | CQE_IP4);
 		check_grh(in, n);
 		assert_memory_equal(in + GRH, side[0].buf, n);
 		assert_int_equal(in[GRH + n], 0xee);
@@ -185,7 +185,7 @@ static void send__inline_with_immediate_data(void **state)
 	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	e = side_cqe(&side[1]);
 	assert_int_equal(e.byte_len, 45);
-	assert_int_equal(e.flags, CQE_GRH | CQE_IMM);
+	assert_int_equal(e.flags, CQE_GRH | CQE_IP4 | CQE_IMM);
 	assert_int_equal(e.imm, 0x11223344);
 	assert_memory_equal(side[1].buf + GRH, "12345", 5);
 }

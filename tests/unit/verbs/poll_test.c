@@ -43,12 +43,14 @@ static const struct {
 static const struct {
 	uint8_t ours;
 	unsigned theirs;
+	uint8_t sl; /* what adapters say: 8: with UDP, | 1: IPv6, | 2: IPv4 */
 } flags[] = {
-	{0, 0},
-	{CQE_GRH, IBV_WC_GRH},
-	{CQE_IMM, IBV_WC_WITH_IMM},
-	{CQE_INV, IBV_WC_WITH_INV},
-	{CQE_GRH | CQE_IMM, IBV_WC_GRH | IBV_WC_WITH_IMM},
+	{0, 0, 0},
+	{CQE_GRH, IBV_WC_GRH, 9},
+	{CQE_GRH | CQE_IP4, IBV_WC_GRH, 10},
+	{CQE_IMM, IBV_WC_WITH_IMM, 0},
+	{CQE_INV, IBV_WC_WITH_INV, 0},
+	{CQE_GRH | CQE_IMM, IBV_WC_GRH | IBV_WC_WITH_IMM, 9},
 };
 
 static void poll__translates(void **state)
@@ -104,6 +106,7 @@ static void poll__operations_and_flags(void **state)
 		fake_complete(cq, &cqe);
 		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 1);
 		assert_int_equal(wc.wc_flags, flags[i].theirs);
+		assert_int_equal(wc.sl, flags[i].sl);
 	}
 }
 
@@ -174,7 +177,7 @@ static void iterator__walks(void **state)
 			  .qpn = 4,
 			  .src_qpn = 5,
 			  .vendor_err = 6,
-			  .flags = CQE_IMM};
+			  .flags = CQE_IMM | CQE_GRH | CQE_IP4};
 
 	(void)state;
 	assert_int_equal(ibv_start_poll(ex, &poll), ENOENT);
@@ -191,9 +194,10 @@ static void iterator__walks(void **state)
 	assert_int_equal(ibv_wc_read_qp_num(ex), 4);
 	assert_int_equal(ibv_wc_read_src_qp(ex), 5);
 	assert_int_equal(ibv_wc_read_vendor_err(ex), 6);
-	assert_int_equal(ibv_wc_read_wc_flags(ex), IBV_WC_WITH_IMM);
+	assert_int_equal(ibv_wc_read_wc_flags(ex),
+			 IBV_WC_WITH_IMM | IBV_WC_GRH);
 	assert_int_equal(ibv_wc_read_slid(ex), 0);
-	assert_int_equal(ibv_wc_read_sl(ex), 0);
+	assert_int_equal(ibv_wc_read_sl(ex), 10);
 	assert_int_equal(ibv_wc_read_dlid_path_bits(ex), 0);
 	assert_int_equal(ibv_next_poll(ex), 0);
 	assert_int_equal(ex->wr_id, 10);
