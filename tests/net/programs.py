@@ -4,8 +4,8 @@
 
 Sets: devices, pingpong, one of the perftest programs, quick (a few of each),
 brief (one of each kind of operation), moving (SEND, WRITE and READ), lossy (more of them, to be run where
-packets are lost), many (64 QPs), refusals (what perftest-table.txt lists) and
-all.
+packets are lost), many (64 QPs), refusals (what perftest-table.txt lists), ucx
+(its transport over datagrams, which sends again what sockets lose) and all.
 
   --netns        servers in namespace A, clients in B of topology.sh, which
                  this program runs under
@@ -27,6 +27,7 @@ Prints a line for each case; of one that fails all that its programs said.
 import argparse
 import concurrent.futures
 import os
+import shutil
 import sys
 import time
 
@@ -67,6 +68,9 @@ QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
 BRIEF = ["ibv_rc_pingpong -e", "ib_write_bw -n 1000", "ib_read_bw --odp",
          "ib_send_bw -e", "ib_send_lat -I 64", "ib_atomic_lat -n 1000",
          "ibv_ud_pingpong -c"]
+# Test of ucx_perftest -> its options.
+UCX = {"tag_lat": "-n 1000", "tag_bw": "-n 50 -s 1048576",
+       "ucp_put_bw": "-n 50 -s 1048576"}
 # It asks for more than what fits the veth, and takes no less.
 LOOPBACK = ["ibv_rc_pingpong -m 4096 -s 100000"]
 LOSSY = ["ibv_rc_pingpong", "ibv_rc_pingpong -e", "ib_write_bw -n 1000",
@@ -87,10 +91,12 @@ class Case:
     pair      whether it has a server and a client
     refused   words with which the program must refuse, or None
     expected  words that it must print
+    is_ucx    whether its transport is to be datagrams; by IPv6, is_v6
     counted   what its NICs counted, after run()
     """
 
-    def __init__(self, name, sets, args, is_pair, refused=None, expected=()):
+    def __init__(self, name, sets, args, is_pair, refused=None, expected=(),
+                 is_ucx=False, is_v6=False):
         self.name = name
         self.program = name.split()[0]
         self.sets = sets
@@ -98,11 +104,26 @@ class Case:
         self.pair = is_pair
         self.refused = refused
         self.expected = expected
+        self.is_ucx = is_ucx
+        self.is_v6 = is_v6
         self.counted = set()
+
+    def ucx_environment(self, place):
+        """Nothing but what transport it is, and which address of several."""
+        if not self.is_ucx:
+            return {}
+        env = {"UCX_TLS": "ud_verbs,self"}
+        if self.is_v6 and place.is_loopback:
+            env["NOPIN_ADDR"] = "::1"
+        elif self.is_v6:
+            env["UCX_IB_GID_INDEX"] = "2"  # behind $ADDR_A, twice
+        elif place.is_loopback:
+            env["NOPIN_ADDR"] = "127.0.0.1"
+        return env
 
     def run(self, place):
         """Returns (problem or None, what the programs said)."""
-        env = {}
+        env = self.ucx_environment(place)
         # it looks itself, and the verifier knows connections only
         verify = (place.verify and "-c" not in self.args
                   and not is_datagrams(self))
@@ -193,6 +214,15 @@ def all_cases():
                    f"-g 0 {options}", True, expected=["bytes in", "iters in"])
     yield from perftest_cases()
     yield from many_cases()
+    yield from ucx_cases()
+
+
+def ucx_cases():
+    for test, options in UCX.items():
+        for is_v6 in (False, True):
+            yield Case(f"ucx_perftest {test}" + " IPv6" * is_v6, ["ucx"],
+                       f"-t {test} {options}", True, expected=["Final:"],
+                       is_ucx=True, is_v6=is_v6)
 
 
 def is_datagrams(case):
@@ -200,7 +230,8 @@ def is_datagrams(case):
 
 
 def is_chosen(case, sets, only):
-    chosen = ("all" in sets or any(s in sets for s in case.sets)
+    chosen = (("all" in sets and not case.is_ucx)
+              or any(s in sets for s in case.sets)
               or ("quick" in sets and case.name in QUICK)
               or ("brief" in sets and case.name in BRIEF)
               or ("moving" in sets and case.name in MOVING)
@@ -225,7 +256,7 @@ def parse_arguments():
     parser.add_argument("build")
     parser.add_argument("sets", nargs="+", choices=[
         "devices", "pingpong", "refusals", "quick", "brief", "moving", "lossy", "many",
-        "all", *PERFTEST])
+        "ucx", "all", *PERFTEST])
     return parser.parse_args()
 
 
@@ -259,6 +290,9 @@ def main():
     if args.list:
         print("\n".join(case.name for case in cases))
         return 0
+    if "ucx" in args.sets and not shutil.which("ucx_perftest"):
+        print("SKIP: ucx_perftest is not installed")
+        return 77
     if pair.MAY_LOCK and os.geteuid() != 0:
         print("SKIP: an ordinary user may not lock so much memory")
         return 77
