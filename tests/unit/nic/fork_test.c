@@ -11,12 +11,21 @@
 
 static void (*meanwhile)(void);
 
-/* Installed before the NIC's, so it runs after them: fork() has begun. */
 static void before_fork(void)
 {
 	if (meanwhile)
 		meanwhile();
 }
+
+/* Installed before those of the library, which installs its own when it is loaded, so
+ * it runs after them: fork() has begun. */
+static void install(void)
+{
+	pthread_atfork(before_fork, NULL, NULL);
+}
+
+__attribute__((section(".preinit_array"),
+	       used)) static void (*early)(void) = install;
 
 static void fork_and(void (*fn)(void))
 {
@@ -82,6 +91,5 @@ int main(void)
 						setup, sides_close),
 	};
 
-	pthread_atfork(before_fork, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
