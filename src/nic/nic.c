@@ -61,8 +61,9 @@ void nic_wake_idle(struct nic *nic)
 
 static uint32_t mtu_for(uint32_t ip_mtu)
 {
-	/* IPv6, UDP, our longest data header and the trailer */
-	uint32_t room = ip_mtu - MIN(ip_mtu, 40 + 8 + 36 + 16 + 4);
+	/* IPv6, UDP, our headers of a packet with payload, and the trailer:
+	 * those of atomics are longer, and these have none. */
+	uint32_t room = ip_mtu - MIN(ip_mtu, 40 + 8 + XDATA_HDR + ICRC_BYTES);
 	uint32_t mtu = MTU_MAX;
 
 	while (mtu > MTU_MIN && mtu > room)

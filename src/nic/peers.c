@@ -22,7 +22,7 @@ enum {
 	TELL_MIN_NS = 1000 * 1000,
 	TELL_MAX_NS = 1000 * 1000 * 1000,
 	REMINDERS = 16, /* in 7 s */
-	WIRE_VERSION = 3,
+	WIRE_VERSION = 4,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
 	SPRAY_MAX = 64, /* descriptors beyond the first of each peer */
 	DESTS_MAX = 256, /* that are remembered while nothing is sent there */

@@ -67,25 +67,21 @@ static void build_std(struct writer *w, const struct pkt *pkt, uint32_t op)
 	build_imm_or_inv(w, pkt, op);
 }
 
-/* Instead of immediate data. */
-static void build_carried_ack(struct writer *w, psn_t psn)
-{
-	PUT(w, aeth, AETH_ACK | AETH_CREDIT_INVALID, be24_put(psn));
-}
-
 static void build_xdata(struct writer *w, const struct pkt *pkt, uint32_t op)
 {
+	const unsigned at = w->at + offsetof(struct xdata, imm_or_aeth);
 	const unsigned end = w->at + sizeof(struct xdata);
+	const bool request = op & OPF_REQUEST;
 
 	PUT(w, xdata, be32_put(pkt->nonce), be64_put(pkt->va),
-	    be32_put(pkt->rkey), be32_put(pkt->dma_len), {0});
-	w->at = end - sizeof(((struct xdata *)0)->imm_or_aeth);
-	if (op & OPF_RESPONSE)
-		build_aeth(w, pkt);
-	else if (pkt->ack)
-		build_carried_ack(w, pkt->accepted);
-	else
+	    be32_put(pkt->rkey), be32_put(pkt->dma_len), {0},
+	    request && pkt->unanswered ? XDATA_UNANSWERED : 0,
+	    be24_put(request ? pkt->placed_to : 0));
+	w->at = at;
+	if (request)
 		build_imm_or_inv(w, pkt, op);
+	else
+		build_aeth(w, pkt);
 	w->at = end;
 	if (op & OPF_ATOMICETH)
 		PUT(w, xatomic, be64_put(pkt->swap_add),
@@ -183,18 +179,4 @@ void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
 void pkt_ask_ack(uint8_t *hdr)
 {
 	((struct bth *)hdr)->ack |= BTH_ACK_REQ;
-}
-
-unsigned pkt_carry_ack(uint8_t *hdr, psn_t psn)
-{
-	const struct op_info *info = opcode_info(hdr[0]);
-	const unsigned at = sizeof(struct bth) + sizeof(struct xdata) -
-			    sizeof(((struct xdata *)0)->imm_or_aeth);
-	struct writer w = {hdr, at};
-
-	if (!(info->flags & OPF_REQUEST) ||
-	    info->flags & (OPF_IMM | OPF_INV | OPF_NOTIFY))
-		return 0;
-	build_carried_ack(&w, psn);
-	return info->hdr_bytes;
 }

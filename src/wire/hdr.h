@@ -96,20 +96,25 @@ ASSERT_HDR(ieth, 4);
 /**
  * struct xdata - In every extension data packet, behind the BTH; the four bytes
  * @imm_or_aeth are a struct immdt, ieth (of the counter that it raises, too) or
- * aeth, or zero.
+ * aeth, or zero. @placed and @flags are of requests, else zero.
  */
+enum { XDATA_UNANSWERED = 1 << 0 };
 struct xdata {
 	be32_t nonce;
 	be64_t va;
 	be32_t rkey;
 	be32_t dma_len;
 	uint8_t imm_or_aeth[4];
+	uint8_t flags;
+	be24_t placed;
 };
-ASSERT_HDR(xdata, 24);
+ASSERT_HDR(xdata, 28);
 ASSERT_AT(xdata, va, 4);
 ASSERT_AT(xdata, rkey, 12);
 ASSERT_AT(xdata, dma_len, 16);
 ASSERT_AT(xdata, imm_or_aeth, 20);
+ASSERT_AT(xdata, flags, 24);
+ASSERT_AT(xdata, placed, 25);
 
 /** struct xatomic - Behind struct xdata in CMP_SWP and FETCH_ADD. */
 struct xatomic {

@@ -96,9 +96,9 @@ static void parse_xdata(struct cursor *c, struct pkt *pkt)
 		memcpy(&pkt->imm, tail, sizeof(pkt->imm));
 	else if (pkt->op & (OPF_INV | OPF_NOTIFY))
 		pkt->imm = be32_get(((const struct ieth *)tail)->rkey);
-	else if (h->imm_or_aeth[0] == (AETH_ACK | AETH_CREDIT_INVALID)) {
-		pkt->ack = true;
-		pkt->accepted = be24_get(((const struct aeth *)tail)->msn);
+	if (pkt->op & OPF_REQUEST) {
+		pkt->placed_to = be24_get(h->placed);
+		pkt->unanswered = h->flags & XDATA_UNANSWERED;
 	}
 	if (pkt->op & OPF_ATOMICETH) {
 		const struct xatomic *a = TAKE(c, xatomic);

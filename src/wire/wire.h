@@ -18,7 +18,7 @@ enum {
 	ICRC_BYTES = 4,
 	MTU_MIN = 256,
 	MTU_MAX = 4096,
-	XDATA_HDR = 36, /* headers of an extension packet with payload */
+	XDATA_HDR = 40, /* headers of an extension packet with payload */
 	GRH_BYTES = 40, /* in front of every datagram received */
 	PKT_HDR_MAX = 64, /* longest header that pkt_build() makes */
 	PKEY_DEFAULT = 0xffff,
@@ -147,8 +147,8 @@ enum xack_flag {
  * struct pkt - One packet in host order. pkt_parse() fills it, pkt_build()
  * reads it. Which fields are valid follows from opcode_info(opcode)->flags;
  * the others are zero after pkt_parse(). In extension data packets @nonce,
- * @va, @rkey and @dma_len are always valid, and @syndrome and @aeth_msn in
- * every response.
+ * @va, @rkey and @dma_len are always valid, @syndrome and @aeth_msn in every
+ * response, and @placed_to and @unanswered in every request.
  * @opcode:	as in the BTH, but for extension data packets the RC opcode,
  *		with @ext set
  * @ext:	an extension packet: set by pkt_parse() for all of them; to
@@ -160,6 +160,8 @@ enum xack_flag {
  *		wire's (what ibv_wc.imm_data wants), or in host order the
  *		R_Key to invalidate, or the counter to raise
  * @nonce:	extension packets: what proves that the sender was answered
+ * @placed_to:	a request: of what the receiver asked its sender for, all up to this
+ *		PSN is placed; @unanswered: some responses before are still to leave
  * @accepted:	OP_X_ACK: all PSNs up to and including this are accepted;
  *		BTH.psn and AETH speak of what is placed
  * @hold_us:	XACK_SUSPEND: how long it is expected to take
@@ -191,7 +193,8 @@ struct pkt {
 	uint32_t qkey, src_qpn; /* DETH */
 	/* extensions */
 	uint32_t nonce;
-	bool ack; /* a request that carries an ACK: of @accepted, which is placed */
+	psn_t placed_to;
+	bool unanswered;
 	psn_t accepted;
 	uint32_t xack_flags;
 	uint32_t credit, slots, serial, echo;
@@ -257,14 +260,6 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out);
 void pkt_build_next(uint8_t out[XDATA_HDR + ICRC_BYTES],
 		    const uint8_t prev[XDATA_HDR + ICRC_BYTES], uint8_t opcode,
 		    psn_t psn);
-
-/**
- * pkt_carry_ack() - Put an ACK into the headers of a request that were built, an
- * extension packet without immediate data, IETH or counter; before their CRC.
- * @psn:	all up to it is accepted and placed
- * Return: length of the headers, 0: no room.
- */
-unsigned pkt_carry_ack(uint8_t *hdr, psn_t psn);
 
 /** pkt_ask_ack() - Set AckReq in headers that were built; before their CRC. */
 void pkt_ask_ack(uint8_t *hdr);

@@ -3,6 +3,8 @@
  * sent: it leaves behind the next packet to that peer, or when the engine finds
  * nothing else to do, or at peer.ack_due_ns. One ACK stands for all requests
  * before it (IBTA 9.7.5.1.3); it never passes a READ that is not answered.
+ * A request completes before its answer does: every request to a nopin says what is
+ * placed here (ack_headers()), whether an ACK is owed or not.
  */
 #include "xport/impl.h"
 
@@ -290,24 +292,29 @@ static bool must_go_alone(const struct qp *qp)
 	return qp->resp.xack & XACK_PROBED;
 }
 
-/* Programs rely on it that a request completes before its answer does, as with
- * cards. So whatever else there is to say goes behind, but the ACK does not, nor
- * does it rely on one that another thread is about to send. */
+void ack_headers(const struct qp *qp, struct pkt *p)
+{
+	const psn_t head = qp->resp.win.head;
+
+	p->placed_to = psn_add(head, PSN_MASK);
+	p->unanswered = ack_limit(qp) != head;
+}
+
+/* The headers say it anyway (ack_headers()); credit and gaps they do not. */
 void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	const struct resp *r = &qp->resp;
 	uint32_t told = qp->peer->granted;
 	struct pkt p;
 
-	if ((!r->ack_owed && !b->peer->acks_out) || nak_owed(r) || !b->ext ||
-	    b->nsegs != 1 || !make(qp, &p) || !p.ext)
+	if (!r->ack_owed || nak_owed(r) || !b->ext || !make(qp, &p) || !p.ext)
 		return;
 	b->says = !(p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
-		  p.accepted == p.psn && burst_carry(b, p.psn);
+		  p.accepted == p.psn;
 	count_add(qp->x->cnt, CNT_acks_carried, b->says);
 	if (p.credit != told)
 		ack_owe(qp, now_ns);
-	else if (b->says && r->ack_owed && !p.xack_flags)
+	else if (b->says && !p.xack_flags)
 		said(qp, &p, now_ns);
 }
 

@@ -160,17 +160,6 @@ void burst_trim(struct burst *b)
 	b->ahead = 0;
 }
 
-bool burst_carry(struct burst *b, psn_t psn)
-{
-	const struct seg *s = &b->seg[0];
-	uint8_t *hdr = b->bytes + s->hdr;
-	unsigned n = pkt_carry_ack(hdr, psn);
-
-	if (n)
-		icrc_store(xcrc(hdr, n), hdr + s->hdr_len);
-	return n != 0;
-}
-
 void burst_unseg(struct burst *b, uint32_t hold, uint32_t move)
 {
 	struct seg *s = &b->seg[--b->nsegs];

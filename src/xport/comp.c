@@ -288,7 +288,8 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	switch (p->syndrome & AETH_KIND_MASK) {
 	case AETH_ACK:
 		comp_placed(qp, psn_add(p->psn, 1), now_ns);
-		if (qp->state != QPS_ERR && psn_diff(p->psn, qp->req.una) >= 0)
+		if (qp->state != QPS_ERR && !p->unanswered &&
+		    psn_diff(p->psn, qp->req.una) >= 0)
 			response_lost(qp, probed(qp, p), now_ns);
 		break;
 	case AETH_RNR:
@@ -358,16 +359,20 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	qp_kick_again(qp);
 }
 
-void comp_carried(struct qp *qp, psn_t psn, uint64_t now_ns)
+void comp_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns)
 {
 	const struct pkt ack = {.opcode = OP_X_ACK,
 				.ext = true,
-				.psn = psn,
+				.psn = request->placed_to,
+				.unanswered = request->unanswered,
 				.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
-				.accepted = psn,
+				.accepted = request->placed_to,
 				.credit = qp->peer->budget};
 
-	take_ack(qp, &ack, now_ns);
+	/* Every request says it, and few have news. */
+	if (psn_diff(ack.psn, qp->req.una) >= 0 &&
+	    (!ack.unanswered || psn_diff(ack.psn, qp->req.placed) >= 0))
+		take_ack(qp, &ack, now_ns);
 }
 
 /* --- READ responses and atomic ACKs --------------------------------------- */

@@ -152,8 +152,6 @@ struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
 enum verdict burst_gather(struct burst *b, const struct dma *d,
 			  struct waiter *wait, uint64_t now_ns);
 void burst_trim(struct burst *b);
-/** burst_carry() - The first packet carries an ACK of @psn. false: no room. */
-bool burst_carry(struct burst *b, psn_t psn);
 /** burst_unseg() - Take the last packet back, and what it resolved: the holds
  * from @hold and the moves from @move on. */
 void burst_unseg(struct burst *b, uint32_t hold, uint32_t move);
@@ -242,8 +240,8 @@ void comp_timeout(struct qp *qp, uint64_t now_ns);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
-/** comp_carried() - A request brought an ACK: up to @psn all is placed. */
-void comp_carried(struct qp *qp, psn_t psn, uint64_t now_ns);
+/** comp_carried() - What a request of the peer says of what it placed. */
+void comp_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
 /** comp_response_wqe() - The READ whose next response is @psn, or NULL. */
 struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
 /** comp_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
@@ -354,7 +352,9 @@ void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
 void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns);
 /** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
-/** ack_carry() - A plain ACK goes in the headers of a burst of one request. */
+/** ack_headers() - What a request says of what is placed here. */
+void ack_headers(const struct qp *qp, struct pkt *p);
+/** ack_carry() - A plain ACK that is owed is said by the headers of @b, of requests. */
 void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);

@@ -546,8 +546,9 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 	}
 	if (run->qp && (run->qp != qp || run->responses != response))
 		return RX_FULL;
-	if (pkt->ack && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
-		comp_carried(qp, pkt->accepted, now_ns);
+	if (!response && pkt->ext && qp->state >= QPS_RTS &&
+	    qp->state <= QPS_SQE)
+		comp_carried(qp, pkt, now_ns);
 	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
 		return comp_rx(qp, pkt, payload, run, now_ns);
 	if (!response && qp_receives(qp))

@@ -219,14 +219,17 @@ static uint32_t kind_flags(const struct wqe *w)
 
 static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, bool ext)
 {
-	return (struct pkt){.ext = ext,
-			    .pkey = PKEY_DEFAULT,
-			    .qpn = qp->attr.dest_qpn,
-			    .psn = qp->req.snd,
-			    .nonce = qp->peer->nonce,
-			    .va = w->raddr,
-			    .rkey = w->rkey,
-			    .dma_len = (uint32_t)w->length};
+	struct pkt p = {.ext = ext,
+			.pkey = PKEY_DEFAULT,
+			.qpn = qp->attr.dest_qpn,
+			.psn = qp->req.snd,
+			.nonce = qp->peer->nonce,
+			.va = w->raddr,
+			.rkey = w->rkey,
+			.dma_len = (uint32_t)w->length};
+
+	ack_headers(qp, &p);
+	return p;
 }
 
 /**
@@ -469,6 +472,17 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	return true;
 }
 
+/* What is being moved into the program's memory can be seen there before it is
+ * committed, and what was posted since may be the answer to it: that leaves when
+ * its headers can say so. A READ answers nothing. */
+static bool before_commit(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	return qp->rx_moving && qp->resp.plan != qp->resp.win.head &&
+	       r->snd == r->max && wq_at(qp->cfg.sq, r->cur)->op != WR_READ;
+}
+
 /* [max, snd) was appended to @b. */
 static void new_packets(struct qp *qp, struct burst *b)
 {
@@ -487,7 +501,7 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 	struct req *r = &qp->req;
 	uint32_t psns;
 
-	while (!burst_full(b) && find_work(qp, now_ns) &&
+	while (!burst_full(b) && find_work(qp, now_ns) && !before_commit(qp) &&
 	       flow_allows(qp, b, again, 1)) {
 		psn_t was = r->snd;
 

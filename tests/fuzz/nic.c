@@ -330,8 +330,8 @@ static struct pkt some_packet(struct rig *r, struct input *in)
 	p.syndrome = flags & 128 ? (uint8_t)eat(in, 1) : AETH_ACK;
 	p.aeth_msn = eat(in, 1);
 	p.accepted = near(in, &r->qp->qp, OPF_RESPONSE);
-	p.ack = r->ext && (op & OPF_REQUEST) &&
-		!(op & (OPF_IMM | OPF_INV | OPF_NOTIFY)) && (eat(in, 1) & 1);
+	p.placed_to = near(in, &r->qp->qp, OPF_RESPONSE);
+	p.unanswered = eat(in, 1) & 1;
 	p.credit = eat(in, 3);
 	p.question = (uint16_t)eat(in, 2);
 	p.answer = (uint16_t)eat(in, 2);

@@ -64,7 +64,8 @@ static void check_same(const struct pkt *a, const struct pkt *b)
 	SAME(a, b, ext);
 	SAME(a, b, solicited);
 	SAME(a, b, ack_req);
-	SAME(a, b, ack);
+	SAME(a, b, placed_to);
+	SAME(a, b, unanswered);
 	SAME(a, b, pad);
 	SAME(a, b, syndrome);
 	SAME(a, b, qpn);
@@ -163,13 +164,6 @@ static uint8_t some_opcode(uint8_t choice)
 			return choice;
 }
 
-/* Where an extension request without immediate data has room. */
-static bool may_carry_ack(uint32_t op)
-{
-	return (op & OPF_EXT) && (op & OPF_REQUEST) &&
-	       !(op & (OPF_IMM | OPF_INV));
-}
-
 static struct pkt eat_pkt(struct input *in)
 {
 	const uint8_t opcode = some_opcode((uint8_t)eat_u32(in));
@@ -181,13 +175,13 @@ static struct pkt eat_pkt(struct input *in)
 	memset(&pkt.ext, 0, 1);
 	memset(&pkt.solicited, 0, 1);
 	memset(&pkt.ack_req, 0, 1);
-	memset(&pkt.ack, 0, 1);
+	memset(&pkt.unanswered, 0, 1);
 	memset(&pkt.placed, 0, 1);
 	pkt.ext = op & OPF_EXT;
 	pkt.opcode = opcode >= OP_X_DATA ? opcode & 0x1f : opcode;
 	pkt.solicited = pkt.psn & 1;
 	pkt.ack_req = pkt.qpn & 1;
-	pkt.ack = pkt.nonce & 1 && may_carry_ack(op);
+	pkt.unanswered = pkt.nonce & 1;
 	pkt.xack_flags &= XACK_KNOWN;
 	pkt.payload_len = 0;
 	if (op & OPF_PAYLOAD)

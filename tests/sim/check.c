@@ -237,6 +237,7 @@ static void recv_completion(struct flow *f, const struct cqe *e)
 	       f->index, e->wr_id, x->imm);
 	if (x->wr != WR_WRITE_IMM)
 		message_check(f, x, r);
+	answer_check(f, x->seq, x->to);
 	r->posted = false;
 	f->recv_done++;
 }

@@ -423,6 +423,7 @@ static void op_foretell(struct flow *f, struct op *op)
 	if (op_consumes(op))
 		f->expect[f->expected++ % EXPECTS] =
 			(struct expect){.seq = op->seq,
+					.to = op->to,
 					.stream = op->stream,
 					.remote = op->remote,
 					.wr = op->wr,
@@ -444,6 +445,7 @@ static bool op_post(struct flow *f, struct op *op)
 		       f->posted + 1 == f->all ||
 		       sim_chance(w->sim, SIM_PPM * 2 / 3);
 	f->unsignaled = op->signaled ? 0 : f->unsignaled + 1;
+	op->to = answer_to(f);
 	op_foretell(f, op);
 	op_fill_wqe(f, op, wqe);
 	f->posted++;

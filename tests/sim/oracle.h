@@ -45,6 +45,7 @@ struct part {
  * @high:	bytes from the start seen placed by the watch
  * @executed, @old: atomics: the watch saw it, and the value before
  * @before:	OPK_READ_BACK: what the range held when it was posted
+ * @to:		it may answer what is before this number of the other direction
  */
 struct op {
 	bool used, signaled, fenced, inlined;
@@ -59,12 +60,12 @@ struct op {
 	bool executed;
 	uint64_t old, operand, compare;
 	uint8_t *before;
-	uint64_t posted_ns;
+	uint64_t posted_ns, to;
 };
 
-/** struct expect - A message that will consume a receive. */
+/** struct expect - A message that will consume a receive; @to: as in struct op. */
 struct expect {
-	uint64_t seq, stream, remote;
+	uint64_t seq, stream, remote, to;
 	enum wr_op wr;
 	uint32_t len, imm;
 };
@@ -155,6 +156,13 @@ void parts_read(struct node *node, const struct part *part, unsigned parts,
 /** message_check() - Is the message of @x in the receive buffer @r? */
 void message_check(struct flow *f, const struct expect *x,
 		   const struct recv *r);
+
+/* answer.c */
+/** answer_to() - What is posted on @f now may answer all that is before this number
+ * of the flow in the other direction. */
+uint64_t answer_to(const struct flow *f);
+/** answer_check() - Number @seq of @f is there: what it may answer is completed. */
+void answer_check(struct flow *f, uint64_t seq, uint64_t to);
 
 /* notify.c: nothing happens to flows without a counter */
 void count_open(struct flow *f);

@@ -39,11 +39,14 @@ static bool op_matches(const struct op *op, uint64_t off, const uint8_t *bytes,
 static bool op_accepts(struct flow *f, struct op *op, uint64_t off,
 		       uint64_t len)
 {
+	const uint32_t was = op->high;
 	uint64_t missing;
 
 	if (off - op->remote > op->high || !flow_placed(f, op->seq, &missing))
 		return false;
 	op->high = MAX(op->high, (uint32_t)(off - op->remote + len));
+	if (was < op->len && op->high == op->len)
+		answer_check(f, op->seq, op->to);
 	return true;
 }
 

@@ -690,7 +690,7 @@ static void peers__late_answer_lends_no_more(void **state)
 		.src = p->asked, .dst = p->local, .port = p->port};
 	struct pkt m = {.opcode = OP_X_HELLO_REPLY,
 			.ext = true,
-			.version = 3,
+			.version = 4,
 			.nonce = peers_nonce(nic, &p->asked.ip),
 			.my_nonce = p->nonce,
 			.credit = p->budget,

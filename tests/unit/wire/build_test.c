@@ -61,10 +61,10 @@ static void random_data_fields(struct pkt *p, uint32_t op)
 	}
 	if (p->ext)
 		p->nonce = (uint32_t)rnd_next(&rnd);
-	p->ack = p->ext && (op & OPF_REQUEST) &&
-		 !(op & (OPF_IMM | OPF_INV | OPF_NOTIFY)) && rnd_next(&rnd) % 2;
-	if (p->ack)
-		p->accepted = rnd_next(&rnd) & PSN_MASK;
+	if (p->ext && (op & OPF_REQUEST)) {
+		p->placed_to = rnd_next(&rnd) & PSN_MASK;
+		p->unanswered = rnd_next(&rnd) % 2;
+	}
 }
 
 static void random_control_fields(struct pkt *p)
@@ -170,7 +170,7 @@ static void pkt_build__fits_gso(void **state)
 		n = pkt_build(&p, out);
 		assert_true(n + ICRC_BYTES >= ack);
 		if (opcode_info(op)->flags & OPF_PAYLOAD)
-			assert_int_equal(n, 36);
+			assert_int_equal(n, XDATA_HDR);
 	}
 }
 

@@ -97,7 +97,7 @@ static void pkt_parse__sizes_of_any_payload(void **state)
 			   n <= MTU_MAX ? CNT_NUM : CNT_drop_length);
 		if (n <= MTU_MAX)
 			assert_int_equal(pkt.payload_len, n);
-		check_drop("x", parse_exact(x, 64, 36 + n + 4, &pkt),
+		check_drop("x", parse_exact(x, 64, XDATA_HDR + n + 4, &pkt),
 			   n <= MTU_MAX ? CNT_NUM : CNT_drop_length);
 		if (n <= MTU_MAX)
 			assert_int_equal(pkt.payload_len, n);

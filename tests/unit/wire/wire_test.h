@@ -86,7 +86,8 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(serial)                                                              \
 	X(echo)                                                                \
 	X(hold_us)                                                             \
-	X(ack)                                                                 \
+	X(placed_to)                                                           \
+	X(unanswered)                                                          \
 	X(question)                                                            \
 	X(answer)                                                              \
 	X(sack)                                                                \
