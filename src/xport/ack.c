@@ -4,7 +4,8 @@
  * nothing else to do, or at peer.ack_due_ns. One ACK stands for all requests
  * before it (IBTA 9.7.5.1.3); it never passes a READ that is not answered.
  * A request completes before its answer does: every request to a nopin says what is
- * placed here (ack_headers()), whether an ACK is owed or not.
+ * placed here (ack_headers()), whether an ACK is owed or not; to others an ACK that
+ * is owed leaves first (ack_first()).
  */
 #include "xport/impl.h"
 
@@ -300,6 +301,21 @@ void ack_headers(const struct qp *qp, struct pkt *p)
 	p->unanswered = ack_limit(qp) != head;
 }
 
+bool ack_first(struct qp *qp, uint64_t now_ns)
+{
+	const struct resp *r = &qp->resp;
+	struct pkt p;
+
+	if (qp->peer->kind == PEER_NOPIN)
+		return false;
+	if (r->acks_out)
+		return true;
+	if (!r->ack_owed || !make(qp, &p))
+		return false;
+	owe_by(qp, now_ns);
+	return true;
+}
+
 /* The headers say it anyway (ack_headers()); credit and gaps they do not. */
 void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
@@ -374,6 +390,8 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 		qp->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
 	if (error && again)
 		unsaid(qp, a, now_ns);
+	if (qp->peer->kind != PEER_NOPIN)
+		qp_kick_again(qp); /* ack_first() */
 }
 
 /* ACKs that must wait (for a READ before them, for moves) stay owed; whatever

@@ -354,6 +354,9 @@ void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns);
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
 /** ack_headers() - What a request says of what is placed here. */
 void ack_headers(const struct qp *qp, struct pkt *p);
+/** ack_first() - Does a request to a peer that is no nopin, which says nothing of what
+ * is placed, have to wait for an ACK? That leaves now. */
+bool ack_first(struct qp *qp, uint64_t now_ns);
 /** ack_carry() - A plain ACK that is owed is said by the headers of @b, of requests. */
 void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */

@@ -530,6 +530,8 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 			ahead_sources(qp, now_ns);
 		return false;
 	}
+	if (ack_first(qp, now_ns))
+		return false;
 	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN);
 	b->again = aim_at_lost(qp, &back, &back_cur);
 	b->from = r->snd;

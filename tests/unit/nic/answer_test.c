@@ -189,6 +189,50 @@ static void answer__to_what_was_not_asked(void **state)
 	assert_int_equal(side[0].nic->cnt.v[CNT_drop_psn], before + 1);
 }
 
+/* A card hears nothing of it from requests: the ACK is its own packet, in front. */
+static void answer__behind_the_ack_that_is_owed(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *ack = &nic->steps[3], *request = &nic->steps[4];
+
+	(void)state;
+	engine_commit(nic, write_seen(), os_now(nic->os));
+	assert_true(side[1].qp->qp.resp.ack_owed);
+	post_at(&side[1], WR_WRITE, 4096, 64);
+	assert_true(plan_of_side_1());
+	assert_false(ack->burst.request);
+	assert_int_equal(ack->burst.nacks, 1);
+	/* while another thread sends it */
+	know_pages(&side[1]);
+	assert_false(engine_plan(nic, request, true, os_now(nic->os)));
+	plan_move_commit(nic, ack);
+	assert_true(plan_of_side_1());
+	assert_true(ack->burst.request);
+	plan_move_commit(nic, ack);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_WRITE);
+}
+
+/* Nor does a socket that is full let the request overtake it. */
+static void answer__behind_the_ack_that_did_not_leave(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *ack = &nic->steps[3];
+
+	(void)state;
+	engine_commit(nic, write_seen(), os_now(nic->os));
+	post_at(&side[1], WR_WRITE, 4096, 64);
+	assert_true(plan_of_side_1());
+	full(nic, ack);
+	assert_false(plan_of_side_1());
+	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
+	assert_true(plan_of_side_1());
+	assert_int_equal(ack->burst.nacks, 1);
+	plan_move_commit(nic, ack);
+	assert_int_equal(wait_cqe(&side[1]).op, WR_WRITE);
+}
+
+#define STANDARD(f)                                                            \
+	cmocka_unit_test_setup_teardown(f, setup_standard, sides_close)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, sides_close)
 
 int main(void)
@@ -200,6 +244,8 @@ int main(void)
 		TEST(answer__sent_again_says_it),
 		TEST(answer__a_duplicate_says_it),
 		TEST(answer__to_what_was_not_asked),
+		STANDARD(answer__behind_the_ack_that_is_owed),
+		STANDARD(answer__behind_the_ack_that_did_not_leave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,7 +275,8 @@ static void owed__of_an_older_connection(void **state)
 	assert_false(resp()->ack_owed);
 }
 
-/* Side 1 has [its WRITE][the ACK of ours] planned, and the send says @error. */
+/* Side 1 has [its WRITE][the ACK of ours] planned, for that has credit to tell, and
+ * the send says @error. */
 static void answer_and_ack(int error)
 {
 	struct nic *nic = side[1].nic;
@@ -283,6 +284,7 @@ static void answer_and_ack(int error)
 
 	write_comes();
 	know_pages(&side[1]);
+	side[1].qp->qp.peer->granted ^= 1;
 	post(&side[1], WR_WRITE, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);
@@ -756,8 +758,8 @@ int main(void)
 		TEST(owed__an_rnr_and_then_its_send, setup_standard),
 		TEST(owed__an_rnr_for_a_page, setup_standard),
 		TEST(owed__an_rnr_for_a_page_of_a_read, setup_standard),
-		TEST(owed__an_ack_behind_a_missing_page, setup_standard),
-		TEST(owed__an_ack_behind_what_may_not_leave, setup_standard),
+		TEST(owed__an_ack_behind_a_missing_page, setup),
+		TEST(owed__an_ack_behind_what_may_not_leave, setup),
 		TEST(owed__resume, setup),
 		TEST(owed__of_an_older_connection, setup),
 		TEST(owed__a_fatal_nak_and_an_rnr_for_a_page, setup_rnr),
