@@ -477,6 +477,12 @@ void progress_work(struct nic *nic, bool flush_acks);
 /** progress_flush() - Send what is owed, now. */
 void progress_flush(struct nic *nic);
 void progress_poll(struct nic *nic);
+/** progress_owed() - Another thread made completions, and perhaps did not come to what
+ * it owes for them: do that. */
+void progress_owed(struct nic *nic);
+/** progress_hear() - Take what has come so far, into whoever's hands, but from a thread
+ * that is long gone from its CPU. */
+void progress_hear(struct nic *nic);
 /** progress_deadline() - The next time anything is due; wakes who must know. */
 void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
 /**

@@ -21,6 +21,7 @@ enum {
 	 * it comes back looks as if its burst were lost. */
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
+	HEAR_WAITS = 100, /* for who holds the token, TOKEN_MOVING_NS each */
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 	TURN_ROUNDS =
 		1024, /* bursts that the background thread takes at once */
@@ -469,6 +470,33 @@ void progress_poll(struct nic *nic)
 	else if (empty >= 2 &&
 		 __atomic_load_n(&nic->acks_owed, __ATOMIC_RELAXED))
 		work(nic, true, now);
+}
+
+void progress_owed(struct nic *nic)
+{
+	if (handoff_left(&nic->engine))
+		progress_work(nic, false);
+}
+
+void progress_hear(struct nic *nic)
+{
+	const uint64_t from = os_now(nic->os);
+	uint64_t now = from;
+	int waits = 0;
+
+	while (!not_here(nic) && waits < HEAR_WAITS &&
+	       __atomic_load_n(&nic->heard, __ATOMIC_RELAXED) < from) {
+		if (progress_receive(nic, &now)) {
+			if (work_waits(nic))
+				work(nic, false, now);
+			continue;
+		}
+		now = os_now(nic->os);
+		waits++;
+		if (token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED),
+			       now))
+			os_doze(nic->os, -1, now + TOKEN_MOVING_NS);
+	}
 }
 
 void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns)

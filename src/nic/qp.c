@@ -302,6 +302,9 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 
 	if (nic_child(nic))
 		return -ENODEV;
+	/* An ACK that has come is of something that succeeded. */
+	if ((mask & QPA_STATE) && attr->state == QPS_ERR)
+		progress_hear(nic);
 	/* What it owes would never be said. */
 	if ((mask & QPA_STATE) &&
 	    (attr->state == QPS_ERR || attr->state == QPS_RESET))

@@ -11,6 +11,9 @@
 
 #include <errno.h>
 
+/* After so many receives in turn, each with a request behind it, the next has one. */
+enum { ANSWERS_KNOWN = 8 };
+
 static void owe_by(struct qp *qp, uint64_t due_ns)
 {
 	struct peer *p = qp->peer;
@@ -29,6 +32,26 @@ static void owe_by(struct qp *qp, uint64_t due_ns)
 void ack_owe(struct qp *qp, uint64_t now_ns)
 {
 	owe_by(qp, now_ns + qp->x->ack_delay_ns);
+}
+
+void ack_received(struct qp *qp, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	if (r->received)
+		r->answers = 0;
+	r->received = true;
+	if (r->answers == ANSWERS_KNOWN && qp->peer->kind == PEER_NOPIN)
+		ack_owe(qp, now_ns);
+	else
+		owe_by(qp, now_ns);
+}
+
+void ack_answered(struct resp *r)
+{
+	if (r->received && r->answers < ANSWERS_KNOWN)
+		r->answers++;
+	r->received = false;
 }
 
 void ack_repeat(struct qp *qp, uint64_t now_ns)

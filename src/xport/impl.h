@@ -341,6 +341,14 @@ static inline bool replay_busy(const struct qp *qp)
 
 /* ack.c */
 void ack_owe(struct qp *qp, uint64_t now_ns);
+/**
+ * ack_received() - A receive completed. Who sees that may end the connection, or the
+ * program, at once: so the ACK leaves before the engine gives the thread back. Only
+ * where a request has followed each receive so far it goes with the next.
+ */
+void ack_received(struct qp *qp, uint64_t now_ns);
+/** ack_answered() - A new request leaves. */
+void ack_answered(struct resp *r);
 /** ack_repeat() - What came moves nothing on: of that, or of what it tells of gaps, one
  * ACK in xport.ack_delay_ns is enough, or packets that are overtaken all the time
  * are answered by as many ACKs, which nothing limits. */

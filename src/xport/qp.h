@@ -271,6 +271,8 @@ struct nak {
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
  *		overtake it
  * @ack_owed:	something is to be said to the requester
+ * @received:	a receive completed, and no request has left since; @answers: so many
+ *		had one behind them, without one between that had not
  * @said_ns:	when that was done last
  * @repeat_at:	then what moved nothing on may be acknowledged (0: nothing did)
  * @lossy:	requests came twice, or ahead of one that did not come
@@ -292,7 +294,8 @@ struct resp {
 	struct message msg;
 	bool gap_told, rnr_told, forgot, held, asked_hold, dead, revoked;
 	bool ack_owed, ack_rest, ext, established, answering, lossy;
-	uint8_t fail_event, fail_status;
+	bool received;
+	uint8_t fail_event, fail_status, answers;
 	struct nak nak, page_rnr;
 	psn_t plan, ack_to;
 	uint32_t xack, acks_out, life;

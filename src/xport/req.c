@@ -490,6 +490,7 @@ static void new_packets(struct qp *qp, struct burst *b)
 	uint32_t n = (uint32_t)psn_diff(r->snd, r->max);
 
 	r->max = r->snd;
+	ack_answered(&qp->resp);
 	if (wqe_is_read(wq_at(qp->cfg.sq, r->cur)))
 		return;
 	credit_sent(qp, n);

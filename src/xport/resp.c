@@ -23,7 +23,8 @@ void resp_reset(struct qp *qp)
 	r->resume_at = 0;
 	r->fail_status = 0;
 	r->ack_owed = r->ack_rest = r->ext = false;
-	r->established = r->answering = r->lossy = false;
+	r->established = r->answering = r->lossy = r->received = false;
+	r->answers = 0;
 	r->nak = r->page_rnr = (struct nak){0};
 	r->xack = 0;
 	r->acks_out = 0;
@@ -309,7 +310,11 @@ static void placed(struct qp *qp, struct rx_run *run, unsigned i,
 	if (rp->notifies)
 		notify(qp, rp->counter);
 	/* to a card a response is the answer */
-	if (p->ext || (p->ack_req && !(p->op & (OPF_READ | OPF_ATOMIC))))
+	if (!p->ext && (!p->ack_req || p->op & (OPF_READ | OPF_ATOMIC)))
+		return;
+	if (rp->completes)
+		ack_received(qp, now_ns);
+	else
 		ack_owe(qp, now_ns);
 }
 

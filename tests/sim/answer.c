@@ -38,7 +38,7 @@ static bool ordered(const struct world *w)
 {
 	const struct sim_link_config *l = &w->cfg.link;
 
-	return !(w->cfg.standard || w->cfg.deaf) ||
+	return !w->strangers ||
 	       !(l->loss || l->burst_loss || l->dup || l->reorder ||
 		 l->corrupt || l->renumber || l->path_ns || w->cfg.cut_ns ||
 		 sim_stats(w->sim)->kernel_drops);

@@ -190,6 +190,7 @@ void world_nodes(struct world *w)
 {
 	const struct world_config *c = &w->cfg;
 
+	w->strangers = c->standard || c->deaf;
 	if (c->standard)
 		sim_filter(w->sim, no_hello, NULL);
 	else if (c->deaf != 0)

@@ -172,6 +172,7 @@ struct world {
 	unsigned flows;
 	unsigned threads;
 	bool stop, expect_errors, verbose;
+	bool strangers; /* some nopins do not know each other, or not at first */
 	unsigned suspending, longs; /* suspend.c */
 	bool busy; /* a thread of the scenario is not done with it */
 	struct counters total; /* of all NICs, at the end */

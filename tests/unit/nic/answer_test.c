@@ -231,6 +231,89 @@ static void answer__behind_the_ack_that_did_not_leave(void **state)
 	assert_int_equal(wait_cqe(&side[1]).op, WR_WRITE);
 }
 
+/* Side 0 SENDs, and side 1 has it. */
+static void send_comes(void)
+{
+	struct nic *nic = side[1].nic;
+	const uint32_t got = side[1].qp->rq.cons;
+
+	for (int k = 0; k < SIDES; k++)
+		side_recv(&side[k], side[k].buf, 64, 1);
+	post(&side[0], WR_SEND, 64);
+	send_all(&side[0]);
+	know_pages(&side[1]);
+	nic->peek = 0;
+	for (int i = 0; i < TRIES && side[1].qp->rq.cons == got; i++)
+		receive_silently();
+	assert_int_equal(side[1].qp->rq.cons, got + 1);
+}
+
+/* Whoever has seen the completion may be gone before anything else is asked of the
+ * engine. */
+static void ack__of_a_receive_is_due(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	send_comes();
+	assert_false(engine_settled(nic, false, os_now(nic->os)));
+	assert_true(plan_of_side_1());
+	assert_int_equal(nic->steps[3].burst.nacks, 1);
+	plan_move_commit(nic, &nic->steps[3]);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* So it is not one packet more to send and receive, for each of a long series. */
+static void ack__of_a_receive_that_is_always_answered(void **state)
+{
+	struct nic *nic = side[1].nic;
+	uint64_t carried;
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		send_comes();
+		post(&side[1], WR_SEND, 64);
+		for (int k = 0; k < 2; k++) /* its request, and the answer */
+			assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	}
+	send_comes();
+	assert_true(engine_settled(nic, false, side[1].qp->qp.resp.said_ns));
+	assert_false(plan_of_side_1());
+	post(&side[1], WR_SEND, 64);
+	carried = nic->cnt.v[CNT_acks_carried];
+	assert_true(plan_of_side_1());
+	assert_int_equal(nic->cnt.v[CNT_acks_carried], carried + 1);
+	plan_move_commit(nic, &nic->steps[3]);
+	/* two in turn: it is no such series any more */
+	send_comes();
+	send_comes();
+	assert_true(plan_of_side_1());
+	assert_int_equal(nic->steps[3].burst.nacks, 1);
+	plan_move_commit(nic, &nic->steps[3]);
+}
+
+/* The program hears otherwise that its SEND arrived, and breaks the connection: the
+ * ACK is in the socket. */
+static void error__behind_the_ack_that_came(void **state)
+{
+	struct qp_attr attr = {.state = QPS_ERR};
+	struct nic *nic = side[0].nic;
+	struct cqe e;
+
+	(void)state;
+	send_comes();
+	send_all(&side[1]);
+	nic->cfg.manual = false; /* as it is in a program */
+	assert_int_equal(nic_qp_modify(side[0].qp, &attr, QPA_STATE), 0);
+	nic->cfg.manual = true;
+	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 1);
+	assert_int_equal(e.op, WR_SEND);
+	assert_int_equal(e.status, WC_SUCCESS);
+	assert_int_equal(nic_cq_poll(side[0].cq, 1, &e), 1);
+	assert_int_equal(e.op, WR_RECV);
+	assert_int_equal(e.status, WC_WR_FLUSH_ERR);
+}
+
 #define STANDARD(f)                                                            \
 	cmocka_unit_test_setup_teardown(f, setup_standard, sides_close)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, sides_close)
@@ -244,6 +327,11 @@ int main(void)
 		TEST(answer__sent_again_says_it),
 		TEST(answer__a_duplicate_says_it),
 		TEST(answer__to_what_was_not_asked),
+		TEST(ack__of_a_receive_is_due),
+		STANDARD(ack__of_a_receive_is_due),
+		TEST(ack__of_a_receive_that_is_always_answered),
+		TEST(error__behind_the_ack_that_came),
+		STANDARD(error__behind_the_ack_that_came),
 		STANDARD(answer__behind_the_ack_that_is_owed),
 		STANDARD(answer__behind_the_ack_that_did_not_leave),
 	};
