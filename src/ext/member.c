@@ -34,6 +34,7 @@ static_assert(sizeof(struct mail) % LINE == 0, "shares no line");
  * @answers:	that came
  * @owed:	more of them that are of no interest
  * @guess:	what the words of objects were last
+ * @signalled:	a signal is to end the call, if that may be
  * @busy:	a thread is in a call
  */
 struct nopin_member {
@@ -45,7 +46,7 @@ struct nopin_member {
 	struct nopin_card home;
 	int64_t *guess;
 	uint64_t sent, answers, owed;
-	bool busy;
+	bool signalled, busy;
 };
 
 /* --- life ------------------------------------------------------------------------ */
@@ -149,8 +150,9 @@ static int settle(struct nopin_member *m)
 {
 	for (unsigned n = 0; m->link.out && !m->link.failed; n++) {
 		if (n > SPINS)
-			nopin_counter_wait(m->counter, UINT64_MAX, MS,
-					   NOPIN_WAIT_FUTEX);
+			m->signalled |=
+				nopin_counter_wait(m->counter, UINT64_MAX, MS,
+						   NOPIN_WAIT_FUTEX) == EINTR;
 		link_reap(&m->link);
 	}
 	return m->link.failed ? ENOTCONN : 0;
@@ -204,12 +206,15 @@ static int say(struct nopin_member *m, const struct sync_msg *msg)
 }
 
 /**
- * struct patience - Of a call. @late: what it waits for was cancelled.
+ * struct patience - Of a call.
+ * @ends:	a signal ends it
+ * @late:	what it waits for was cancelled, for this reason; or 0
  */
 struct patience {
 	uint64_t until_ns;
 	enum nopin_wait how;
-	bool late;
+	bool ends;
+	int late;
 };
 
 /* One stretch of waiting for answer number @target. */
@@ -225,8 +230,12 @@ static int wait_some(struct nopin_member *m, uint64_t target,
 		rc = link_probe(&m->link);
 		return rc ? rc : ETIMEDOUT;
 	}
+	if (p->ends && m->signalled)
+		return EINTR;
 	rc = nopin_counter_wait(m->counter, target, MIN(left, ALIVE_MS * MS),
 				p->how);
+	if (rc == EINTR && !p->ends)
+		rc = 0;
 	return rc == ETIMEDOUT ? link_probe(&m->link) : rc;
 }
 
@@ -254,24 +263,25 @@ static int catch_up(struct nopin_member *m, const struct patience *p)
 	return rc;
 }
 
-static int cancel(struct nopin_member *m, struct patience *p)
+static int cancel(struct nopin_member *m, struct patience *p, int why)
 {
 	const struct sync_msg msg = {.op = SYNC_CANCEL};
 	int rc = say(m, &msg);
 
-	p->late = true;
+	p->late = why;
+	p->ends = false;
 	p->until_ns = nic_now(m->nic) + GRACE_MS * MS;
 	return rc ? rc : hear(m, 1, p);
 }
 
 /* The home is to answer that and what was asked before. */
-static int give_up(struct nopin_member *m)
+static int give_up(struct nopin_member *m, int why)
 {
 	const struct sync_msg msg = {.op = SYNC_GIVE_UP};
 	int rc = say(m, &msg);
 
 	m->owed = 2;
-	return rc ? rc : ETIMEDOUT;
+	return rc ? rc : why;
 }
 
 /* @number: of the message */
@@ -286,10 +296,10 @@ static int ask(struct nopin_member *m, const struct sync_msg *msg,
 	*number = m->sent;
 	if (!rc)
 		rc = hear(m, 1, p);
+	if (rc == ETIMEDOUT || rc == EINTR)
+		rc = cancel(m, p, rc);
 	if (rc == ETIMEDOUT)
-		rc = cancel(m, p);
-	if (rc == ETIMEDOUT)
-		rc = give_up(m);
+		rc = give_up(m, p->late);
 	if (rc)
 		return rc;
 	*result = (enum sync_result)__atomic_load_n(&m->mail->answer,
@@ -304,7 +314,7 @@ static int result_error(enum sync_result result, const struct patience *p)
 	case SYNC_OK:
 		return 0;
 	case SYNC_LATE:
-		return p->late ? ETIMEDOUT : EAGAIN;
+		return p->late ? p->late : EAGAIN;
 	case SYNC_FULL:
 		return EOVERFLOW;
 	default:
@@ -349,6 +359,7 @@ static int call(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		return ENODEV;
 	if (!enter(m))
 		return EBUSY;
+	m->signalled = false;
 	if (m->guess && i < m->home.objects && id == sync_id(is, i)) {
 		rc = run(m, &c, call_begin(&c, kind, id, *value, &m->guess[i]),
 			 p);
@@ -366,7 +377,8 @@ static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
 	struct patience p = {.until_ns = timeout_ns < UINT64_MAX - now
 						 ? now + timeout_ns
 						 : UINT64_MAX,
-			     .how = how};
+			     .how = how,
+			     .ends = true};
 
 	if ((unsigned)how > NOPIN_WAIT_FUTEX)
 		return EINVAL;
@@ -377,7 +389,7 @@ static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
 static int call_short(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		      uint64_t value)
 {
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false};
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false, 0};
 
 	return call(m, kind, id, &value, &p);
 }
@@ -403,7 +415,7 @@ int nopin_sem_post(struct nopin_member *member, uint32_t sem)
 int nopin_waitq_prepare(struct nopin_member *member, uint32_t waitq,
 			uint64_t *ticket)
 {
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false};
+	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false, 0};
 	uint64_t wakes = 0;
 	int rc = call(member, CALL_PREPARE, waitq, &wakes, &p);
 
@@ -429,7 +441,7 @@ static void say_goodbye(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
 	const struct patience p = {nic_now(m->nic) + GRACE_MS * MS,
-				   NOPIN_WAIT_BLOCK, true};
+				   NOPIN_WAIT_BLOCK, false, 0};
 
 	if (catch_up(m, &p))
 		link_fail(&m->link);

@@ -6,6 +6,9 @@
  * then started without nopin does not load; whoever wants to run on other devices
  * as well looks the functions up with dlvsym(3), version "NOPIN_1.0".
  *
+ * A call that waits ends with EINTR when a signal handler without SA_RESTART ran,
+ * and nothing has changed.
+ *
  * Unless it says otherwise a function returns 0 or a positive errno value, may be
  * called from any thread, is no cancellation point, and answers ENODEV in a
  * fork()ed child of the process that opened the device. On failure nothing has
@@ -221,7 +224,8 @@ enum nopin_wait {
 /**
  * nopin_counter_wait() - Until its value is @target or more.
  * @timeout_ns:	UINT64_MAX: for ever
- * Return: 0; ETIMEDOUT; ECANCELED: it was destroyed; EINVAL: @how; EMFILE.
+ * Return: 0; ETIMEDOUT; EINTR, but not with SPIN; ECANCELED: it was destroyed;
+ * EINVAL: @how; EMFILE.
  */
 int nopin_counter_wait(struct nopin_counter *counter, uint64_t target,
 		       uint64_t timeout_ns, enum nopin_wait how);
@@ -229,7 +233,7 @@ int nopin_counter_wait(struct nopin_counter *counter, uint64_t target,
 /**
  * nopin_counter_run() - The calling thread calls @handler whenever the counter has
  * risen, until that does not return 0; in between it sleeps as with BLOCK.
- * Return: 0; ECANCELED: the counter was destroyed; EMFILE.
+ * Return: 0; EINTR; ECANCELED: the counter was destroyed; EMFILE.
  */
 int nopin_counter_run(struct nopin_counter *counter, nopin_handler handler,
 		      void *arg);
@@ -326,7 +330,7 @@ int nopin_upcalls_fd(const struct nopin_upcalls *queue);
  * nopin_upcalls_get() - Take the next event; sleep until there is one, unless the
  * descriptor is O_NONBLOCK. A cancellation point while it sleeps.
  * @size:	sizeof(*out)
- * Return: 0; EAGAIN: O_NONBLOCK, and there is none; EINVAL: @size.
+ * Return: 0; EINTR; EAGAIN: O_NONBLOCK, and there is none; EINVAL: @size.
  */
 int nopin_upcalls_get(struct nopin_upcalls *queue, struct nopin_upcall *out,
 		      size_t size);
@@ -451,7 +455,7 @@ struct nopin_home_event {
  * nopin_home_serve() - The calling thread is the home's, until there is something to
  * tell. To be called again at once: meanwhile nobody is woken.
  * @how:	it waits for members
- * Return: 0; ECANCELED: nopin_home_stop(); EBUSY: another thread does; EINVAL: @how;
+ * Return: 0; EINTR; ECANCELED: nopin_home_stop(); EBUSY: another thread does; EINVAL: @how;
  * EIO: the home cannot reach its own memory.
  */
 int nopin_home_serve(struct nopin_home *home, enum nopin_wait how,
@@ -494,7 +498,7 @@ int nopin_member_destroy(struct nopin_member *member);
 /**
  * nopin_sem_wait() - Take a unit; first come, first served.
  * @timeout_ns:	UINT64_MAX: for ever. 250 ms more if the home does not serve
- * Return: 0; ETIMEDOUT; EINVAL: @sem, @how; ENOTCONN: the semaphore may have a unit less,
+ * Return: 0; ETIMEDOUT; EINTR; EINVAL: @sem, @how; ENOTCONN: the semaphore may have a unit less,
  * which nobody has; EBUSY; EMFILE.
  */
 int nopin_sem_wait(struct nopin_member *member, uint32_t sem,
@@ -596,7 +600,7 @@ struct nopin_owner_event {
  * to tell. To be called again at once. Several threads may be in here: each makes
  * pages ready for one user at a time.
  * @how:	it waits for users and upcalls
- * Return: 0; ECANCELED: nopin_owner_stop(); EINVAL: @how; EMFILE.
+ * Return: 0; EINTR; ECANCELED: nopin_owner_stop(); EINVAL: @how; EMFILE.
  */
 int nopin_owner_serve(struct nopin_owner *owner, enum nopin_wait how,
 		      struct nopin_owner_event *event);
@@ -645,7 +649,7 @@ int nopin_cache_destroy(struct nopin_cache *cache);
  *		that is asked; up to 1 GiB, and no more blocks than the cache remembers
  * @timeout_ns:	to wait for the owner; UINT64_MAX: for ever
  * Return: 0; and else the caller may WRITE all the same, to whom it may happen that a
- * page is not there: ETIMEDOUT: the owner goes on with it; EAGAIN: it was lost again
+ * page is not there: ETIMEDOUT, EINTR: the owner goes on with it; EAGAIN: it was lost again
  * at once; EFAULT: the owner cannot have the pages; EINVAL: the range, @how; ENOTCONN;
  * EBUSY; EMFILE.
  */

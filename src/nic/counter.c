@@ -8,7 +8,7 @@
  * Who waits on the sockets (NIC_WAIT_BLOCK) runs the engine itself, as in
  * nic_channel_get(): its notification costs one wake-up. Others (NIC_WAIT_FUTEX,
  * threads of handlers) do so only while no thread of the program polls or blocks, or
- * each packet would wake all of them; else they sleep on a futex.
+ * each packet would wake all of them; else they sleep on their event alone.
  *
  * Any thread in here is on the list of users while it is: nic_counter_free() waits
  * for the last of them.
@@ -23,7 +23,7 @@
  * @fd:		what wakes it; -1: nothing has to
  * @set:	@fd is
  * @shy:	it leaves the sockets to others, if there are some
- * @woken:	a futex, too
+ * @woken:	the value has come (atomic)
  * @handling:	it is in the program's handler
  */
 struct user {
@@ -76,8 +76,6 @@ static void wake(struct user *u)
 	u->set = u->fd >= 0;
 	if (u->set)
 		os_event_set(u->fd);
-	if (u->shy)
-		os_futex_wake(&u->woken);
 }
 
 static void wake_from(struct nic_counter *c, uint64_t value)
@@ -197,24 +195,27 @@ static int spin(struct nic_counter *c, uint64_t target, uint64_t until_ns)
 static int sleep_until(struct nic_counter *c, struct user *u, uint64_t target,
 		       uint64_t until_ns)
 {
+	struct os_signals sig = {.blocked = false};
+	int err = 0;
 	struct nic *nic;
 
 	if (!aim(c, u, target))
 		return value_of(c) >= target ? 0 : -ECANCELED;
 	nic = c->nic; /* until we leave */
-	while (!__atomic_load_n(&u->woken, __ATOMIC_ACQUIRE)) {
+	while (!err && !__atomic_load_n(&u->woken, __ATOMIC_ACQUIRE)) {
 		if (os_now(nic->os) >= until_ns)
-			break;
-		if (u->shy && progress_attended(nic))
-			os_futex_wait(nic->os, &u->woken, 0, until_ns);
+			err = -ETIMEDOUT;
+		else if (u->shy && progress_attended(nic))
+			err = progress_doze(nic, u->fd, until_ns, &sig);
 		else
-			progress_block(nic, u->fd, &u->woken, until_ns);
+			err = progress_block(nic, u->fd, &u->woken, until_ns,
+					     &sig);
 	}
 	aim(c, u, 0);
+	os_signals_restore(&sig);
 	if (value_of(c) >= target)
 		return 0;
-	return __atomic_load_n(&c->gone, __ATOMIC_RELAXED) ? -ECANCELED
-							   : -ETIMEDOUT;
+	return __atomic_load_n(&c->gone, __ATOMIC_RELAXED) ? -ECANCELED : err;
 }
 
 static int wait_as(struct nic_counter *c, struct user *u, uint64_t target,

@@ -169,17 +169,26 @@ static bool channel_take(struct nic_channel *ch, void **cookie)
 	return found;
 }
 
+/* Return: 1: the caller is to wait. */
+static int channel_try(struct nic_channel *ch, void **cq_cookie)
+{
+	if (nic_child(ch->nic))
+		return -ENODEV;
+	if (channel_take(ch, cq_cookie))
+		return 0;
+	return os_event_nonblock(ch->fd) || ch->nic->cfg.manual ? -EAGAIN : 1;
+}
+
 int nic_channel_get(struct nic_channel *ch, void **cq_cookie)
 {
-	for (;;) {
-		if (nic_child(ch->nic))
-			return -ENODEV;
-		if (channel_take(ch, cq_cookie))
-			return 0;
-		if (os_event_nonblock(ch->fd) || ch->nic->cfg.manual)
-			return -EAGAIN;
-		progress_block(ch->nic, ch->fd, &ch->woken, TIME_NEVER);
-	}
+	struct os_signals sig = {.blocked = false};
+	int rc = 0, err = 0;
+
+	while (!err && (rc = channel_try(ch, cq_cookie)) > 0)
+		err = progress_block(ch->nic, ch->fd, &ch->woken, TIME_NEVER,
+				     &sig);
+	os_signals_restore(&sig);
+	return err ? err : rc;
 }
 
 /* --- asynchronous events -------------------------------------------------------- */
@@ -256,16 +265,25 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 	return found;
 }
 
+/* Return: 1: the caller is to wait. */
+static int async_try(struct nic_async *a, struct nic_event *ev)
+{
+	if (nic_child(a->nic))
+		return -ENODEV;
+	if (async_take(a, ev))
+		return 0;
+	return os_event_nonblock(a->fd) || a->nic->cfg.manual ? -EAGAIN : 1;
+}
+
 int nic_async_get(struct nic_async *a, struct nic_event *ev)
 {
-	for (;;) {
-		if (nic_child(a->nic))
-			return -ENODEV;
-		if (async_take(a, ev))
-			return 0;
-		if (os_event_nonblock(a->fd) || a->nic->cfg.manual)
-			return -EAGAIN;
-		os_wait(a->nic->os, OS_WAIT_TIMER, TIME_NEVER, a->fd);
+	struct os_signals sig = {.blocked = false};
+	int rc = 0, err = 0;
+
+	/* what happens to the device others find out */
+	while (!err && (rc = async_try(a, ev)) > 0) {
+		err = os_event_wait(a->fd, &sig);
 		progress_closed(a->nic);
 	}
+	return err ? err : rc;
 }

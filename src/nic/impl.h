@@ -488,9 +488,15 @@ void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
 /**
  * progress_block() - Run the engine, sleep until @fd, @until_ns or something else.
  * @woken:	not 0 when @fd is readable (atomic)
+ * @sig:	of the caller, which restores them in the end
+ * Return: 0; -EINTR: a handler without SA_RESTART ran. Context: a thread that is
+ * in a call of the program's, without a lock; a cancellation point.
  */
-void progress_block(struct nic *nic, int fd, const uint32_t *woken,
-		    uint64_t until_ns);
+int progress_block(struct nic *nic, int fd, const uint32_t *woken,
+		   uint64_t until_ns, struct os_signals *sig);
+/** progress_doze() - The same, but others run the engine. */
+int progress_doze(struct nic *nic, int fd, uint64_t until_ns,
+		  struct os_signals *sig);
 /** progress_attended() - Does another thread of the program poll, or block? */
 bool progress_attended(const struct nic *nic);
 /** progress_closed() - After os_wait(): did the program close our descriptors? */

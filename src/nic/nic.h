@@ -299,7 +299,7 @@ enum nic_wait { NIC_WAIT_SPIN, NIC_WAIT_BLOCK, NIC_WAIT_FUTEX, NIC_WAIT_NUM };
 /**
  * nic_counter_wait() - Until the value is @target at least.
  * @timeout_ns:	TIME_NEVER: none
- * Return: 0; -ETIMEDOUT; -ECANCELED: it was closed; -EINVAL: @how; -EMFILE.
+ * Return: 0; -ETIMEDOUT; -EINTR; -ECANCELED: it was closed; -EINVAL: @how; -EMFILE.
  */
 int nic_counter_wait(struct nic_counter *c, uint64_t target,
 		     uint64_t timeout_ns, enum nic_wait how);

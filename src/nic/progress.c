@@ -26,6 +26,8 @@ enum {
 	TURN_ROUNDS =
 		1024, /* bursts that the background thread takes at once */
 	ASLEEP_MAX = 64, /* times in turn, after polling in vain */
+	/* Who blocks and always finds packets lets signals in that often. */
+	BLOCK_TURN_NS = 1000 * 1000,
 };
 
 struct step *step_get(struct nic *nic)
@@ -589,7 +591,7 @@ void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
 	if (what == OS_WAIT_PACKETS &&
 	    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
 		return;
-	os_wait(nic->os, what, until, -1);
+	(void)os_wait(nic->os, what, until, -1, NULL);
 	progress_closed(nic);
 }
 
@@ -615,6 +617,12 @@ static void unblock(void *arg)
 	struct nic *nic = arg;
 
 	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+}
+
+/* A thread that is cancelled leaves with the signals that it came with. */
+static void restore_signals(void *arg)
+{
+	os_signals_restore(arg);
 }
 
 /* Until when, for what? Whoever has the token has what came, or lost its CPU with
@@ -682,36 +690,71 @@ static void block_spin(struct nic *nic, const uint32_t *woken,
 	__atomic_store_n(&nic->asleep_left, times, __ATOMIC_RELAXED);
 }
 
-static void block_sleep(struct nic *nic, int fd, uint64_t until_ns,
-			uint64_t now_ns)
+static int block_sleep(struct nic *nic, int fd, uint64_t until_ns,
+		       uint64_t now_ns, struct os_signals *sig)
 {
 	enum os_wait_for what;
 	uint64_t at;
+	int err;
 
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait() may not return: the thread can be cancelled there. */
+	pthread_cleanup_push(restore_signals, sig);
 	pthread_cleanup_push(unblock, nic);
 	at = block_until(nic, now_ns, &what);
-	os_wait(nic->os, what, MIN(at, until_ns), fd);
+	err = os_wait(nic->os, what, MIN(at, until_ns), fd, sig);
 	pthread_cleanup_pop(1);
+	pthread_cleanup_pop(0);
+	return err;
 }
 
-void progress_block(struct nic *nic, int fd, const uint32_t *woken,
-		    uint64_t until_ns)
+/* What only the thread that is woken does. */
+static int block_idle(struct nic *nic, enum os_wait_for what, int fd,
+		      uint64_t until_ns, struct os_signals *sig)
 {
-	uint64_t now = os_now(nic->os);
+	int err;
 
-	if (not_here(nic)) {
-		os_wait(nic->os, OS_WAIT_TIMER,
-			MIN(until_ns, now + POLLED_RECENTLY_NS), fd);
-		return;
-	}
-	block_receive(nic, woken, until_ns, &now);
-	if (nic->cfg.spin_ns && !__atomic_load_n(woken, __ATOMIC_ACQUIRE))
-		block_spin(nic, woken, until_ns, &now);
-	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
-		block_sleep(nic, fd, until_ns, now);
+	os_signals_block(sig);
+	pthread_cleanup_push(restore_signals, sig);
+	err = os_wait(nic->os, what, until_ns, fd, sig);
+	pthread_cleanup_pop(0);
+	return err;
+}
+
+int progress_doze(struct nic *nic, int fd, uint64_t until_ns,
+		  struct os_signals *sig)
+{
+	int err;
+
+	if (until_ns == TIME_NEVER && os_signals_differ(sig))
+		err = os_event_wait(fd, sig);
+	else
+		err = block_idle(nic, OS_WAIT_EVENT, fd, until_ns, sig);
 	progress_closed(nic);
+	return err;
+}
+
+int progress_block(struct nic *nic, int fd, const uint32_t *woken,
+		   uint64_t until_ns, struct os_signals *sig)
+{
+	uint64_t now = os_now(nic->os), turn;
+	int err = 0;
+
+	/* the background thread runs the engine, then */
+	if (until_ns == TIME_NEVER && os_signals_differ(sig))
+		return progress_doze(nic, fd, until_ns, sig);
+	if (not_here(nic))
+		return block_idle(nic, OS_WAIT_TIMER, fd,
+				  MIN(until_ns, now + POLLED_RECENTLY_NS), sig);
+	os_signals_block(sig);
+	turn = MIN(until_ns, now + BLOCK_TURN_NS);
+	block_receive(nic, woken, turn, &now);
+	if (nic->cfg.spin_ns && !__atomic_load_n(woken, __ATOMIC_ACQUIRE))
+		block_spin(nic, woken, turn, &now);
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
+		err = block_sleep(nic, fd, until_ns, now, sig);
+	progress_closed(nic);
+	return err;
 }
 
 bool progress_attended(const struct nic *nic)

@@ -130,15 +130,26 @@ static bool look_again(struct nic_upcalls *u, struct upcall *out)
 	return take(u, out);
 }
 
+/* Return: 1: the caller is to wait. */
+static int get_now(struct nic_upcalls *u, struct upcall *out)
+{
+	if (nic_child(u->nic))
+		return -ENODEV;
+	if (take(u, out))
+		return 0;
+	if (!os_event_nonblock(u->fd) && !u->nic->cfg.manual)
+		return 1;
+	return look_again(u, out) ? 0 : -EAGAIN;
+}
+
 int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out)
 {
-	for (;;) {
-		if (nic_child(u->nic))
-			return -ENODEV;
-		if (take(u, out))
-			return 0;
-		if (os_event_nonblock(u->fd) || u->nic->cfg.manual)
-			return look_again(u, out) ? 0 : -EAGAIN;
-		progress_block(u->nic, u->fd, &u->q.waiting, TIME_NEVER);
-	}
+	struct os_signals sig = {.blocked = false};
+	int rc = 0, err = 0;
+
+	while (!err && (rc = get_now(u, out)) > 0)
+		err = progress_block(u->nic, u->fd, &u->q.waiting, TIME_NEVER,
+				     &sig);
+	os_signals_restore(&sig);
+	return err ? err : rc;
 }

@@ -7,6 +7,7 @@
 #include "os/sys.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 struct board;
 struct ucred;
@@ -321,6 +322,29 @@ bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
  */
 struct range backing_plain(struct backing_cache *c, uint64_t addr,
 			   uint64_t now_ns);
+
+/* wait.c */
+
+enum { WAIT_CLOSED_NS = 50 * 1000 * 1000 }; /* do not spin on what is closed */
+
+/* signal.c */
+
+/** struct caught - Signals with a handler: with SA_RESTART, and without. */
+struct caught {
+	uint64_t restarts, ends;
+};
+
+/**
+ * caught_before() - What is installed, for a sleep that begins now.
+ * @again_ns:	by then it is to end, and to ask again; or TIME_NEVER
+ */
+struct caught caught_before(uint64_t now_ns, uint64_t *again_ns);
+
+/** signals_mask() - @s->mask, as the C library wants it. */
+sigset_t signals_mask(const struct os_signals *s);
+
+/** caught_ends() - The sleep was interrupted: is the verb to end with EINTR? */
+bool caught_ends(const struct os_signals *s, struct caught before);
 
 /* host.c */
 

@@ -3,8 +3,8 @@
  * that makes system calls. os/sim.c has the same façade over virtual time, a
  * virtual network and virtual pages; a test program links one or the other.
  *
- * Rules (design D8, D9, D13): no function here but os_wait() is a cancellation
- * point, none uses more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
+ * Rules (design D8, D9, D13): no function here but os_wait() and
+ * os_event_wait() is a cancellation point, none uses more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
  * moved to a high number; nothing is written to standard output.
  * Unless it says otherwise a function may be called from any thread and
  * returns 0 or -errno.
@@ -339,17 +339,50 @@ int os_move(struct os *os, const struct os_move_req *req, uint64_t *copied);
 
 /* --- waiting, threads, names -------------------------------------------- */
 
-enum os_wait_for { OS_WAIT_TIMER = 0, OS_WAIT_PACKETS = 1 };
+/**
+ * struct os_signals - Of a thread of the program in a verb that may sleep; begins
+ * as {.blocked = false}.
+ * @mask:	signals that the program blocks there, bit n - 1 for signal n; known while
+ *		@blocked
+ */
+struct os_signals {
+	uint64_t mask;
+	bool blocked;
+};
+
+/** os_signals_block() - Until os_signals_restore() only os_wait() lets them in. */
+void os_signals_block(struct os_signals *s);
+void os_signals_restore(struct os_signals *s);
+
+/**
+ * os_signals_differ() - Are handlers installed that are to end a wait, and others
+ * with SA_RESTART? Then only os_event_wait() does what each wants.
+ */
+bool os_signals_differ(const struct os_signals *s);
+
+/* EVENT: nothing but @extra_fd. */
+enum os_wait_for { OS_WAIT_TIMER, OS_WAIT_PACKETS, OS_WAIT_EVENT };
 
 /**
  * os_wait() - Sleep until a page answer, a kick, the deadline or, if asked, a
  * packet. @extra_fd (or -1): also until it is readable; the caller is a thread
- * of the program then, and this is the only cancellation point of all calls.
+ * of the program then.
+ * @s:		with @extra_fd: blocked signals, which are let in, also if the deadline
+ *		has passed; this is a cancellation point
+ * Return: 0; -EINTR: a handler without SA_RESTART ran.
  * Context: one background thread, or a thread blocked in a verb; several may
  * wait at once.
  */
-void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-	     int extra_fd);
+int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	    int extra_fd, struct os_signals *s);
+
+/**
+ * os_event_wait() - Sleep until @fd, an event, is set, which it stays; or for no
+ * reason. Signals are as in read(2).
+ * @s:		restored
+ * Return: 0; -EINTR. Context: a thread of the program; a cancellation point.
+ */
+int os_event_wait(int fd, struct os_signals *s);
 
 /** os_doze() - Sleep until @event_fd (or -1) is set, which it clears, or
  * @deadline_ns. */
@@ -370,12 +403,6 @@ bool os_event_clear(int fd);
 void os_event_close(int fd);
 /** os_event_nonblock() - Did the program set O_NONBLOCK on it? */
 bool os_event_nonblock(int fd);
-
-/** os_futex_wait() - While *@word is @value, until os_futex_wake() or @deadline_ns. */
-void os_futex_wait(struct os *os, uint32_t *word, uint32_t value,
-		   uint64_t deadline_ns);
-/** os_futex_wake() - Whoever waits for @word, of this process. */
-void os_futex_wake(uint32_t *word);
 
 /** os_log() - Write a finished line to standard error. */
 void os_log(const char *line, size_t len);

@@ -32,7 +32,6 @@ enum { SIM_STACK_BYTES = 256 << 10 };
  * struct sim_thread
  * @gen:	number of the current sleep
  * @waiting, @packets, @fd: it is in os_wait(), and what else ends that
- * @futex:	or it is in os_futex_wait()
  */
 struct sim_thread {
 	struct list link;
@@ -42,7 +41,6 @@ struct sim_thread {
 	uint64_t gen;
 	bool done, waiting, packets;
 	int fd;
-	const uint32_t *futex;
 	void *sp, *stack;
 };
 
@@ -259,54 +257,61 @@ static void thread_wait(struct sim_thread *t, bool packets,
 	thread_yield(sim);
 }
 
-/** os_futex_wait() - Outside of a virtual thread it returns at once. */
-void os_futex_wait(struct os *os, uint32_t *word, uint32_t value,
-		   uint64_t deadline_ns)
+static void sim_wait_event(struct sim_thread *t, int fd, uint64_t deadline_ns)
 {
-	struct sim_thread *t = os->sim->running;
-
-	if (!t || __atomic_load_n(word, __ATOMIC_RELAXED) != value ||
-	    deadline_ns <= os->sim->now_ns)
-		return;
-	t->futex = word;
-	thread_wait(t, false, deadline_ns, -1);
-	t->futex = NULL;
-}
-
-void os_futex_wake(uint32_t *word)
-{
-	if (!sim_world)
-		return;
-	list_for_each(l, &sim_world->threads) {
-		struct sim_thread *t = list_entry(l, struct sim_thread, link);
-
-		if (t->waiting && t->futex == word)
-			thread_wake(t);
-	}
+	if (t && !sim_event_is_set(fd) && deadline_ns > t->os->sim->now_ns)
+		thread_wait(t, false, deadline_ns, fd);
 }
 
 /** os_wait() - Outside of a virtual thread it returns at once. */
-void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-	     int extra_fd)
+int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	    int extra_fd, struct os_signals *s)
 {
 	struct sim_thread *t = os->sim->running;
 	const bool ready = os->kicked || !list_empty(&os->answers) ||
 			   sim_event_is_set(extra_fd) ||
 			   (what == OS_WAIT_PACKETS && packets_queued(os));
 
+	(void)s;
+	if (what == OS_WAIT_EVENT) {
+		sim_wait_event(t, extra_fd, deadline_ns);
+		return 0;
+	}
 	os->kicked = false;
 	if (!t || ready || deadline_ns <= os->sim->now_ns)
-		return;
+		return 0;
 	thread_wait(t, what == OS_WAIT_PACKETS, deadline_ns, extra_fd);
 	os->kicked = false;
+	return 0;
+}
+
+/* There are no signals. */
+void os_signals_block(struct os_signals *s)
+{
+	(void)s;
+}
+
+void os_signals_restore(struct os_signals *s)
+{
+	(void)s;
+}
+
+bool os_signals_differ(const struct os_signals *s)
+{
+	(void)s;
+	return false;
+}
+
+int os_event_wait(int fd, struct os_signals *s)
+{
+	(void)s;
+	sim_wait_event(sim_world ? sim_world->running : NULL, fd, TIME_NEVER);
+	return 0;
 }
 
 void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
 {
-	struct sim_thread *t = os->sim->running;
-
-	if (t && !sim_event_is_set(event_fd) && deadline_ns > os->sim->now_ns)
-		thread_wait(t, false, deadline_ns, event_fd);
+	sim_wait_event(os->sim->running, event_fd, deadline_ns);
 	os_event_clear(event_fd);
 }
 

@@ -9,10 +9,7 @@
  */
 #include "os/impl.h"
 
-#include <linux/futex.h>
 #include <sys/eventfd.h>
-
-enum { WAIT_CLOSED_NS = 50 * 1000 * 1000 };
 
 static void wait_add(struct pollfd *fds, unsigned *n, int fd)
 {
@@ -55,14 +52,18 @@ static void wait_note_error(struct os *os)
  * is in read(2) of rdma-core: that is what libc's ppoll() is for. A raw system
  * call would not even be interrupted.
  */
-static int wait_poll(struct pollfd *fds, unsigned n, struct timespec *timeout,
-		     bool in_verb)
+static int wait_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
+			uint64_t now_ns, const struct os_signals *s)
 {
+	uint64_t again;
+	const struct caught before = caught_before(now_ns, &again);
+	const sigset_t mask = signals_mask(s);
 	int keep = errno, ret;
+	struct timespec ts;
 
-	if (!in_verb)
-		return sys_ppoll(fds, n, timeout);
-	ret = ppoll(fds, n, timeout, NULL);
+	ret = ppoll(fds, n, until(MIN(deadline_ns, again), now_ns, &ts), &mask);
+	if (ret < 0)
+		ret = errno == EINTR && caught_ends(s, before) ? -EINTR : 0;
 	errno = keep;
 	return ret;
 }
@@ -119,52 +120,65 @@ static void wait_note_callers(struct os *os, const struct pollfd *fds,
 	}
 }
 
+/* What the kernel said of @fds is acted on. Return: one of the first @n is closed. */
+static bool wait_ended(struct os *os, const struct pollfd *fds, unsigned n,
+		       unsigned sock, bool in_verb)
+{
+	bool closed = false;
+
+	if ((fds[0].revents & POLLIN) != 0)
+		pagers_quiet(os->pagers);
+	if (!in_verb && (fds[1].revents & POLLIN) != 0)
+		os_event_clear(os->kick_fd);
+	if (sock && fds[sock].revents) /* at any port */
+		__atomic_store_n(&os->vain, UDP_VAIN, __ATOMIC_RELAXED);
+	if (sock && (fds[sock].revents & POLLERR) != 0)
+		wait_note_error(os);
+	for (unsigned i = 0; i < n; i++)
+		closed |= (fds[i].revents & POLLNVAL) != 0;
+	/* the event is the program's: that alone means nothing to others */
+	if (closed && sys_fcntl(os->kick_fd, F_GETFD, 0) < 0)
+		__atomic_store_n(&os->closed, true, __ATOMIC_RELAXED);
+	return closed;
+}
+
 /**
  * os_wait() - See os.h.
  * @deadline_ns: os_now() time, TIME_NEVER for none; one in the past: return
  * Context: returns early without a reason now and then (signals).
  */
-void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-	     int extra_fd)
+int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	    int extra_fd, struct os_signals *s)
 {
-	struct timespec ts, *timeout;
-	uint64_t now = clock_ns();
-	bool closed = false;
-	const int socket = wait_socket(os);
+	const int socket = what == OS_WAIT_PACKETS ? wait_socket(os) : -1;
 	unsigned n = 0, sock = 0, callers;
+	uint64_t now = clock_ns();
 	struct pollfd fds[7];
+	struct timespec ts;
+	int ret;
 
-	if (deadline_ns <= now)
-		return;
-	wait_add(fds, &n, pagers_fd(os->pagers));
+	if (!s && deadline_ns <= now)
+		return 0;
+	/* one that is -1 is ignored */
+	wait_add(fds, &n, what == OS_WAIT_EVENT ? -1 : pagers_fd(os->pagers));
 	wait_add(fds, &n, extra_fd >= 0 ? extra_fd : os->kick_fd);
-	if (what == OS_WAIT_PACKETS && socket >= 0) {
+	if (socket >= 0) {
 		sock = n;
 		wait_add(fds, &n, socket);
 	}
 	callers = n;
 	if (extra_fd < 0)
 		wait_callers(os, fds, &n, now, &deadline_ns);
-	timeout = until(deadline_ns, now, &ts);
-	if (wait_poll(fds, n, timeout, extra_fd >= 0) <= 0)
-		return;
-	for (unsigned i = 0; i < callers; i++)
-		closed |= (fds[i].revents & POLLNVAL) != 0;
-	if ((fds[0].revents & POLLIN) != 0)
-		pagers_quiet(os->pagers);
-	if (extra_fd < 0 && (fds[1].revents & POLLIN) != 0)
-		os_event_clear(os->kick_fd);
+	if (s)
+		ret = wait_in_verb(fds, n, deadline_ns, now, s);
+	else
+		ret = sys_ppoll(fds, n, until(deadline_ns, now, &ts));
+	if (ret <= 0)
+		return s ? ret : 0;
 	wait_note_callers(os, fds, callers, n);
-	if (sock && fds[sock].revents) /* at any port */
-		__atomic_store_n(&os->vain, UDP_VAIN, __ATOMIC_RELAXED);
-	if (sock && (fds[sock].revents & POLLERR) != 0)
-		wait_note_error(os);
-	if (!closed)
-		return;
-	/* extra_fd is the program's: that alone means nothing to others */
-	if (sys_fcntl(os->kick_fd, F_GETFD, 0) < 0)
-		__atomic_store_n(&os->closed, true, __ATOMIC_RELAXED);
-	wait_closed(deadline_ns);
+	if (wait_ended(os, fds, callers, sock, extra_fd >= 0))
+		wait_closed(deadline_ns);
+	return 0;
 }
 
 /** os_closed() - See os.h. */
@@ -192,22 +206,6 @@ void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
 void os_kick(struct os *os)
 {
 	os_event_set(os->kick_fd);
-}
-
-void os_futex_wait(struct os *os, uint32_t *word, uint32_t value,
-		   uint64_t deadline_ns)
-{
-	struct timespec ts;
-
-	(void)os;
-	(void)sys_call(SYS_futex, SYS_PTR(word), FUTEX_WAIT_PRIVATE, value,
-		       SYS_PTR(until(deadline_ns, clock_ns(), &ts)), 0, 0);
-}
-
-void os_futex_wake(uint32_t *word)
-{
-	(void)sys_call(SYS_futex, SYS_PTR(word), FUTEX_WAKE_PRIVATE, INT32_MAX,
-		       0, 0, 0);
 }
 
 static int event_fd(void)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 enum { PATIENCE_MS = 10000, FEW = 4, MANY = 4 * FEW };
 
@@ -177,6 +178,74 @@ static void async__access(void **state)
 	assert_true(__atomic_load_n(&received, __ATOMIC_RELAXED) >= 4);
 }
 
+/* --- signals --------------------------------------------------------------- */
+
+static const struct os *flooded;
+
+int __real_os_recv(struct os *os, struct iovec *iov, unsigned n,
+		   struct os_rx *rx, enum os_recv_mode mode);
+int __wrap_os_recv(struct os *os, struct iovec *iov, unsigned n,
+		   struct os_rx *rx, enum os_recv_mode mode);
+int __wrap_os_recv(struct os *os, struct iovec *iov, unsigned n,
+		   struct os_rx *rx, enum os_recv_mode mode)
+{
+	if (os != __atomic_load_n(&flooded, __ATOMIC_RELAXED))
+		return __real_os_recv(os, iov, n, rx, mode);
+	memset(iov->iov_base, 0, 64);
+	rx->len = rx->seg = 64;
+	rx->port = 0;
+	rx->all = true;
+	return 1; /* nothing that is for anybody, without end */
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	__atomic_store_n(&flooded, NULL, __ATOMIC_RELAXED);
+}
+
+/* Whoever waits finds packets without end, none for it: the signal comes in. */
+static void channel__signal_among_packets(void **state)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+	void *cookie;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	__atomic_store_n(&flooded, side[0].nic->os, __ATOMIC_RELAXED);
+	alarm(1);
+	assert_int_equal(nic_channel_get(channel[0], &cookie), -EINTR);
+	assert_null(__atomic_load_n(&flooded, __ATOMIC_RELAXED));
+	signal(SIGALRM, SIG_DFL);
+}
+
+static void *kill_main(void *arg)
+{
+	const pthread_t whom = *(pthread_t *)arg;
+
+	while (__atomic_load_n(&flooded, __ATOMIC_RELAXED)) {
+		usleep(1000);
+		pthread_kill(whom, SIGALRM);
+	}
+	return NULL;
+}
+
+/* A NIC whose events nobody runs the engine for, too. */
+static void async__signal(void **state)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+	pthread_t self = pthread_self(), id;
+	struct nic_event ev;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	__atomic_store_n(&flooded, (const void *)&self, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_create(&id, NULL, kill_main, &self), 0);
+	assert_int_equal(nic_async_get(async[0], &ev), -EINTR);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	signal(SIGALRM, SIG_DFL);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -186,6 +255,8 @@ int main(void)
 		TEST(channel__solicited_or_failed),
 		TEST(async__overflow),
 		TEST(async__access),
+		TEST(channel__signal_among_packets),
+		TEST(async__signal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

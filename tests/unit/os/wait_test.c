@@ -31,7 +31,7 @@ static uint64_t waited(enum os_wait_for what, uint64_t ns, int extra)
 	uint64_t began = os_now(os);
 
 	errno = 123;
-	os_wait(os, what, began + ns, extra);
+	os_wait(os, what, began + ns, extra, NULL);
 	assert_int_equal(errno, 123);
 	return os_now(os) - began;
 }
@@ -39,7 +39,7 @@ static uint64_t waited(enum os_wait_for what, uint64_t ns, int extra)
 /* A wait that has no end of its own: one that nothing ends hangs. */
 static void expect_woken(enum os_wait_for what, int extra)
 {
-	os_wait(os, what, TIME_NEVER, extra);
+	os_wait(os, what, TIME_NEVER, extra, NULL);
 }
 
 static void send_to(uint16_t to)
@@ -72,8 +72,8 @@ static void os_wait__deadline(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
 		assert_true(waited(OS_WAIT_TIMER, t[i], -1) >= t[i]);
 	/* in the past */
-	os_wait(os, OS_WAIT_PACKETS, 0, -1);
-	os_wait(os, OS_WAIT_PACKETS, 1, -1);
+	os_wait(os, OS_WAIT_PACKETS, 0, -1, NULL);
+	os_wait(os, OS_WAIT_PACKETS, 1, -1, NULL);
 }
 
 static void os_wait__packets(void **state)
@@ -154,7 +154,7 @@ static void os_kick__is_for_the_background_thread(void **state)
 
 static void *waiter(void *arg)
 {
-	os_wait(os, OS_WAIT_PACKETS, TIME_NEVER, -1);
+	os_wait(os, OS_WAIT_PACKETS, TIME_NEVER, -1, NULL);
 	return arg;
 }
 
@@ -187,6 +187,58 @@ static void os_wait__page_answer(void **state)
 	assert_false(os_pages_waiting(os));
 	assert_true(waited(OS_WAIT_TIMER, 10 * MS, -1) >= 10 * MS);
 	pages_free(p, 1);
+}
+
+static unsigned handled;
+
+static void handler(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void handle(int flags)
+{
+	struct sigaction act = {.sa_flags = flags};
+
+	act.sa_handler = handler;
+	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + 2 * MS, -1, NULL);
+}
+
+/* In a verb they come in, whether it sleeps or not; and then what there is. */
+static void os_wait__signals(void **state)
+{
+	static const enum os_wait_for what[] = {OS_WAIT_TIMER, OS_WAIT_PACKETS,
+						OS_WAIT_EVENT};
+	struct os_signals s = {.blocked = false};
+	int fd = os_event_open();
+
+	(void)state;
+	os_signals_block(&s);
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(what); i++) {
+		const uint64_t until = i % 2 ? TIME_NEVER : 1;
+
+		handle(0);
+		handled = 0;
+		raise(SIGUSR1);
+		assert_int_equal(os_wait(os, what[i / 2], until, fd, &s),
+				 -EINTR);
+		assert_int_equal(handled, 1);
+		handle(SA_RESTART);
+		raise(SIGUSR1);
+		assert_int_equal(os_wait(os, what[i / 2], until, fd, &s), 0);
+		assert_int_equal(handled, 2);
+	}
+	handle(0);
+	raise(SIGUSR1);
+	os_event_set(fd);
+	assert_int_equal(os_wait(os, OS_WAIT_EVENT, TIME_NEVER, fd, &s), 0);
+	assert_int_equal(handled, 2);
+	os_signals_restore(&s);
+	assert_int_equal(handled, 3);
+	signal(SIGUSR1, SIG_DFL);
+	os_event_close(fd);
 }
 
 static void os_event_open__where_select_reaches(void **state)
@@ -230,6 +282,7 @@ int main(void)
 		cmocka_unit_test(os_wait__error),
 		cmocka_unit_test(os_wait__extra_fd),
 		cmocka_unit_test(os_wait__page_answer),
+		cmocka_unit_test(os_wait__signals),
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
 		cmocka_unit_test(os_event_open__where_select_reaches),

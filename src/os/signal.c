@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* signal.c: signals of a thread of the program that waits in a verb: they end the
+ * wait as they would end read(2), or do not.
+ *
+ * Theory of operation. A handler that ran while a verb did the NIC's work would not
+ * end the sleep that follows. So all signals are blocked meanwhile, and let in by
+ * ppoll(2), which has a mask for that. It fails with EINTR after any handler,
+ * whatever its flags are, and does not say which it was. Handlers that are all
+ * installed with SA_RESTART, or all without, leave no question. Where they differ
+ * the wait is read(2), which knows; the engine is not run then, and nothing has to
+ * be blocked.
+ * What is installed is asked of the kernel, signal by signal, before a sleep (a
+ * handler may remove itself) and after one that was interrupted (it may be new). A
+ * signal costs 150 ns, so an answer of the last millisecond serves for a sleep until
+ * it is that old. If in doubt the wait ends: a loop that goes on after EINTR loses
+ * nothing, one that ought to end would hang.
+ */
+#include "os/impl.h"
+
+#include <signal.h>
+#include <string.h>
+
+enum {
+	CAUGHT_OLD_NS = 1000 * 1000,
+	SIGNALS = 64,
+	SIG_LIBC_FIRST = 32, /* cancellation and setuid() of the C library */
+	SIG_LIBC_LAST = 33,
+};
+
+/* What rt_sigaction(2) writes. */
+struct kernel_action {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+/* Of the process, as last seen at @at. Relaxed: whoever reads halves of two answers
+ * has seen neither of them too early. */
+static struct {
+	uint64_t at, restarts, ends;
+} seen;
+
+/* Raised where they happen, which is in no sleep; a thread that blocks them dies of
+ * them. Many a program handles them, and with other flags than the rest. */
+static const int synchronous[] = {SIGSEGV, SIGBUS,  SIGFPE,
+				  SIGILL,  SIGTRAP, SIGSYS};
+
+static uint64_t signal_bit(int sig)
+{
+	return UINT64_C(1) << (sig - 1);
+}
+
+/* The C library's sets are longer than the kernel's. */
+static uint64_t signal_bits(const sigset_t *set)
+{
+	uint64_t bits;
+
+	memcpy(&bits, set, sizeof(bits));
+	return bits;
+}
+
+sigset_t signals_mask(const struct os_signals *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	memcpy(&set, &s->mask, sizeof(s->mask));
+	return set;
+}
+
+static bool counts(int sig)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(synchronous); i++)
+		if (sig == synchronous[i])
+			return false;
+	return sig < SIG_LIBC_FIRST || sig > SIG_LIBC_LAST;
+}
+
+static void caught_add(struct caught *c, int sig)
+{
+	struct kernel_action act = {.handler = SIG_DFL};
+
+	if (sys_call(SYS_rt_sigaction, sig, 0, SYS_PTR(&act), sizeof(act.mask),
+		     0, 0) < 0 ||
+	    act.handler == SIG_DFL || act.handler == SIG_IGN)
+		return;
+	if (act.flags & SA_RESTART)
+		c->restarts |= signal_bit(sig);
+	else
+		c->ends |= signal_bit(sig);
+}
+
+static struct caught caught_ask(void)
+{
+	struct caught c = {0, 0};
+
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (counts(sig))
+			caught_add(&c, sig);
+	__atomic_store_n(&seen.restarts, c.restarts, __ATOMIC_RELAXED);
+	__atomic_store_n(&seen.ends, c.ends, __ATOMIC_RELAXED);
+	__atomic_store_n(&seen.at, clock_ns(), __ATOMIC_RELAXED);
+	return c;
+}
+
+struct caught caught_before(uint64_t now_ns, uint64_t *again_ns)
+{
+	const uint64_t at = __atomic_load_n(&seen.at, __ATOMIC_RELAXED);
+
+	*again_ns = TIME_NEVER;
+	if (!at || now_ns >= at + CAUGHT_OLD_NS)
+		return caught_ask();
+	*again_ns = at + CAUGHT_OLD_NS;
+	return (struct caught){
+		__atomic_load_n(&seen.restarts, __ATOMIC_RELAXED),
+		__atomic_load_n(&seen.ends, __ATOMIC_RELAXED)};
+}
+
+bool caught_ends(const struct os_signals *s, struct caught before)
+{
+	const struct caught after = caught_ask();
+
+	return ((before.ends | after.ends) & ~s->mask) != 0;
+}
+
+bool os_signals_differ(const struct os_signals *s)
+{
+	uint64_t again, mask = s->mask;
+	const struct caught c = caught_before(clock_ns(), &again);
+	sigset_t now;
+
+	if (!c.restarts || !c.ends)
+		return false;
+	if (!s->blocked) {
+		pthread_sigmask(SIG_SETMASK, NULL, &now);
+		mask = signal_bits(&now);
+	}
+	return (c.restarts & ~mask) && (c.ends & ~mask);
+}
+
+void os_signals_block(struct os_signals *s)
+{
+	sigset_t all, before;
+
+	if (s->blocked)
+		return;
+	sigfillset(&all);
+	for (unsigned i = 0; i < ARRAY_SIZE(synchronous); i++)
+		sigdelset(&all, synchronous[i]);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	s->mask = signal_bits(&before);
+	s->blocked = true;
+}
+
+void os_signals_restore(struct os_signals *s)
+{
+	const sigset_t mask = signals_mask(s);
+
+	if (s->blocked)
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	s->blocked = false;
+}
+
+/* Those that wait are delivered here, not in a sleep. */
+static bool signals_end_here(struct os_signals *s)
+{
+	sigset_t waiting;
+
+	if (!s->blocked)
+		return false;
+	sigemptyset(&waiting);
+	sigpending(&waiting);
+	os_signals_restore(s);
+	return (signal_bits(&waiting) & ~s->mask & caught_ask().ends) != 0;
+}
+
+/* What it takes from the descriptor it puts back: whoever takes an event decides
+ * whether there are more. */
+int os_event_wait(int fd, struct os_signals *s)
+{
+	struct timespec ts = {.tv_nsec = WAIT_CLOSED_NS};
+	const int keep = errno;
+	uint64_t set = 0;
+	ssize_t n;
+	int err;
+
+	if (signals_end_here(s))
+		return -EINTR;
+	n = read(fd, &set, sizeof(set)); /* a cancellation point */
+	err = n < 0 ? errno : 0;
+	errno = keep;
+	if (n == sizeof(set))
+		os_event_set(fd);
+	else if (err != EINTR && err != EAGAIN)
+		(void)sys_ppoll(NULL, 0, &ts); /* closed by the program */
+	return err == EINTR ? -EINTR : 0;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* signal_test.c: which handlers end a wait. */
+#include "host_fixture.h"
+
+#include <signal.h>
+
+enum { ENDS = SIGUSR1, GOES_ON = SIGUSR2, SIG_LAST = 64 };
+
+static unsigned handled;
+
+static void handler(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void handle(int sig, int flags)
+{
+	struct sigaction act = {.sa_flags = flags};
+
+	act.sa_handler = handler;
+	assert_int_equal(sigaction(sig, &act, NULL), 0);
+}
+
+static uint64_t bit(int sig)
+{
+	return UINT64_C(1) << (sig - 1);
+}
+
+/* What was seen last is old. */
+static uint64_t later(void)
+{
+	return clock_ns() + 1000 * MS;
+}
+
+static int forget(void **state)
+{
+	uint64_t again;
+
+	(void)state;
+	signal(ENDS, SIG_DFL);
+	signal(GOES_ON, SIG_DFL);
+	signal(SIGRTMAX, SIG_DFL);
+	handled = 0;
+	(void)caught_before(later(), &again);
+	return 0;
+}
+
+/* cmocka handles most of them, and that makes no difference. */
+static bool is_synchronous(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+}
+
+static void caught_before__each_signal(void **state)
+{
+	uint64_t again;
+	struct caught c;
+
+	(void)state;
+	for (int sig = 1; sig <= SIG_LAST; sig++) {
+		struct sigaction old;
+
+		if (sigaction(sig, NULL, &old) < 0 || sig == SIGKILL ||
+		    sig == SIGSTOP || is_synchronous(sig))
+			continue;
+		handle(sig, 0);
+		c = caught_before(later(), &again);
+		assert_true(c.ends & ~c.restarts & bit(sig));
+		handle(sig, SA_RESTART);
+		c = caught_before(later(), &again);
+		assert_true(~c.ends & c.restarts & bit(sig));
+		signal(sig, SIG_IGN);
+		c = caught_before(later(), &again);
+		assert_false((c.ends | c.restarts) & bit(sig));
+		sigaction(sig, &old, NULL);
+	}
+}
+
+/* The system is not asked for each sleep, but sleeps are short then. */
+static void caught_before__again(void **state)
+{
+	uint64_t again, now = later();
+
+	(void)state;
+	(void)caught_before(now, &again);
+	assert_true(again == TIME_NEVER);
+	now = clock_ns();
+	(void)caught_before(now, &again);
+	assert_in_range(again, now, now + MS);
+}
+
+static void caught_ends__now_or_before(void **state)
+{
+	const struct os_signals open = {.mask = 0, .blocked = true};
+	const struct os_signals not_that = {.mask = bit(ENDS), .blocked = true};
+	const struct caught none = {0, 0}, was = {0, bit(ENDS)};
+
+	(void)state;
+	assert_false(caught_ends(&open, none));
+	assert_true(caught_ends(&open, was)); /* SA_RESETHAND */
+	assert_false(caught_ends(&not_that, was));
+	handle(GOES_ON, SA_RESTART);
+	assert_false(caught_ends(&open, none));
+	handle(ENDS, 0);
+	assert_true(caught_ends(&open, none));
+	assert_false(caught_ends(&not_that, none));
+}
+
+static void os_signals_differ__of_those_let_in(void **state)
+{
+	struct os_signals s = {.blocked = false};
+	uint64_t again;
+	sigset_t set;
+
+	(void)state;
+	assert_false(os_signals_differ(&s));
+	handle(ENDS, 0);
+	handle(SIGRTMAX, 0);
+	(void)caught_before(later(), &again);
+	assert_false(os_signals_differ(&s));
+	handle(GOES_ON, SA_RESTART);
+	(void)caught_before(later(), &again);
+	assert_true(os_signals_differ(&s));
+	sigemptyset(&set);
+	sigaddset(&set, GOES_ON);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	assert_false(os_signals_differ(&s));
+	os_signals_block(&s);
+	assert_false(os_signals_differ(&s)); /* all are blocked, by us */
+	os_signals_restore(&s);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	os_signals_block(&s);
+	assert_true(os_signals_differ(&s));
+	os_signals_restore(&s);
+}
+
+static void os_signals_block__until_restored(void **state)
+{
+	struct os_signals s = {.blocked = false};
+	sigset_t before, now;
+
+	(void)state;
+	handle(ENDS, 0);
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	os_signals_block(&s);
+	os_signals_block(&s);
+	raise(ENDS);
+	raise(SIGTERM);
+	assert_int_equal(handled, 0);
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	/* whoever touches memory dies of it, or has a handler for it */
+	assert_false(sigismember(&now, SIGSEGV) || sigismember(&now, SIGBUS) ||
+		     sigismember(&now, SIGSYS));
+	signal(SIGTERM, SIG_IGN);
+	os_signals_restore(&s);
+	assert_int_equal(handled, 1);
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	assert_memory_equal(&before, &now, sizeof(uint64_t));
+	os_signals_restore(&s);
+	signal(SIGTERM, SIG_DFL);
+}
+
+static void os_event_wait__puts_back(void **state)
+{
+	struct os_signals s = {.blocked = false};
+	const int fd = os_event_open();
+
+	(void)state;
+	os_event_set(fd);
+	assert_int_equal(os_event_wait(fd, &s), 0);
+	assert_int_equal(os_event_wait(fd, &s), 0);
+	assert_true(os_event_clear(fd));
+	assert_false(os_event_clear(fd));
+	sys_fcntl(fd, F_SETFL, O_NONBLOCK);
+	assert_int_equal(os_event_wait(fd, &s), 0);
+	assert_false(os_event_clear(fd));
+	os_event_close(fd);
+}
+
+/* It was blocked until now, and would not end a read(2) that comes after it. */
+static void os_event_wait__what_was_pending(void **state)
+{
+	struct os_signals s = {.blocked = false};
+	const int fd = os_event_open();
+
+	(void)state;
+	handle(ENDS, 0);
+	handle(GOES_ON, SA_RESTART);
+	os_signals_block(&s);
+	raise(ENDS);
+	assert_int_equal(os_event_wait(fd, &s), -EINTR);
+	assert_int_equal(handled, 1);
+	assert_false(s.blocked);
+	os_signals_block(&s);
+	raise(GOES_ON);
+	os_event_set(fd);
+	assert_int_equal(os_event_wait(fd, &s), 0);
+	assert_int_equal(handled, 2);
+	os_event_close(fd);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, forget, forget)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(caught_before__each_signal),
+		TEST(caught_before__again),
+		TEST(caught_ends__now_or_before),
+		TEST(os_signals_differ__of_those_let_in),
+		TEST(os_signals_block__until_restored),
+		TEST(os_event_wait__puts_back),
+		TEST(os_event_wait__what_was_pending),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
