@@ -242,8 +242,7 @@ int config_read(struct nic_config *cfg)
 int config_check(const struct nic_config *cfg, struct os *os)
 {
 	char valid[1024];
+	int err = os_addr_check(os, valid, sizeof(valid));
 
-	if (!os_addr_check(os, valid, sizeof(valid)))
-		return 0;
-	return refuse("NOPIN_ADDR", cfg->os.addr, valid);
+	return err == -EINVAL ? refuse("NOPIN_ADDR", cfg->os.addr, valid) : err;
 }

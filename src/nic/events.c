@@ -207,7 +207,7 @@ int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
 		int err = a->fd;
 
 		heap_free(a);
-		return err;
+		return nic_refused(err);
 	}
 	a->nic = nic;
 	pthread_mutex_init(&a->lock, NULL);

@@ -469,6 +469,12 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns);
 /* txbatch.c */
 void txbatch_send(struct nic *nic, struct step *s);
 
+/* nic.c */
+
+/** nic_refused() - Log which limit of the program is in the way, if it is one.
+ * Return: @err, for the program. */
+int nic_refused(int err);
+
 /* progress.c */
 struct step *step_get(struct nic *nic);
 void step_put(struct nic *nic, struct step *s);

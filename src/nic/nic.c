@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* What a NIC makes do with where the program has set itself limits. */
+enum { POOL_LEAST = 256 << 10, ENTRIES_LEAST = 4096 };
+
 /** struct global - The process's NIC. A child has none: it finds this zeroed, and
  * so the lock free, whichever thread of its parent held it. */
 struct global {
@@ -156,7 +159,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	nic->steps_free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
 }
 
-int nic_open(struct nic **out, const struct nic_config *cfg)
+static int open_once(struct nic **out, const struct nic_config *cfg)
 {
 	struct nic *nic = heap_alloc(sizeof(*nic));
 	int err;
@@ -203,6 +206,52 @@ close_os:
 	os_close(nic->os);
 free_nic:
 	heap_free(nic);
+	return err;
+}
+
+/* A limit of the program may leave room for less. false: it is little already. */
+static bool halve_memory(struct nic_config *cfg)
+{
+	if (cfg->pool_bytes <= POOL_LEAST && cfg->entries <= ENTRIES_LEAST)
+		return false;
+	cfg->pool_bytes = MAX(cfg->pool_bytes / 2, (uint64_t)POOL_LEAST);
+	cfg->entries = MAX(cfg->entries / 2, (uint32_t)ENTRIES_LEAST);
+	return true;
+}
+
+int nic_open(struct nic **out, const struct nic_config *cfg)
+{
+	struct nic_config less = *cfg;
+	char limit[128];
+	int err = open_once(out, &less);
+
+	/* EAGAIN: of a thread, which needs a stack */
+	while ((err == -ENOMEM || err == -EAGAIN) && halve_memory(&less))
+		err = open_once(out, &less);
+	if (err)
+		return nic_refused(err);
+	if (less.pool_bytes < cfg->pool_bytes) {
+		os_memory_limit(limit, sizeof(limit));
+		log_warn("the NIC has a pool of %llu KiB and %u entries: %s",
+			 (unsigned long long)less.pool_bytes / 1024,
+			 less.entries, limit);
+	}
+	return 0;
+}
+
+int nic_refused(int err)
+{
+	char limit[128];
+
+	if (err == -EMFILE) {
+		log_error("no RDMA: all %llu descriptors of %s are in use",
+			  (unsigned long long)os_descriptor_limit(),
+			  "RLIMIT_NOFILE");
+	} else if (err == -ENOMEM || err == -EAGAIN) {
+		os_memory_limit(limit, sizeof(limit));
+		log_error("no RDMA: no memory for the NIC: %s", limit);
+		err = -ENOMEM;
+	}
 	return err;
 }
 
@@ -257,7 +306,7 @@ int nic_get(struct nic **out)
 	int err = 0;
 
 	if (!g)
-		return -ENOMEM;
+		return nic_refused(-ENOMEM);
 	pthread_mutex_lock(&g->lock);
 	if (!g->nic)
 		err = open_from_environment(&g->nic);
@@ -302,22 +351,27 @@ bool nic_of_parent(const struct nic *nic)
 	return nic_child(nic);
 }
 
-bool nic_present(void)
+int nic_present(void)
 {
 	struct nic_config cfg;
 	struct os_addr a;
 	struct os *os;
-	bool present;
+	int err;
 
 	log_to(write_line);
 	if (config_read(&cfg))
-		return false;
+		return -ENODEV;
 	cfg.os.pagers = 0;
-	if (os_open(&os, &cfg.os))
-		return false;
-	present = !config_check(&cfg, os) && os_addresses(os, &a, 1) > 0;
+	err = os_open(&os, &cfg.os);
+	if (err)
+		return nic_refused(err == -EAFNOSUPPORT ? -ENODEV : err);
+	err = config_check(&cfg, os);
+	if (!err)
+		err = MIN(os_addresses(os, &a, 1), 0);
 	os_close(os);
-	return present;
+	if (err == -EINVAL) /* what is set is not understood, as was said */
+		err = -ENODEV;
+	return nic_refused(err);
 }
 
 void nic_query(struct nic *nic, struct nic_attr *out)

@@ -40,8 +40,12 @@ void nic_put(struct nic *nic);
 /** nic_of_parent() - Are we a fork()ed child of the process that opened it? */
 bool nic_of_parent(const struct nic *nic);
 
-/** nic_present() - Would nic_get() find an address to offer? Opens nothing. */
-bool nic_present(void);
+/**
+ * nic_present() - Would nic_get() find an address to offer? Opens nothing.
+ * Return: 0; -ENODEV: no; -ENOMEM, -EMFILE, ...: that cannot be found out, as was
+ * logged.
+ */
+int nic_present(void);
 
 enum {
 	NIC_MAX_QP = 65536,

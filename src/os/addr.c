@@ -176,21 +176,20 @@ static unsigned addr_collect(struct os *os, const struct ifaddrs *list,
 	return n;
 }
 
-/* All there are, in order. The caller frees @*out. */
-static unsigned addr_all(struct os *os, struct os_addr **out)
+/* All there are, in order. The caller frees @*out. Return: how many, or -errno. */
+static int addr_all(struct os *os, struct os_addr **out)
 {
 	struct ifaddrs *list = NULL;
-	int keep = errno, fd, state;
-	unsigned n = 0;
+	int keep = errno, fd, state, n = 0;
 
 	*out = NULL;
 	/* getifaddrs() reads from a socket: a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	fd = sys_socket(os->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	errno = fd < 0 ? -fd : 0;
 	if (fd >= 0 && getifaddrs(&list) == 0)
 		*out = calloc(ADDR_MAX, sizeof(**out));
-	if (*out)
-		n = addr_collect(os, list, *out, fd);
+	n = *out ? (int)addr_collect(os, list, *out, fd) : -errno;
 	freeifaddrs(list);
 	fd_close(fd);
 	pthread_setcancelstate(state, NULL);
@@ -205,13 +204,16 @@ static unsigned addr_all(struct os *os, struct os_addr **out)
 int os_addresses(struct os *os, struct os_addr *out, unsigned max)
 {
 	struct os_addr *v;
-	unsigned all = addr_all(os, &v), n = 0;
+	const int all = addr_all(os, &v);
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < all && n < max; i++)
+	for (int i = 0; i < all && n < max; i++)
 		if (addr_allowed(&v[i], os->addr_filter))
 			out[n++] = v[i];
 	free(v);
-	return n > 0 ? (int)n : -ENODEV;
+	if (n > 0)
+		return (int)n;
+	return all < 0 ? all : -ENODEV;
 }
 
 static void addr_add(char *list, size_t size, const char *name)
@@ -247,10 +249,14 @@ int os_addr_check(struct os *os, char *valid, size_t size)
 	bool known = true;
 	struct os_addr *v;
 	unsigned n;
+	int all;
 
 	if (!item)
 		return 0;
-	n = addr_all(os, &v);
+	all = addr_all(os, &v);
+	if (all < 0)
+		return all;
+	n = (unsigned)all;
 	while (known && *item) {
 		size_t len = strcspn(item, ",");
 

@@ -208,7 +208,7 @@ static int board_make(const struct board *b)
 {
 	const struct iovec iov = {(void *)(uintptr_t)board_magic,
 				  sizeof(board_magic)};
-	ssize_t n = sys_ftruncate(b->fd, BOARD_SIZE);
+	ssize_t n = fd_resize(b->fd, BOARD_SIZE);
 
 	if (n == 0)
 		n = sys_pwritev(b->fd, &iov, 1, 0);

@@ -43,7 +43,7 @@ static const struct os_region *region_of(const struct os *os, const void *p,
 		const struct os_region *r = &os->region[i];
 		uintptr_t off = (uintptr_t)p - (uintptr_t)r->base;
 
-		if (range_ok(off, len, r->bytes))
+		if (r->file && range_ok(off, len, r->bytes))
 			return r;
 	}
 	return NULL;
@@ -168,6 +168,23 @@ static unsigned run_whole(const struct os *os, const struct move *m,
 	return i;
 }
 
+/* Without a file; see gather_direct(). */
+static int scatter_direct(const struct os *os, const struct move *m)
+{
+	for (uint64_t done = 0; done < m->len;) {
+		struct iovec from = {(uint8_t *)m->nic + done, m->len - done};
+		struct iovec to = app_iov(m->addr + done, m->len - done);
+		ssize_t n = sys_vm_writev(os->pid, &from, 1, &to, 1);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? (int)n : -EFAULT;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
 /* NIC memory that the kernel cannot copy from: through a lane. */
 static int scatter_bounced(struct os *os, const struct move *m)
 {
@@ -175,7 +192,7 @@ static int scatter_bounced(struct os *os, const struct move *m)
 	uint64_t len;
 
 	if (lane < 0)
-		return lane;
+		return scatter_direct(os, m);
 	for (uint64_t at = 0; at < m->len && err == 0; at += len) {
 		struct iovec v;
 
@@ -324,40 +341,62 @@ static unsigned gather(struct os *os, struct move *m, unsigned n, int *err)
 
 /* --- atomics ------------------------------------------------------------- */
 
-static int atomic_locked(const struct os_lane *l, struct move *m)
+/* @l: NULL: there is none */
+static int word_read(const struct os *os, const struct os_lane *l,
+		     uint64_t addr, uint64_t *word)
 {
-	uint64_t *word = (uint64_t *)l->buf;
-	struct iovec v = app_iov(m->addr, 8);
+	struct move m = {.addr = addr, .nic = word, .len = sizeof(*word)};
+	struct iovec v = app_iov(addr, sizeof(*word));
 	uint64_t got;
 	int err;
 
-	err = lane_fill(l, &v, 1, 8, &got);
+	if (!l)
+		return gather_direct(os, &m);
+	err = lane_fill(l, &v, 1, sizeof(*word), &got);
+	if (!err)
+		memcpy(word, l->buf, sizeof(*word));
+	return err;
+}
+
+static int word_write(const struct os *os, const struct os_lane *l,
+		      uint64_t addr, uint64_t word)
+{
+	struct move m = {.addr = addr, .nic = &word, .len = sizeof(word)};
+	struct iovec v = app_iov(addr, sizeof(word));
+	int err;
+
+	if (!l)
+		return scatter_direct(os, &m);
+	memcpy(l->buf, &word, sizeof(word));
+	copy_out(l->fd, &v, 1, 0, sizeof(word), &err);
+	return err;
+}
+
+static int atomic_locked(const struct os *os, const struct os_lane *l,
+			 struct move *m)
+{
+	int err = word_read(os, l, m->addr, &m->result);
+
 	if (err < 0)
 		return err;
-	m->result = word[0];
 	if (m->kind == MOVE_FETCH_ADD)
-		word[1] = m->result + m->operand;
-	else if (m->result == m->compare)
-		word[1] = m->operand;
-	else
-		return 0;
-	v = app_iov(m->addr, 8);
-	copy_out(l->fd, &v, 1, 8, 8, &err);
-	return err;
+		return word_write(os, l, m->addr, m->result + m->operand);
+	if (m->result == m->compare)
+		return word_write(os, l, m->addr, m->operand);
+	return 0;
 }
 
 static int atomic(struct os *os, struct move *m)
 {
-	int lane = lane_wait(os), err;
-	pthread_mutex_t *lock;
+	pthread_mutex_t *lock = &os->stripe[m->addr / 8 % OS_STRIPES];
+	const int lane = lane_wait(os);
+	int err;
 
-	if (lane < 0)
-		return lane;
-	lock = &os->stripe[m->addr / 8 % OS_STRIPES];
 	pthread_mutex_lock(lock);
-	err = atomic_locked(&os->lane[lane], m);
+	err = atomic_locked(os, lane < 0 ? NULL : &os->lane[lane], m);
 	pthread_mutex_unlock(lock);
-	lane_put(os, lane);
+	if (lane >= 0)
+		lane_put(os, lane);
 	return err;
 }
 

@@ -25,14 +25,24 @@ static int fd_move(int fd, long base)
 	return moved;
 }
 
+uint64_t fd_rlimit(int what, uint64_t unknown)
+{
+	struct rlimit rl = {.rlim_cur = unknown};
+	long ret = sys_call(SYS_prlimit64, 0, what, 0, SYS_PTR(&rl), 0, 0);
+
+	if (sys_denied(ret))
+		ret = sys_call(SYS_getrlimit, what, SYS_PTR(&rl), 0, 0, 0, 0);
+	return ret < 0 ? unknown : rl.rlim_cur;
+}
+
+uint64_t os_descriptor_limit(void)
+{
+	return fd_rlimit(RLIMIT_NOFILE, 0);
+}
+
 static long fd_limit(void)
 {
-	struct rlimit rl;
-
-	if (sys_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, SYS_PTR(&rl), 0, 0) <
-	    0)
-		return 0;
-	return rl.rlim_cur > 1 << 20 ? 1 << 20 : (long)rl.rlim_cur;
+	return (long)MIN(fd_rlimit(RLIMIT_NOFILE, 0), UINT64_C(1) << 20);
 }
 
 int fd_high(int fd)
@@ -66,6 +76,26 @@ static int fd_unlinked(void)
 	return fd;
 }
 
+/* A limit is looked at first, as who goes beyond it gets SIGXFSZ. */
+int fd_resize(int fd, uint64_t bytes)
+{
+	static const char zero;
+	const struct iovec last = {(void *)(uintptr_t)&zero, 1};
+	int ret;
+
+	if (!fd_may_have(bytes))
+		return -EFBIG;
+	ret = sys_ftruncate(fd, bytes);
+	if (sys_denied(ret) && bytes > 0)
+		ret = MIN((int)sys_pwritev(fd, &last, 1, bytes - 1), 0);
+	return ret;
+}
+
+bool fd_may_have(uint64_t bytes)
+{
+	return bytes <= fd_rlimit(RLIMIT_FSIZE, RLIM_INFINITY);
+}
+
 int fd_memory(const char *name, uint64_t bytes)
 {
 	int fd = (int)sys_call(SYS_memfd_create, SYS_PTR(name), MFD_CLOEXEC, 0,
@@ -80,7 +110,7 @@ int fd_memory(const char *name, uint64_t bytes)
 	(void)sys_fcntl(fd, F_SETFL, O_NOATIME); /* reads are quicker */
 	if (bytes == 0)
 		return fd;
-	ret = sys_ftruncate(fd, bytes);
+	ret = fd_resize(fd, bytes);
 	if (ret == 0)
 		return fd;
 	sys_close(fd);

@@ -38,10 +38,14 @@ struct os_guest {
 	uid_t uid;
 };
 
-/** struct os_region - What one os_memory() call made; @off in the memfd. */
+/**
+ * struct os_region - What one os_memory() call made.
+ * @file:	it is part of the memfd, from @off on
+ */
 struct os_region {
 	uint8_t *base;
 	uint64_t bytes, off;
+	bool file;
 };
 
 /**
@@ -137,6 +141,21 @@ void fd_close(int fd);
  */
 int fd_memory(const char *name, uint64_t bytes);
 
+/** fd_rlimit() - The soft limit RLIMIT_@what; @unknown if it cannot be asked for. */
+uint64_t fd_rlimit(int what, uint64_t unknown);
+
+/** fd_may_have() - May a file be written up to @bytes? (RLIMIT_FSIZE) */
+bool fd_may_have(uint64_t bytes);
+
+/** fd_resize() - ftruncate(2) of an empty file, or to more. Return: 0; -EFBIG: the
+ * program set itself a limit; -errno. Never raises SIGXFSZ. */
+int fd_resize(int fd, uint64_t bytes);
+
+/* probe.c */
+
+/** probe_calls() - Return: 0; -errno: one that is needed is denied, as was logged. */
+int probe_calls(void);
+
 /* file.c */
 
 /**
@@ -222,7 +241,8 @@ int port_probe(struct os *os, bool no_gso);
 
 /* lane.c */
 
-/** lane_get() - Return: a lane's index; -EAGAIN: all are in use; -errno. */
+/** lane_get() - Return: a lane's index; -EAGAIN: all are in use; -errno: there is none:
+ * no descriptor, or the program set itself a limit of the size of files. */
 int lane_get(struct os *os);
 
 /** lane_wait() - The same, but waits while all are in use. */

@@ -39,6 +39,9 @@ int lane_get(struct os *os)
 	int lane, err = 0;
 
 	static_assert(OS_LANES_MAX <= 31, "bits of lanes_busy");
+	/* Writing to it would raise SIGXFSZ. The limit may have come since. */
+	if (!fd_may_have(OS_LANE_BYTES))
+		return -EFBIG;
 	do {
 		lane = __builtin_ctz(~busy);
 		if (lane >= OS_LANES_MAX)

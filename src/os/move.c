@@ -349,7 +349,7 @@ static int move_to_file(struct moving *m, const char *path)
 	m->file = sys_open(path, O_RDWR | O_CREAT | O_EXCL);
 	if (m->file < 0)
 		return m->file;
-	err = sys_ftruncate(m->file, m->end - m->start);
+	err = fd_resize(m->file, m->end - m->start);
 	if (!err)
 		err = move_all(m);
 	if (err)

@@ -83,16 +83,76 @@ static void os_init(struct os *os, const struct os_config *cfg)
 		os->lane[i].fd = -1;
 }
 
+/* Without lanes memory is copied by two calls that nothing else needs. */
+static int os_open_copies(struct os *os)
+{
+	int lane = lane_get(os), from = 1, to = 0;
+	struct iovec a = {&from, sizeof(from)}, b = {&to, sizeof(to)};
+
+	if (lane >= 0) {
+		lane_put(os, lane);
+		return 0;
+	}
+	if (sys_vm_readv(os->pid, &b, 1, &a, 1) == sizeof(from) &&
+	    sys_vm_writev(os->pid, &b, 1, &a, 1) == sizeof(from))
+		return 0;
+	return lane;
+}
+
+/* @what: fails, if it does */
+static int os_open_parts(struct os *os, const struct os_config *cfg,
+			 const char **what)
+{
+	int ret;
+
+	*what = "memory that is empty in a child of fork()";
+	ret = os_open_alive(os);
+	if (ret < 0)
+		return ret;
+	*what = "descriptors";
+	ret = os_open_fds(os);
+	if (ret < 0)
+		return ret;
+	*what = "a file in memory, or process_vm_readv and process_vm_writev";
+	ret = os_open_copies(os);
+	if (ret < 0)
+		return ret;
+	*what = "a UDP socket";
+	ret = port_probe(os, cfg->no_gso);
+	if (ret < 0)
+		return ret;
+	*what = "threads (clone3)";
+	return pagers_open(&os->pagers, cfg->pagers);
+}
+
+static void os_open_failed(const char *what, int ret)
+{
+	switch (ret) {
+	case -EAFNOSUPPORT: /* no network: so no device */
+	case -EMFILE: /* the caller tells */
+	case -ENFILE:
+	case -ENOMEM:
+	case -EAGAIN:
+		break;
+	default:
+		log_error("no RDMA: there is no %s: error %d", what, -ret);
+	}
+}
+
 /**
  * os_open() - A host for one NIC.
  * @cfg: borrowed until return
- * Return: 0; -ENOMEM, -EMFILE, -EAFNOSUPPORT (no IP at all), ...
+ * Return: 0; -ENOMEM, -EAGAIN (no thread), -EMFILE, -ENFILE, -EAFNOSUPPORT (no IP at
+ * all); others, after a line that says what is missing
  */
 int os_open(struct os **out, const struct os_config *cfg)
 {
-	int keep = errno, ret = fork_init();
-	struct os *os;
+	int keep = errno, ret = probe_calls();
+	const char *what = "memory";
+	struct os *os = NULL;
 
+	if (ret == 0)
+		ret = fork_init();
 	if (ret < 0)
 		return ret;
 	os = heap_alloc(sizeof(*os));
@@ -108,17 +168,13 @@ int os_open(struct os **out, const struct os_config *cfg)
 			ret = -ENOMEM;
 	}
 	if (ret == 0)
-		ret = os_open_alive(os);
-	if (ret == 0)
-		ret = os_open_fds(os);
-	if (ret == 0)
-		ret = port_probe(os, cfg->no_gso);
-	if (ret == 0)
-		ret = pagers_open(&os->pagers, cfg->pagers);
+		ret = os_open_parts(os, cfg, &what);
 	if (ret < 0)
 		os_close(os);
 	else
 		*out = os;
+	if (ret < 0)
+		os_open_failed(what, ret);
 	errno = keep;
 	return ret;
 }
@@ -196,11 +252,17 @@ static int os_memory_map(struct os *os, size_t bytes)
 
 	if (os->nregions == OS_REGIONS_MAX)
 		return -ENOMEM;
-	ret = sys_ftruncate(os->memfd, os->mem_bytes + bytes);
-	if (ret < 0)
+	ret = fd_resize(os->memfd, os->mem_bytes + bytes);
+	r->file = ret == 0;
+	/* Memory that is no file has no limit, but costs a copy more. */
+	if (ret == -EFBIG)
+		r->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	else if (ret < 0)
 		return ret;
-	r->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       os->memfd, (off_t)os->mem_bytes);
+	else
+		r->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       os->memfd, (off_t)os->mem_bytes);
 	if (r->base == MAP_FAILED)
 		return -ENOMEM;
 	/* A child never touches it (os_child()), and fork gets cheaper. */
@@ -208,7 +270,7 @@ static int os_memory_map(struct os *os, size_t bytes)
 	fork_keep_present((uintptr_t)r->base, bytes);
 	r->bytes = bytes;
 	r->off = os->mem_bytes;
-	os->mem_bytes += bytes;
+	os->mem_bytes += r->file ? bytes : 0;
 	__atomic_store_n(&os->nregions, os->nregions + 1, __ATOMIC_RELEASE);
 	return 0;
 }

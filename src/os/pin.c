@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pin.c: memory that the kernel keeps in RAM, for the registration modes that
  * are there to be compared with. Who locked what, and how often, is for the
- * caller to know: the kernel keeps no count.
+ * caller to know: the kernel keeps no count. And what a program that locks all that
+ * it maps has left for us.
  */
 #include "os/mapping.h"
 
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Whole pages of the host. */
 static struct range pin_range(uint64_t addr, uint64_t len)
@@ -165,4 +168,42 @@ bool os_pinned(struct os *os, uint64_t *addr, uint64_t *len)
 	*addr = got.start;
 	*len = got.end - got.start;
 	return true;
+}
+
+/* mmap(2) says EAGAIN for what it would have to lock and may not; what is locked
+ * cannot be called cold. */
+static bool pin_is_for_all(void)
+{
+	int keep = errno;
+	void *p = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool locks = errno == EAGAIN;
+
+	if (p != MAP_FAILED) {
+		locks = sys_madvise((uintptr_t)p, PAGE_BYTES, MADV_COLD) ==
+			-EINVAL;
+		munmap(p, PAGE_BYTES);
+	}
+	errno = keep;
+	return locks;
+}
+
+void os_memory_limit(char *text, size_t size)
+{
+	const uint64_t lock = fd_rlimit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+	const uint64_t space = fd_rlimit(RLIMIT_AS, RLIM_INFINITY);
+	const uint64_t data = fd_rlimit(RLIMIT_DATA, RLIM_INFINITY);
+
+	if (lock != RLIM_INFINITY && pin_is_for_all())
+		snprintf(text, size, "RLIMIT_MEMLOCK is %llu KiB, and %s",
+			 (unsigned long long)lock / 1024,
+			 "all is locked (mlockall(MCL_FUTURE))");
+	else if (space != RLIM_INFINITY)
+		snprintf(text, size, "RLIMIT_AS is %llu KiB",
+			 (unsigned long long)space / 1024);
+	else if (data != RLIM_INFINITY)
+		snprintf(text, size, "RLIMIT_DATA is %llu KiB",
+			 (unsigned long long)data / 1024);
+	else
+		snprintf(text, size, "the system has none");
 }

@@ -145,6 +145,7 @@ void os_signals_block(struct os_signals *s)
 
 	if (s->blocked)
 		return;
+	sigemptyset(&before);
 	sigfillset(&all);
 	for (unsigned i = 0; i < ARRAY_SIZE(synchronous); i++)
 		sigdelset(&all, synchronous[i]);
@@ -182,12 +183,15 @@ int os_event_wait(int fd, struct os_signals *s)
 	struct timespec ts = {.tv_nsec = WAIT_CLOSED_NS};
 	const int keep = errno;
 	uint64_t set = 0;
+	const struct iovec v = {&set, sizeof(set)};
 	ssize_t n;
 	int err;
 
 	if (signals_end_here(s))
 		return -EINTR;
 	n = read(fd, &set, sizeof(set)); /* a cancellation point */
+	if (n < 0 && sys_denied(-errno))
+		n = readv(fd, &v, 1);
 	err = n < 0 ? errno : 0;
 	errno = keep;
 	if (n == sizeof(set))

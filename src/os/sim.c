@@ -597,6 +597,16 @@ void os_holder_leave(struct os *os, int fd)
 	(void)fd;
 }
 
+uint64_t os_descriptor_limit(void)
+{
+	return UINT64_MAX;
+}
+
+void os_memory_limit(char *text, size_t size)
+{
+	snprintf(text, size, "there is no limit");
+}
+
 /* --- os/os.h: event descriptors ------------------------------------------------------------ */
 
 /* Not real descriptors: nobody can poll(2) in virtual time. */

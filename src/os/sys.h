@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -44,6 +45,12 @@ static inline long sys_call(long nr, long a, long b, long c, long d, long e,
 }
 
 #define SYS_PTR(p) ((long)(uintptr_t)(p))
+
+/** sys_denied() - Did a filter of system calls (seccomp) answer, or an old kernel? */
+static inline bool sys_denied(long ret)
+{
+	return ret == -EPERM || ret == -ENOSYS || ret == -EACCES;
+}
 
 static inline int sys_socket(int family, int type, int proto)
 {
@@ -117,32 +124,57 @@ static inline int sys_fcntl(int fd, int cmd, long arg)
 	return (int)sys_call(SYS_fcntl, fd, cmd, arg, 0, 0, 0);
 }
 
+/* Of each two of the following one does what the other does if that is denied, as
+ * far as one piece goes: less than was asked for, as ever. */
+
 static inline ssize_t sys_read(int fd, void *buf, size_t len)
 {
-	return sys_call(SYS_read, fd, SYS_PTR(buf), (long)len, 0, 0, 0);
+	const struct iovec v = {buf, len};
+	ssize_t n = sys_call(SYS_read, fd, SYS_PTR(buf), (long)len, 0, 0, 0);
+
+	return sys_denied(n) ? sys_call(SYS_readv, fd, SYS_PTR(&v), 1, 0, 0, 0)
+			     : n;
 }
 
 static inline ssize_t sys_write(int fd, const void *buf, size_t len)
 {
-	return sys_call(SYS_write, fd, SYS_PTR(buf), (long)len, 0, 0, 0);
+	const struct iovec v = {(void *)(uintptr_t)buf, len};
+	ssize_t n = sys_call(SYS_write, fd, SYS_PTR(buf), (long)len, 0, 0, 0);
+
+	return sys_denied(n) ? sys_call(SYS_writev, fd, SYS_PTR(&v), 1, 0, 0, 0)
+			     : n;
 }
 
 static inline ssize_t sys_pread(int fd, void *buf, size_t len, uint64_t off)
 {
-	return sys_call(SYS_pread64, fd, SYS_PTR(buf), (long)len, (long)off, 0,
-			0);
+	const struct iovec v = {buf, len};
+	ssize_t n = sys_call(SYS_pread64, fd, SYS_PTR(buf), (long)len,
+			     (long)off, 0, 0);
+
+	return sys_denied(n) ? sys_call(SYS_preadv, fd, SYS_PTR(&v), 1,
+					(long)off, 0, 0)
+			     : n;
 }
 
 static inline ssize_t sys_preadv(int fd, const struct iovec *v, unsigned n,
 				 uint64_t off)
 {
-	return sys_call(SYS_preadv, fd, SYS_PTR(v), n, (long)off, 0, 0);
+	ssize_t got = sys_call(SYS_preadv, fd, SYS_PTR(v), n, (long)off, 0, 0);
+
+	return sys_denied(got) ? sys_call(SYS_pread64, fd, SYS_PTR(v->iov_base),
+					  (long)v->iov_len, (long)off, 0, 0)
+			       : got;
 }
 
 static inline ssize_t sys_pwritev(int fd, const struct iovec *v, unsigned n,
 				  uint64_t off)
 {
-	return sys_call(SYS_pwritev, fd, SYS_PTR(v), n, (long)off, 0, 0);
+	ssize_t got = sys_call(SYS_pwritev, fd, SYS_PTR(v), n, (long)off, 0, 0);
+
+	return sys_denied(got)
+		       ? sys_call(SYS_pwrite64, fd, SYS_PTR(v->iov_base),
+				  (long)v->iov_len, (long)off, 0, 0)
+		       : got;
 }
 
 /** sys_vm_readv() - process_vm_readv(2). */
@@ -151,6 +183,15 @@ static inline ssize_t sys_vm_readv(int pid, const struct iovec *local,
 				   unsigned nremote)
 {
 	return sys_call(SYS_process_vm_readv, pid, SYS_PTR(local), nlocal,
+			SYS_PTR(remote), nremote, 0);
+}
+
+/** sys_vm_writev() - process_vm_writev(2). */
+static inline ssize_t sys_vm_writev(int pid, const struct iovec *local,
+				    unsigned nlocal, const struct iovec *remote,
+				    unsigned nremote)
+{
+	return sys_call(SYS_process_vm_writev, pid, SYS_PTR(local), nlocal,
 			SYS_PTR(remote), nremote, 0);
 }
 

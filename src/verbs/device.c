@@ -31,17 +31,21 @@ static union {
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	struct ibv_device **list = calloc(2, sizeof(struct ibv_device *));
-	const bool present = nic_present();
+	struct ibv_device **list;
+	const int rc = nic_present();
 
 	if (num_devices)
 		*num_devices = 0;
+	if (rc && rc != -ENODEV)
+		return fail(-rc);
+	list = calloc(2, sizeof(struct ibv_device *));
 	if (!list)
 		return fail(ENOMEM);
-	if (present)
-		list[0] = &the.dev;
+	if (rc)
+		return list;
+	list[0] = &the.dev;
 	if (num_devices)
-		*num_devices = present;
+		*num_devices = 1;
 	return list;
 }
 

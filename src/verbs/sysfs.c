@@ -338,7 +338,7 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 	char path[256];
 	int rc;
 
-	if (strncmp(dir, CLASS, strlen(CLASS)) != 0 || !nic_present()) {
+	if (strncmp(dir, CLASS, strlen(CLASS)) != 0 || nic_present() != 0) {
 		errno = ENOENT;
 		return -1;
 	}

@@ -6,6 +6,7 @@
 
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 enum { NIC_BYTES = 1 << 20, APP_PAGES = 40 };
 
@@ -462,20 +463,108 @@ static void os_moves__blocked_gather_delays_no_other(void **state)
 	env_close(&e);
 }
 
+/* Each kind of move, once. */
+static void some_of_each(struct env *e)
+{
+	uint64_t *word = (uint64_t *)e->app;
+
+	moves_reset(&e->mv);
+	memset(e->nic, 0x5a, 3 * PAGE_BYTES);
+	*word = 7;
+	add(e, MOVE_FETCH_ADD, e->app, NULL, 8)->operand = 3;
+	add(e, MOVE_SCATTER, e->app + PAGE_BYTES, e->nic, 2 * PAGE_BYTES);
+	add(e, MOVE_GATHER, e->app, e->nic + PAGE_BYTES, PAGE_BYTES);
+	run(e, 3, 0);
+	assert_int_equal(e->mv.m[0].result, 7);
+	assert_int_equal(*word, 10);
+	assert_memory_equal(e->app, e->nic + PAGE_BYTES, PAGE_BYTES);
+	assert_memory_equal(e->app + PAGE_BYTES, e->nic, PAGE_BYTES);
+	assert_int_equal(e->app[3 * PAGE_BYTES - 1], 0x5a);
+}
+
+/* Page 1 of the application's is gone: all before it arrives. */
+static void faults_without_lane(struct env *e)
+{
+	moves_reset(&e->mv);
+	assert_int_equal(munmap(e->app + PAGE_BYTES, PAGE_BYTES), 0);
+	add(e, MOVE_SCATTER, e->app, e->nic, PAGE_BYTES);
+	add(e, MOVE_FETCH_ADD, e->app + PAGE_BYTES, NULL, 8);
+	run(e, 1, -EFAULT);
+	moves_reset(&e->mv);
+	add(e, MOVE_SCATTER, e->app + PAGE_BYTES, e->nic, 8);
+	run(e, 0, -EFAULT);
+	moves_reset(&e->mv);
+	add(e, MOVE_GATHER, e->app + PAGE_BYTES, e->nic, 8);
+	run(e, 0, -EFAULT);
+}
+
 static void os_moves__lane_cannot_be_made(void **state)
 {
 	struct env e;
 
 	(void)state;
 	env_open(&e);
+	e.os->lanes_busy = 1; /* the one that there is */
 	refuse_none();
-	refuse_nth(SYS_memfd_create, 1, EMFILE);
+	refuse(SYS_memfd_create, -1, 0, EMFILE);
 	refuse(SYS_openat, 2, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, EMFILE);
-	add(&e, MOVE_FETCH_ADD, e.app, NULL, 8);
-	run(&e, 0, -EMFILE);
+	some_of_each(&e);
 	refuse_none();
-	run(&e, 1, 0);
+	e.os->lanes_busy = 0;
+	some_of_each(&e);
 	env_close(&e);
+}
+
+/* The program limits the size of files, before or after it opens the device. */
+static void os_moves__no_files(void **state)
+{
+	struct rlimit before, none;
+	struct env e;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &before);
+	none = (struct rlimit){0, before.rlim_max};
+	for (int late = 0; late < 2; late++) {
+		if (late)
+			env_open(&e);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+		if (!late)
+			env_open(&e);
+		refuse_none();
+		some_of_each(&e);
+		faults_without_lane(&e);
+		assert_int_equal(refuse_calls(SYS_pwritev), 0);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		env_close(&e);
+	}
+}
+
+/* Of each two calls one is denied. */
+static void os_moves__calls_denied(void **state)
+{
+	static const long denied[] = {SYS_pread64, SYS_preadv, SYS_pwritev,
+				      SYS_pwrite64};
+	struct env e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(denied); i++) {
+		refuse_none();
+		refuse(denied[i], -1, 0, i % 2 ? EPERM : ENOSYS);
+		env_open(&e);
+		some_of_each(&e);
+		gather_lengths(&e);
+		moves_reset(&e.mv);
+		/* one behind the other, which is one call else */
+		for (unsigned k = 0; k < 4; k++)
+			add(&e, MOVE_SCATTER, e.app + 2 * k * PAGE_BYTES,
+			    e.nic + k * 1000, 1000);
+		run(&e, 4, 0);
+		for (unsigned k = 0; k < 4; k++)
+			assert_memory_equal(e.app + 2 * k * PAGE_BYTES,
+					    e.nic + k * 1000, 1000);
+		refuse_none();
+		env_close(&e);
+	}
 }
 
 int main(void)
@@ -494,6 +583,8 @@ int main(void)
 		cmocka_unit_test(os_moves__atomics_from_four_threads),
 		cmocka_unit_test(os_moves__blocked_gather_delays_no_other),
 		cmocka_unit_test(os_moves__lane_cannot_be_made),
+		cmocka_unit_test(os_moves__no_files),
+		cmocka_unit_test(os_moves__calls_denied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,12 +91,44 @@ static void fd_memory__substitutes(void **state)
 	refuse_none();
 }
 
+/* Beyond the limit there is no file, and no signal; up to it there is. */
+static void fd_resize__limited(void **state)
+{
+	int fd = fd_memory("x", 0);
+	struct rlimit before, rl;
+	char c;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &before);
+	rl = (struct rlimit){10000, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &rl), 0);
+	assert_int_equal(fd_resize(fd, 10001), -EFBIG);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+	assert_int_equal(fd_resize(fd, 10000), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 10000);
+	assert_true(fd_may_have(10000) && !fd_may_have(10001));
+	/* as far as anybody knows */
+	refuse(SYS_prlimit64, -1, 0, EPERM);
+	assert_false(fd_may_have(10001));
+	refuse(SYS_getrlimit, -1, 0, EPERM);
+	assert_true(fd_may_have(10001));
+	refuse_none();
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	refuse(SYS_ftruncate, -1, 0, ENOSYS);
+	assert_int_equal(fd_resize(fd, 20000), 0);
+	refuse_none();
+	assert_int_equal(pread(fd, &c, 1, 19999), 1);
+	assert_int_equal(pread(fd, &c, 1, 20000), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fd_high__limits),
 		cmocka_unit_test(fd_high__errors_pass),
 		cmocka_unit_test(fd_memory__substitutes),
+		cmocka_unit_test(fd_resize__limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

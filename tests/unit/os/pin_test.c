@@ -165,12 +165,38 @@ static void os_pinned__first(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void os_memory_limit__says_which(void **state)
+{
+	struct rlimit before, rl;
+	char text[128];
+
+	(void)state;
+	getrlimit(RLIMIT_AS, &before);
+	rl = (struct rlimit){UINT64_C(1) << 40, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_AS, &rl), 0);
+	os_memory_limit(text, sizeof(text));
+	assert_non_null(strstr(text, "RLIMIT_AS is 1073741824 KiB"));
+	/* what the NIC maps is locked */
+	getrlimit(RLIMIT_MEMLOCK, &rl);
+	if (rl.rlim_cur != RLIM_INFINITY) {
+		assert_int_equal(mlockall(MCL_FUTURE), 0);
+		os_memory_limit(text, sizeof(text));
+		munlockall();
+		assert_non_null(strstr(text, "RLIMIT_MEMLOCK is"));
+	}
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(os_pin__whole_pages),     TEST(os_pin__when_it_comes),
-		TEST(os_pin__all_or_nothing),  TEST(os_pin__limit),
-		TEST(os_unpin__beyond_a_hole), TEST(os_pinned__first),
+		TEST(os_pin__whole_pages),
+		TEST(os_pin__when_it_comes),
+		TEST(os_pin__all_or_nothing),
+		TEST(os_pin__limit),
+		TEST(os_unpin__beyond_a_hole),
+		TEST(os_pinned__first),
+		cmocka_unit_test(os_memory_limit__says_which),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,20 @@ static void list__empty_without_address(void **state)
 	ibv_free_device_list(list);
 }
 
+/* Not to know is not the same as none. */
+static void list__cannot_be_found_out(void **state)
+{
+	int num = 5;
+
+	(void)state;
+	fake.present = false;
+	fake.present_error = -EMFILE;
+	errno = 0;
+	assert_null(ibv_get_device_list(&num));
+	assert_int_equal(errno, EMFILE);
+	assert_int_equal(num, 0);
+}
+
 static void list__one_device(void **state)
 {
 	struct ibv_device **list;
@@ -148,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fake_test(list__empty_without_address),
+		fake_test(list__cannot_be_found_out),
 		fake_test(list__one_device),
 		fake_test(list__zeroes_behind_the_device),
 		fake_test(guid__big_endian),

@@ -52,6 +52,7 @@ int fake_reset(void **state)
 	(void)state;
 	fake = (struct fake){
 		.present = true,
+		.present_error = -ENODEV,
 		.gids = 2,
 		.mtu = 1024,
 		.error = -ENOMEM,
@@ -92,9 +93,9 @@ bool nic_of_parent(const struct nic *nic)
 	return fake.child;
 }
 
-bool nic_present(void)
+int nic_present(void)
 {
-	return fake.present;
+	return fake.present ? 0 : fake.present_error;
 }
 
 void nic_query(struct nic *nic, struct nic_attr *out)

@@ -29,6 +29,7 @@
  */
 struct fake {
 	bool present, child;
+	int present_error;
 	unsigned gids;
 	uint32_t mtu;
 	unsigned fail_in;
