@@ -42,8 +42,10 @@ experiments: need-experiments all
 	experiments/run --only "$(ONLY)" $(BUILD)
 install: all
 	meson install -C $(BUILD)
+uninstall:
+	ninja -C $(BUILD) uninstall
 format: need-check
-	clang-format -i $$(find src tests tools bench demo experiments \
+	clang-format-14 -i $$(find src tests tools bench demo experiments \
 		-name '*.[ch]')
 
 need-%:
@@ -60,4 +62,4 @@ setup-asan setup-tsan setup-fuzz: setup-%: | need-build
 		meson setup build-$* $(SETUP) $(MESON_ARGS)
 
 .PHONY: all demo check check-ci check-all check-interop asan tsan soak fuzz bench \
-	experiments install format setup-asan setup-tsan setup-fuzz
+	experiments install uninstall format setup-asan setup-tsan setup-fuzz

@@ -192,9 +192,8 @@ static int move_run(struct os *os, struct move *m)
 	case MOVE_CMP_SWP:
 		return move_atomic(os, m);
 	default:
-		CHECK(!"a kind of move");
+		check_failed(__FILE__, __LINE__, "a kind of move");
 	}
-	return -EFAULT;
 }
 
 void os_moves(struct os *os, struct moves *mv)

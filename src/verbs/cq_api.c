@@ -145,7 +145,7 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	uint32_t entries;
 	int rc;
 
-	if (cqe <= 0 || cqe > NIC_MAX_CQE)
+	if (cqe <= 0 || (uint32_t)cqe > NIC_MAX_CQE)
 		return EINVAL;
 	if (in_child(cq->context))
 		return ENODEV;
