@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 	struct host h;
 
 	REQUIRE(argc == 2);
-	nopin = argv[1];
+	nopin = host_tool(argv[1]);
 	setenv("NOPIN_BUDGET", "16K", 1);
 	/* faults are not taken inline, however cheap they are */
 	setenv("NOPIN_FAULT", "redirect", 1);

@@ -3,6 +3,7 @@
 #include "host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -98,6 +99,16 @@ void host_join(void)
 			_exit(EXIT_SKIP);
 		REQUIRE(status == 0);
 	}
+}
+
+const char *host_tool(const char *path)
+{
+	static char opened[32];
+	const int fd = open(path, O_RDONLY);
+
+	REQUIRE(fd >= 0);
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+	return opened;
 }
 
 void host_user(void)

@@ -73,6 +73,13 @@ int host_fork(void (*role)(int fd));
 /** host_join() - All children ended, and well. */
 void host_join(void);
 
+/**
+ * host_tool() - What starts the program at @path also for an ordinary user, who may
+ * not reach it where it lies (a clone below /root). Before host_user(); it is open in
+ * what is started from here. Return: a path for this process and its children.
+ */
+const char *host_tool(const char *path);
+
 /** host_user() - Become an ordinary user, if we are root. */
 void host_user(void);
 
