@@ -5,6 +5,8 @@
  */
 #include "preload/preload.h"
 
+#include "base/base.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,16 +41,29 @@ static read_fn *reader(void)
 
 /* --- the working directory ------------------------------------------------------ */
 
-static pthread_mutex_t cwd_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *lock_place;
+
+bool tables_lock(void)
+{
+	return heap_own(&lock_place, sizeof(pthread_mutex_t)) &&
+	       pthread_mutex_lock(lock_place) == 0;
+}
+
+void tables_unlock(void)
+{
+	pthread_mutex_unlock(lock_place);
+}
+
 static char cwd[sizeof(((struct node *)0)->path)];
 static bool cwd_ours; /* read without the lock, to be quick */
 
 void node_enter(const struct node *node)
 {
-	pthread_mutex_lock(&cwd_lock);
+	if (!tables_lock())
+		return;
 	memcpy(cwd, node->path, sizeof(cwd));
 	__atomic_store_n(&cwd_ours, true, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&cwd_lock);
+	tables_unlock();
 }
 
 void node_leave(void)
@@ -60,13 +75,12 @@ bool node_cwd(char *out, size_t size)
 {
 	bool ours;
 
-	if (!__atomic_load_n(&cwd_ours, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&cwd_ours, __ATOMIC_ACQUIRE) || !tables_lock())
 		return false;
-	pthread_mutex_lock(&cwd_lock);
 	ours = cwd_ours && strlen(cwd) < size;
 	if (ours)
 		strcpy(out, cwd);
-	pthread_mutex_unlock(&cwd_lock);
+	tables_unlock();
 	return ours;
 }
 

@@ -43,6 +43,14 @@ struct node {
  */
 bool node_find(int at, const char **path, struct node *node);
 
+/**
+ * tables_lock() - To look at what is known of working directory and descriptors,
+ * which a child inherits; the lock it does not, whoever held it.
+ * Return: false, without the lock: no memory.
+ */
+bool tables_lock(void);
+void tables_unlock(void);
+
 /** node_enter() - A directory of ours is the working directory from now on. */
 void node_enter(const struct node *node);
 /** node_leave() - None of ours is. */

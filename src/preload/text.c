@@ -14,7 +14,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +37,6 @@ struct file {
 static struct file files[FILES_MAX];
 static unsigned opened; /* the oldest makes room for the newest */
 static uint64_t known[FD_MAX / 64]; /* read without the lock, to be quick */
-static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void set_known(int fd, bool is)
 {
@@ -77,9 +75,8 @@ static void remember(int fd, const struct node *node)
 	struct file *file;
 	struct stat st;
 
-	if (fd >= FD_MAX || fstat(fd, &st))
+	if (fd >= FD_MAX || fstat(fd, &st) || !tables_lock())
 		return;
-	pthread_mutex_lock(&files_lock);
 	file = find(fd);
 	if (!file)
 		file = &files[opened++ % FILES_MAX];
@@ -88,7 +85,7 @@ static void remember(int fd, const struct node *node)
 	file->ino = st.st_ino;
 	memcpy(file->path, node->path, sizeof(file->path));
 	set_known(fd, true);
-	pthread_mutex_unlock(&files_lock);
+	tables_unlock();
 }
 
 static bool fill(int fd, const struct node *node)
@@ -122,14 +119,15 @@ static void renew(int fd)
 	struct stat st;
 	bool ours;
 
-	pthread_mutex_lock(&files_lock);
+	if (!tables_lock())
+		return;
 	file = find(fd);
 	ours = file && !fstat(fd, &st) && st.st_ino == file->ino;
 	if (ours)
 		memcpy(path, file->path, sizeof(path));
 	else if (file)
 		forget(file);
-	pthread_mutex_unlock(&files_lock);
+	tables_unlock();
 	if (ours && node_find(AT_FDCWD, &at, &node))
 		fill(fd, &node);
 	errno = saved;
