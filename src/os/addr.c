@@ -246,7 +246,7 @@ static void addr_list(const struct os_addr *v, unsigned n, char *list,
 int os_addr_check(struct os *os, char *valid, size_t size)
 {
 	const char *item = os->addr_filter;
-	bool known = true;
+	bool known;
 	struct os_addr *v;
 	unsigned n;
 	int all;
@@ -257,6 +257,7 @@ int os_addr_check(struct os *os, char *valid, size_t size)
 	if (all < 0)
 		return all;
 	n = (unsigned)all;
+	known = item[strspn(item, ",")]; /* nothing is no address */
 	while (known && *item) {
 		size_t len = strcspn(item, ",");
 

@@ -80,10 +80,9 @@ static int check(const char *filter, char *valid, size_t size)
 
 static void os_addr_check__names_what_there_is(void **state)
 {
-	static const char *const good[] = {NULL, "", "lo", "127.0.0.1,lo,",
-					   ",lo"};
-	static const char *const bad[] = {"eht0", "lo,eht0", "127.0.0.2",
-					  "l",	  "lo lo",   "lo,:"};
+	static const char *const good[] = {NULL, "lo", "127.0.0.1,lo,", ",lo"};
+	static const char *const bad[] = {"eht0",  "lo,eht0", "127.0.0.2", "l",
+					  "lo lo", "lo,:",    "",	   ","};
 	char valid[1024] = "x", little[5];
 
 	(void)state;
