@@ -78,12 +78,47 @@ class Run(unittest.TestCase):
             os.chmod(path, 0o755)
             done = nopin("run", path)
             self.assertIn("statically", done.stderr)
+            for ident, machine, told in ((b"\1\1\1", 3, "32-bit"),
+                                         (b"\2\1\1", 8, "machine")):
+                with open(path, "wb") as elf:
+                    elf.write(b"\x7fELF" + ident + bytes(11)
+                              + machine.to_bytes(2, "little") + bytes(44))
+                done = nopin("run", path)
+                self.assertIn(told, done.stderr)
+                self.assertIn("will not use nopin", done.stderr)
             path = os.path.join(folder, "script")
             with open(path, "w", encoding="utf-8") as script:
                 script.write("#!/bin/sh\nexit 3\n")
             os.chmod(path, 0o755)
             done = nopin("run", path)
             self.assertEqual((done.stderr, done.returncode), ("", 3))
+
+    def test_why_there_are_no_libraries(self):
+        """Copied to where they are, are not, may not be named, or are hidden."""
+        for name, libraries, told in (("a", False, "cannot find"),
+                                      ("a b", True, "a space"),
+                                      ("a:b", True, "a colon")):
+            with tempfile.TemporaryDirectory() as folder:
+                tree = os.path.join(folder, name)
+                os.makedirs(f"{tree}/tools/nopin")
+                copy = shutil.copy(os.path.realpath(NOPIN),
+                                   f"{tree}/tools/nopin")
+                if libraries:
+                    shutil.copytree(LIBDIR, f"{tree}/lib")
+                done = subprocess.run([copy, "run", "true"], text=True,
+                                      capture_output=True, check=False)
+                self.assertIn(told, done.stderr)
+                self.assertEqual(done.returncode, 125)
+
+    def test_without_proc(self):
+        script = ('umount -l /proc 2>/dev/null || mount -t tmpfs none /proc; '
+                  '"$0" run -- sh -c "echo lives"')
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", script,
+                               os.path.realpath(NOPIN)], text=True,
+                              capture_output=True, check=False)
+        if done.stderr.startswith("unshare"):
+            return  # no user namespaces
+        self.assertEqual((done.stdout, done.stderr), ("lives\n", ""))
 
     def test_set_user_id(self):
         done = nopin("run", "true")

@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,23 +26,62 @@
  */
 static const char *const places[] = {"../" NOPIN_LIBDIR, "../../lib"};
 
+/* The directory of this program; without /proc what it was started as says. */
+static bool find_myself(char dir[PATH_MAX])
+{
+	const char *const started =
+		(const char *)(uintptr_t)getauxval(AT_EXECFN);
+
+	if (!realpath("/proc/self/exe", dir) &&
+	    (!started || !realpath(started, dir))) {
+		complain("cannot tell where I am: %s: %s",
+			 started ? started : "/proc/self/exe", strerror(errno));
+		return false;
+	}
+	*strrchr(dir, '/') = '\0';
+	return true;
+}
+
+/* Return: whether they are there, or true with @ok false: there, but of no use. */
+static bool find_at(const char *place, char dir[PATH_MAX], bool *ok)
+{
+	char path[PATH_MAX + sizeof(PRELOAD) + 1];
+
+	*ok = false;
+	if (!realpath(place, dir)) {
+		if (errno != ENOENT)
+			complain("%s: %s", place, strerror(errno));
+		return errno != ENOENT;
+	}
+	snprintf(path, sizeof(path), "%s/" PRELOAD, dir);
+	if (access(path, R_OK) != 0) {
+		if (errno != ENOENT)
+			complain("%s: %s", path, strerror(errno));
+		return errno != ENOENT;
+	}
+	/* as ld.so(8) separates names */
+	*ok = !dir[strcspn(dir, " :;")];
+	if (!*ok)
+		complain("%s: the loader takes no name with a space, "
+			 "a colon or a semicolon",
+			 dir);
+	return true;
+}
+
 static bool find_libraries(char dir[PATH_MAX])
 {
-	char self[PATH_MAX], path[2 * PATH_MAX];
-	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX], place[PATH_MAX + 64];
+	bool ok;
 
-	if (len < 0)
+	if (!find_myself(self))
 		return false;
-	self[len] = '\0';
-	*strrchr(self, '/') = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s/%s", self, places[i],
-			 PRELOAD);
-		if (access(path, R_OK) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
-		return realpath(path, dir);
+		snprintf(place, sizeof(place), "%s/%s", self, places[i]);
+		if (find_at(place, dir, &ok))
+			return ok;
 	}
+	complain("cannot find " PRELOAD " in %s/%s or %s/%s", self, places[0],
+		 self, places[1]);
 	return false;
 }
 
@@ -105,33 +146,51 @@ static int find_program(const char *name, char path[PATH_MAX])
 	return err;
 }
 
-/* An ELF program without an interpreter loads no libraries. */
-static bool is_static(const char *path)
+static bool has_interpreter(int fd, const Elf64_Ehdr *eh)
+{
+	Elf64_Phdr ph;
+
+	for (int i = 0; i < eh->e_phnum; i++)
+		if (pread(fd, &ph, sizeof(ph),
+			  (off_t)(eh->e_phoff + (Elf64_Off)i * sizeof(ph))) ==
+			    sizeof(ph) &&
+		    ph.p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/* Why the program at @path loads no library of ours: an ELF program without an
+ * interpreter loads none, one for another machine none of these. NULL: it does, as
+ * far as can be seen, or is a script. */
+static const char *no_libraries(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool has_interpreter = false;
-	Elf64_Phdr ph;
-	Elf64_Ehdr eh;
+	const char *why = NULL;
+	Elf64_Ehdr mine, eh = {.e_phnum = 0};
+	const int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return false;
-	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh) ||
-	    memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64)
-		has_interpreter = true; /* a script, or none of our business */
-	for (int i = 0; !has_interpreter && i < eh.e_phnum; i++)
-		has_interpreter = pread(fd, &ph, sizeof(ph),
-					(off_t)(eh.e_phoff +
-						(Elf64_Off)i * sizeof(ph))) ==
-					  sizeof(ph) &&
-				  ph.p_type == PT_INTERP;
-	close(fd);
-	return !has_interpreter;
+	/* the fields that are looked at first lie where those of 32 bits do */
+	if (fd < 0 || pread(fd, &eh, sizeof(eh), 0) < EI_NIDENT ||
+	    memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0)
+		why = NULL;
+	else if (eh.e_ident[EI_CLASS] != ELFCLASS64)
+		why = "is a 32-bit program";
+	else if (self >= 0 && pread(self, &mine, sizeof(mine), 0) > 0 &&
+		 eh.e_machine && eh.e_machine != mine.e_machine)
+		why = "is for another machine";
+	else if (!has_interpreter(fd, &eh))
+		why = "is linked statically";
+	if (fd >= 0)
+		close(fd);
+	if (self >= 0)
+		close(self);
+	return why;
 }
 
 /* Programs that would start and never meet our libraries. */
 static void warn_about(const char *path)
 {
+	const char *const why = no_libraries(path);
 	struct stat st;
 
 	if (stat(path, &st) == 0 &&
@@ -140,10 +199,8 @@ static void warn_about(const char *path)
 		complain("warning: %s is set-user-ID or set-group-ID: "
 			 "it will ignore LD_LIBRARY_PATH",
 			 path);
-	if (is_static(path))
-		complain("warning: %s is linked statically: "
-			 "it will not use nopin",
-			 path);
+	if (why)
+		complain("warning: %s %s: it will not use nopin", path, why);
 }
 
 int run_main(int argc, char **argv)
@@ -166,10 +223,8 @@ int run_main(int argc, char **argv)
 		complain("%s: %s", argv[at], strerror(err));
 		return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
-	if (!find_libraries(dir)) {
-		complain("cannot find " PRELOAD " near myself");
+	if (!find_libraries(dir))
 		return EXIT_BROKEN;
-	}
 	if (!set_environment(dir)) {
 		complain("%s", strerror(errno));
 		return EXIT_BROKEN;
