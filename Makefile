@@ -26,6 +26,9 @@ check-all: need-check need-check-all need-interop all \
 		build-asan:$(SANITIZED) build-tsan:$(SANITIZED)
 check-interop: need-check need-interop all
 	tools/run-tests $(BUILD):interop
+# some targets only: make check-debian13 ONLY=check-all
+check-debian13: need-debian13
+	tools/check-debian13 build-debian13 $(ONLY)
 asan tsan: %: need-check setup-%
 	tools/run-tests build-$@:$(SANITIZED)
 soak: SOAK_SECONDS = 600
@@ -61,5 +64,5 @@ setup-asan setup-tsan setup-fuzz: setup-%: | need-build
 	@test -f build-$*/build.ninja || \
 		meson setup build-$* $(SETUP) $(MESON_ARGS)
 
-.PHONY: all demo check check-ci check-all check-interop asan tsan soak fuzz bench \
+.PHONY: all demo check check-ci check-all check-interop check-debian13 asan tsan soak fuzz bench \
 	experiments install uninstall format setup-asan setup-tsan setup-fuzz
