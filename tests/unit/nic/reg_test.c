@@ -143,6 +143,44 @@ static void reg__pin(void **state)
 	dereg(key);
 }
 
+static int update_err;
+
+int __real_mr_update(struct mem *m, uint32_t key, uint64_t addr,
+		     uint64_t length);
+int __wrap_mr_update(struct mem *m, uint32_t key, uint64_t addr,
+		     uint64_t length);
+
+/* Somebody resumed the region just before. */
+int __wrap_mr_update(struct mem *m, uint32_t key, uint64_t addr,
+		     uint64_t length)
+{
+	return update_err ? update_err : __real_mr_update(m, key, addr, length);
+}
+
+/* The memory it has is locked, whether or not that is what was asked for. */
+static void reg__pin_update_refused(void **state)
+{
+	enum { HALF = PINNED / 2 };
+	uint32_t key;
+
+	(void)state;
+	open_as(REG_PIN, 0);
+	need_limit(PINNED);
+	assert_int_equal(reg(0, HALF, &key), 0);
+	assert_int_equal(nic_mr_suspend(nic, key, 0), 0);
+	update_err = -EINVAL;
+	assert_int_equal(nic_mr_update(nic, key, (uintptr_t)buf + HALF, HALF),
+			 -EINVAL);
+	update_err = 0;
+	assert_int_equal(locked_kib(), HALF / KIB);
+	assert_int_equal(nic_mr_update(nic, key, (uintptr_t)buf + HALF, HALF),
+			 0);
+	assert_int_equal(locked_kib(), HALF / KIB);
+	assert_int_equal(nic_mr_resume(nic, key), 0);
+	dereg(key);
+	assert_int_equal(locked_kib(), 0);
+}
+
 static void reg__pin_no_such_memory(void **state)
 {
 	uint32_t key;
@@ -356,6 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(reg__ondemand),
 		TEST(reg__pin),
+		TEST(reg__pin_update_refused),
 		TEST(reg__pin_no_such_memory),
 		TEST(reg__pin_theirs),
 		TEST(reg__pin_cache),

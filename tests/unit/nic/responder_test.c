@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* responder_test.c: what a responder refuses, and before what; and what it is asked
+ * for again before it has answered.
+ */
+#include "steps.h"
+#include "xport/impl.h"
+
+enum { MANY = 3, TAIL = 5 };
+
+/* Side 0 may ask for more at a time than side 1 said that it takes. */
+static void let_in_flight(uint8_t asked, uint8_t taken)
+{
+	side[0].qp->qp.attr.max_rd_atomic = asked;
+	side[1].qp->qp.attr.max_dest_rd_atomic = taken;
+}
+
+/* All reach side 1 before it answers any. */
+static void ask_at_once(unsigned reads)
+{
+	know_pages(&side[1]);
+	know_pages(&side[0]);
+	for (unsigned i = 0; i < reads; i++)
+		post(&side[0], WR_READ, 64);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.res_next ==
+			      side[1].qp->qp.resp.res_at + reads ||
+		      side[1].qp->qp.resp.dead);
+}
+
+/* As many as it said are taken, ... */
+static void read__as_many_as_were_agreed(void **state)
+{
+	(void)state;
+	let_in_flight(MANY, MANY);
+	ask_at_once(MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
+/* ... and not one more (IBTA 9.7.4.1.3). */
+static void read__one_too_many(void **state)
+{
+	(void)state;
+	let_in_flight(MANY, MANY - 1);
+	ask_at_once(MANY);
+	for (unsigned i = 0; i < MANY - 1; i++)
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_INV_REQ_ERR);
+}
+
+/* The first packets of it would fit. */
+static void write__too_long_places_nothing(void **state)
+{
+	static const uint8_t untouched[4096];
+	const uint64_t at = BUF / 2 - 4096;
+
+	(void)state;
+	memset(side[0].buf, 0x5a, BUF);
+	memset(side[1].buf + BUF - 4096, 0, 4096);
+	know_pages(&side[1]);
+	post_at(&side[0], WR_WRITE, at, LEN);
+	side[0].nic->peek = 0;
+	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
+	assert_memory_equal(side[1].buf + BUF - 4096, untouched,
+			    sizeof(untouched));
+}
+
+/* It is on its way: what comes before it is not left out. */
+static void replay__what_is_not_answered_yet(void **state)
+{
+	const struct resp *r = &side[1].qp->qp.resp;
+	const struct resource *res;
+	struct pkt tail = {.op = OPF_READ,
+			   .va = (uintptr_t)side[1].buf + BUF / 2 + TAIL * 4096,
+			   .rkey = side[1].key,
+			   .dma_len = LEN - TAIL * 4096};
+
+	(void)state;
+	memset(side[1].buf + BUF / 2, 0xa5, LEN);
+	know_pages(&side[1]);
+	know_pages(&side[0]);
+	post(&side[0], WR_READ, LEN);
+	send_all(&side[0]);
+	RECEIVE_UNTIL(r->res_next == r->res_at + 1);
+	res = &r->res[r->res_at % RESOURCES_MAX];
+	assert_int_equal(res->at, 0);
+	tail.psn = psn_add(res->psn, TAIL);
+	replay_duplicate(&side[1].qp->qp, &tail, os_now(side[1].nic->os));
+	assert_int_equal(res->at, 0);
+	assert_int_equal(side[1].nic->cnt.v[CNT_replays], 0);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	assert_memory_equal(side[0].buf, side[1].buf + BUF / 2, LEN);
+}
+
+int main(void)
+{
+#define T(f)                                                                   \
+	cmocka_unit_test_setup_teardown(f, setup, sides_close),                \
+	{                                                                      \
+		"standard: " #f, f, setup_standard, sides_close, NULL          \
+	}
+	const struct CMUnitTest tests[] = {
+		T(read__as_many_as_were_agreed),
+		T(read__one_too_many),
+		T(write__too_long_places_nothing),
+		T(replay__what_is_not_answered_yet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
