@@ -1059,8 +1059,8 @@ MUTATIONS = [
     ("sync: who gave up does not hear the rest", "src/ext/member.c",
      "m->owed = 2;", "m->owed = 1;"),
     ("sync: a home that does not serve is waited for", "src/ext/member.c",
-     "rc = cancel(m, p);\n\tif (rc == ETIMEDOUT)",
-     "rc = cancel(m, p);\n\twhile (rc == ETIMEDOUT)\n\t\trc = hear(m, 1, p);\n"
+     "rc = cancel(m, p, rc);\n\tif (rc == ETIMEDOUT)",
+     "rc = cancel(m, p, rc);\n\twhile (rc == ETIMEDOUT)\n\t\trc = hear(m, 1, p);\n"
      "\tif (0)"),
     ("sync: who leaves a home that does not serve is never missed",
      "src/ext/member.c", "\t\tlink_fail(&m->link);\n\telse if", "\t\t;\n\telse if"),

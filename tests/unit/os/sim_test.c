@@ -123,6 +123,41 @@ static void os_claim__one_holder_a_machine(void **state)
 	sim_close(sim);
 }
 
+static struct os *open_of(struct sim *sim, unsigned user)
+{
+	return open_host(sim,
+			 (struct sim_host_config){.machine = 1, .user = user},
+			 (struct os_config){0});
+}
+
+/* As on a real host: our user's or root's, told once, until it ends. */
+static void os_holder_ask__whose(void **state)
+{
+	struct sim *sim = sim_open(1);
+	struct os *root = open_of(sim, 0), *a = open_of(sim, 7);
+	struct os *b = open_of(sim, 8);
+	int roots = os_claim(root, "root's"), as = os_claim(a, "a's"), fd;
+	struct os_holder who;
+	uint64_t secret = 0;
+
+	(void)state;
+	assert_int_equal(os_holder_ask(b, "nobody's", &who), -ECONNREFUSED);
+	assert_int_equal(os_holder_ask(b, "root's", &who), -ECONNREFUSED);
+	assert_int_equal(os_claim_share(root, roots, 11), 0);
+	assert_int_equal(os_claim_share(a, as, 12), 0);
+	assert_int_equal(os_holder_ask(b, "a's", &who), -EPERM);
+	assert_int_equal(who.uid, 7);
+	assert_true(os_holder_ask(a, "a's", &who) >= 0);
+	fd = os_holder_ask(b, "root's", &who);
+	assert_int_equal(os_holder_says(b, fd, &secret), 1);
+	assert_int_equal(secret, 11);
+	assert_int_equal(os_holder_says(b, fd, &secret), 0);
+	sim_kill(root);
+	assert_int_equal(os_holder_says(b, fd, &secret), -EPIPE);
+	os_holder_leave(b, fd);
+	sim_close(sim);
+}
+
 static uint64_t busy_run(uint64_t seed)
 {
 	struct pair p = open_pair(seed);
@@ -168,6 +203,7 @@ int main(void)
 		cmocka_unit_test(os_memory__zeroed_and_aligned),
 		cmocka_unit_test(os_addresses__v4_first),
 		cmocka_unit_test(os_claim__one_holder_a_machine),
+		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(sim_hash__same_seed_same_run),
 	};
 
