@@ -183,7 +183,7 @@ static void say_news(struct nic *nic)
 	enum roce_state state;
 
 	nic_lock(nic);
-	nic->roce_news = false;
+	__atomic_store_n(&nic->roce_news, false, __ATOMIC_RELAXED);
 	nic->roce_said = state = nic->roce_state;
 	who = nic->roce_who;
 	nic_unlock(nic);
@@ -202,6 +202,9 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 					    __ATOMIC_RELAXED);
 	uint64_t now;
 
+	/* the numbers may be somebody else's by now */
+	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+		return until;
 	os_claim_serve(nic->os);
 	if (os_holder_spoke(nic->os) || orphan) {
 		now = os_now(nic->os);

@@ -6,6 +6,7 @@ port 4791 would, and says that its peer had sent it: without the port, with the 
 not as a process of the victim's user, and from another host. With "users", the attacker
 is another user; that takes root.
 """
+import contextlib
 import ctypes
 import errno
 import os
@@ -89,7 +90,8 @@ def hold(told, ear):
         ready, _, _ = select.select([name, ear], [], [])
         if name in ready:
             guests.append(name.accept()[0])
-            guests[-1].send(struct.pack("=Q", 0x1234))
+            with contextlib.suppress(OSError):  # it may have gone already
+                guests[-1].send(struct.pack("=Q", 0x1234))
             continue
         words = os.read(ear, 256).split()
         if not words:
