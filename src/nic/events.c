@@ -92,6 +92,30 @@ void events_deliver(struct nic *nic)
 	upcalls_deliver(nic);
 }
 
+/* One that waits already is the newer one's: of "down" and "up" the last that is
+ * told is how it is. */
+static void async_raise(struct nic_async *a, enum nic_event_type type)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&a->lock);
+	for (unsigned i = 0; i < a->nown; i++)
+		if (a->own[i] != type)
+			a->own[n++] = a->own[i];
+	CHECK(n < ASYNC_OWN_MAX);
+	a->own[n] = type;
+	a->nown = n + 1;
+	os_event_set(a->fd);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void events_raise(struct nic *nic, enum nic_event_type type)
+{
+	list_for_each(l, &nic->asyncs) {
+		async_raise(list_entry(l, struct nic_async, all), type);
+	}
+}
+
 void events_died(struct nic *nic, uint64_t now_ns)
 {
 	nic->dead = true;
@@ -103,14 +127,7 @@ void events_died(struct nic *nic, uint64_t now_ns)
 		if (nq->qp.state >= QPS_RTR)
 			qp_error(&nq->qp, now_ns);
 	}
-	list_for_each(l, &nic->asyncs) {
-		struct nic_async *a = list_entry(l, struct nic_async, all);
-
-		pthread_mutex_lock(&a->lock);
-		a->fatal = true;
-		os_event_set(a->fd);
-		pthread_mutex_unlock(&a->lock);
-	}
+	events_raise(nic, NIC_EVENT_DEVICE_FATAL);
 }
 
 /* --- completion channels ------------------------------------------------------ */
@@ -231,14 +248,23 @@ void nic_async_close(struct nic_async *a)
 	heap_free(a);
 }
 
+static enum nic_event_type async_own(struct nic_async *a)
+{
+	const enum nic_event_type type = a->own[0];
+
+	a->nown--;
+	for (unsigned i = 0; i < a->nown; i++)
+		a->own[i] = a->own[i + 1];
+	return type;
+}
+
 static bool async_take(struct nic_async *a, struct nic_event *ev)
 {
 	bool found = true;
 
 	pthread_mutex_lock(&a->lock);
-	if (a->fatal) {
-		*ev = (struct nic_event){NIC_EVENT_DEVICE_FATAL, NULL};
-		a->fatal = false;
+	if (a->nown) {
+		*ev = (struct nic_event){async_own(a), NULL};
 	} else if (!list_empty(&a->qps)) {
 		struct nic_qp *qp = list_entry(a->qps.next, struct nic_qp,
 					       async_link);
@@ -259,7 +285,7 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 		found = false;
 		os_event_clear(a->fd);
 	}
-	if (list_empty(&a->qps) && list_empty(&a->cqs))
+	if (!a->nown && list_empty(&a->qps) && list_empty(&a->cqs))
 		os_event_clear(a->fd);
 	pthread_mutex_unlock(&a->lock);
 	return found;

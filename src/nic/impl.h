@@ -5,13 +5,15 @@
  * Locks, in the order they are taken:
  *   nic_qp.sq_lock  ->  nic_qp.rq_lock  ->  engine lock
  *   nic_cq.poll              ->  engine lock
- *   engine lock  ->  nic.idle_lock
+ *   nic.net_lock  ->  engine lock  ->  nic.idle_lock
+ *   engine lock  ->  nic.gids_lock
  *   channel and async queues, counters: leaves
  * The engine lock is never held across a call that may block.
  */
 #ifndef NOPIN_NIC_IMPL_H
 #define NOPIN_NIC_IMPL_H
 
+#include "nic/gids.h"
 #include "nic/handoff.h"
 #include "nic/nic.h"
 #include "nic/pins.h"
@@ -148,13 +150,17 @@ struct nic_port {
 	uint32_t free_at, free_end;
 };
 
+enum { ASYNC_OWN_MAX = 4 }; /* kinds of events that belong to no object */
+
 struct nic_async {
 	struct nic *nic;
 	int fd;
 	struct list all; /* nic.asyncs */
 	pthread_mutex_t lock;
 	struct list cqs, qps; /* with events to report */
-	bool fatal; /* so is the device's */
+	/* the device's and the port's, in this order, each once */
+	enum nic_event_type own[ASYNC_OWN_MAX];
+	unsigned nown;
 };
 
 struct nic_channel {
@@ -296,9 +302,15 @@ struct nic {
 	struct xport x;
 	struct rnd rnd;
 	uint64_t nonce_key[2];
-	uint32_t mtu;
-	unsigned naddrs;
-	struct os_addr addr[NIC_GIDS_MAX];
+	/* net.c; read with the engine lock or @gids_lock, written with both */
+	uint32_t mtu; /* atomic, too */
+	struct gids gids;
+	pthread_mutex_t gids_lock;
+	uint64_t guid; /* and the next: as they were at first */
+	char netdev[16];
+	pthread_mutex_t net_lock; /* of the next two */
+	bool net_news; /* the host said so and was not asked */
+	uint64_t net_after_ns; /* not to be asked before */
 	/* engine lock */
 	struct handoff engine;
 	struct nic_port *ports[OS_PORTS_MAX];
@@ -376,6 +388,18 @@ void nic_wait_idle(struct nic *nic);
 /** nic_wake_idle() - Engine lock held: something was committed. */
 void nic_wake_idle(struct nic *nic);
 
+/* net.c */
+/** net_open() - Find the addresses. Return: -ENODEV: there is none, ... */
+int net_open(struct nic *nic);
+/** net_follow() - See what they are now, and tell programs. No lock held. */
+int net_follow(struct nic *nic);
+/**
+ * net_turn() - The same, if the host said that something changed and it is time. No
+ * lock held. Context: the background thread, or who stands in for it.
+ * Return: when to call it again at the latest; @until: when there is no reason to.
+ */
+uint64_t net_turn(struct nic *nic, uint64_t until);
+
 /* demux.c */
 /** demux_open() - The first port. */
 int demux_open(struct nic *nic);
@@ -385,8 +409,12 @@ struct nic_qp *demux_find(struct nic *nic, uint32_t qpn);
 void demux_close(struct nic *nic);
 
 /* peers.c */
-struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
-		      const struct nic_qp *qp, uint64_t now_ns);
+/**
+ * peer_get() - The peer that @attr names, to be handed to peer_put().
+ * Return: 0; -EINVAL, -ENODATA: as gids_path(); -ENOMEM.
+ */
+int peer_get(struct nic *nic, const struct qp_attr *attr,
+	     const struct nic_qp *qp, uint64_t now_ns, struct peer **out);
 void peer_put(struct nic *nic, struct peer *p);
 void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		 uint64_t now_ns);
@@ -668,6 +696,8 @@ void upcalls_deliver(struct nic *nic);
 /** channel_quiet() - Locked: if no event is left there, its descriptor says so. */
 void channel_quiet(struct nic_channel *ch);
 void events_deliver(struct nic *nic);
+/** events_raise() - Engine lock held: an event of the device or of its port. */
+void events_raise(struct nic *nic, enum nic_event_type type);
 /** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
 void events_died(struct nic *nic, uint64_t now_ns);
 

@@ -62,38 +62,6 @@ void nic_wake_idle(struct nic *nic)
 	pthread_mutex_unlock(&nic->idle_lock);
 }
 
-static uint32_t mtu_for(uint32_t ip_mtu)
-{
-	/* IPv6, UDP, our headers of a packet with payload, and the trailer:
-	 * those of atomics are longer, and these have none. */
-	uint32_t room = ip_mtu - MIN(ip_mtu, 40 + 8 + XDATA_HDR + ICRC_BYTES);
-	uint32_t mtu = MTU_MAX;
-
-	while (mtu > MTU_MIN && mtu > room)
-		mtu /= 2;
-	return mtu;
-}
-
-static int find_addresses(struct nic *nic)
-{
-	uint32_t mtu = MTU_MAX;
-	int n = config_check(&nic->cfg, nic->os);
-
-	if (n)
-		return n;
-	n = os_addresses(nic->os, nic->addr + 1, NIC_GIDS_MAX - 1);
-	if (n <= 0)
-		return n ? n : -ENODEV;
-	/* Index 1 repeats index 0: scripts for soft-RoCE say -g 1 (D4). */
-	nic->addr[0] = nic->addr[1];
-	nic->naddrs = (unsigned)n + 1;
-	for (int i = 0; i < n; i++)
-		if (!nic->addr[i + 1].loopback)
-			mtu = MIN(mtu, mtu_for(nic->addr[i + 1].mtu));
-	nic->mtu = nic->cfg.mtu ? nic->cfg.mtu : mtu;
-	return 0;
-}
-
 static int open_memory(struct nic *nic)
 {
 	uint32_t slots = (uint32_t)(nic->cfg.pool_bytes / MTU_MAX);
@@ -146,6 +114,8 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	pthread_condattr_init(&attr);
 	pthread_cond_init(&nic->idle, &attr);
 	pthread_mutex_init(&nic->idle_lock, NULL);
+	pthread_mutex_init(&nic->gids_lock, NULL);
+	pthread_mutex_init(&nic->net_lock, NULL);
 	list_init(&nic->qps);
 	list_init(&nic->peers);
 	list_init(&nic->dests);
@@ -172,7 +142,7 @@ static int open_once(struct nic **out, const struct nic_config *cfg)
 		goto free_nic;
 	os_random(nic->os, nic->nonce_key, sizeof(nic->nonce_key));
 	os_random(nic->os, &nic->rnd, sizeof(nic->rnd));
-	err = find_addresses(nic);
+	err = net_open(nic);
 	if (err)
 		goto close_os;
 	err = open_memory(nic);
@@ -279,6 +249,8 @@ void nic_close(struct nic *nic)
 	os_close(nic->os);
 	pthread_cond_destroy(&nic->idle);
 	pthread_mutex_destroy(&nic->idle_lock);
+	pthread_mutex_destroy(&nic->gids_lock);
+	pthread_mutex_destroy(&nic->net_lock);
 	heap_free(nic);
 }
 
@@ -351,10 +323,23 @@ bool nic_of_parent(const struct nic *nic)
 	return nic_child(nic);
 }
 
+/* Is there an address to offer? The first is of an interface that is up, if any is.
+ * Return: 0, -errno. */
+static int has_address(struct os *os)
+{
+	struct os_net net;
+	int err = os_net_read(os, &net);
+
+	if (err)
+		return err;
+	err = net.naddrs && net.addr[0].up ? 0 : -ENODEV;
+	os_net_free(&net);
+	return err;
+}
+
 int nic_present(void)
 {
 	struct nic_config cfg;
-	struct os_addr a;
 	struct os *os;
 	int err;
 
@@ -367,35 +352,11 @@ int nic_present(void)
 		return nic_refused(err == -EAFNOSUPPORT ? -ENODEV : err);
 	err = config_check(&cfg, os);
 	if (!err)
-		err = MIN(os_addresses(os, &a, 1), 0);
+		err = has_address(os);
 	os_close(os);
 	if (err == -EINVAL) /* what is set is not understood, as was said */
 		err = -ENODEV;
 	return nic_refused(err);
-}
-
-void nic_query(struct nic *nic, struct nic_attr *out)
-{
-	const uint8_t *m = nic->addr[0].mac;
-
-	*out = (struct nic_attr){.active_mtu = nic->mtu, .gids = nic->naddrs};
-	out->guid = (uint64_t)(m[0] ^ 2) << 56 | (uint64_t)m[1] << 48 |
-		    (uint64_t)m[2] << 40 | UINT64_C(0xfffe) << 24 |
-		    (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
-	memcpy(out->netdev, nic->addr[0].ifname, sizeof(out->netdev));
-}
-
-int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)
-{
-	const struct os_addr *a;
-
-	if (index >= nic->naddrs)
-		return -ENOENT;
-	a = &nic->addr[index];
-	*out = (struct nic_gid){.ip = a->ip, .ifindex = a->ifindex};
-	memcpy(out->mac, a->mac, sizeof(out->mac));
-	memcpy(out->ifname, a->ifname, sizeof(out->ifname));
-	return 0;
 }
 
 uint64_t nic_now(const struct nic *nic)

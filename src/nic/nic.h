@@ -65,12 +65,16 @@ enum {
  * struct nic_attr - What the device and its only port say.
  * @active_mtu:	payload bytes: 256..4096
  * @guid:	EUI-64 of the first interface
+ * @gids:	slots of the table, which never changes
+ * @netdev:	of GID 0 when the device was opened
+ * @active:	packets can go out
  */
 struct nic_attr {
 	uint64_t guid;
 	uint32_t active_mtu;
 	unsigned gids;
-	char netdev[16]; /* of GID 0 */
+	char netdev[16];
+	bool active;
 };
 void nic_query(struct nic *nic, struct nic_attr *out);
 
@@ -83,8 +87,15 @@ struct nic_gid {
 	uint8_t mac[6];
 	char ifname[16];
 };
-/** nic_gid() - Return: 0, or -ENOENT beyond the table. */
+/** nic_gid() - Return: 0; -ENODATA: an empty slot; -EINVAL: beyond the table. */
 int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out);
+/**
+ * nic_path() - What an address vector says of where datagrams go.
+ * @to:	set but for QPN and Q_Key
+ * Return: 0; as nic_gid(); -EINVAL: @dgid is none, or of the other family.
+ */
+int nic_path(struct nic *nic, unsigned sgid_index, const struct ipaddr *dgid,
+	     struct wqe_to *to);
 
 /** nic_now() - Nanoseconds of the clock that all timeouts go by. */
 uint64_t nic_now(const struct nic *nic);
@@ -103,9 +114,12 @@ enum nic_event_type {
 	NIC_EVENT_COMM_EST = 4,
 	NIC_EVENT_SQ_DRAINED = 5,
 	NIC_EVENT_DEVICE_FATAL = 8,
+	NIC_EVENT_PORT_ACTIVE = 9,
+	NIC_EVENT_PORT_ERR = 10,
+	NIC_EVENT_GID_CHANGE = 18,
 };
 
-/** struct nic_event - @cookie: of the CQ or QP (NULL: the device's). */
+/** struct nic_event - @cookie: of the CQ or QP (NULL: the device's or port's). */
 struct nic_event {
 	enum nic_event_type type;
 	void *cookie;

@@ -251,18 +251,13 @@ static void begin(struct nic *nic, struct peer *p, uint64_t now_ns)
 		ask(nic, p, now_ns);
 }
 
-/* Where the NIC is that @qpn at @dgid names. Return: false: we have no such
- * address ourselves. */
-static bool locate(const struct nic *nic, unsigned sgid_index,
-		   const struct ipaddr *dgid, uint32_t qpn, struct endpoint *ep)
+/* Where the NIC is that @to names. */
+static struct endpoint locate(const struct wqe_to *to)
 {
-	if (sgid_index >= nic->naddrs || ipaddr_is_any(dgid))
-		return false;
-	*ep = (struct endpoint){
-		.ip = *dgid, .port = (uint16_t)(QPN_PORT_BASE + (qpn >> 10))};
-	if (nic->addr[sgid_index].link_local)
-		ep->scope = nic->addr[sgid_index].ifindex;
-	return true;
+	return (struct endpoint){
+		.ip = to->dgid,
+		.port = (uint16_t)(QPN_PORT_BASE + (to->qpn >> 10)),
+		.scope = to->scope};
 }
 
 /* Not asked yet, and in no list. NULL: no memory. */
@@ -282,21 +277,16 @@ static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
 	return p;
 }
 
-struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
-		      const struct nic_qp *qp, uint64_t now_ns)
+static int find_or_ask(struct nic *nic, const struct wqe_to *to,
+		       const struct qp *qp, uint64_t now_ns, struct peer **out)
 {
-	const struct ipaddr *local;
-	struct endpoint ep;
-	struct peer *p;
+	const struct endpoint ep = locate(to);
+	struct peer *p = find(&nic->peers, &ep, &to->local);
 
-	if (!locate(nic, attr->sgid_index, &attr->dgid, attr->dest_qpn, &ep))
-		return NULL;
-	local = &nic->addr[attr->sgid_index].ip;
-	p = find(&nic->peers, &ep, local);
 	if (!p) {
-		p = new_peer(nic, &ep, local, &qp->qp);
+		p = new_peer(nic, &ep, &to->local, qp);
 		if (!p)
-			return NULL;
+			return -ENOMEM;
 		list_add_tail(&nic->peers, &p->link);
 		nic->x.peers++;
 		tell_shares(nic, now_ns);
@@ -304,7 +294,20 @@ struct peer *peer_get(struct nic *nic, const struct qp_attr *attr,
 		begin(nic, p, now_ns);
 	}
 	p->refs++;
-	return p;
+	*out = p;
+	return 0;
+}
+
+int peer_get(struct nic *nic, const struct qp_attr *attr,
+	     const struct nic_qp *qp, uint64_t now_ns, struct peer **out)
+{
+	struct wqe_to to;
+	int err = nic_path(nic, attr->sgid_index, &attr->dgid, &to);
+
+	if (err)
+		return err;
+	to.qpn = attr->dest_qpn;
+	return find_or_ask(nic, &to, &qp->qp, now_ns, out);
 }
 
 static void free_peer(struct nic *nic, struct peer *p)
@@ -361,19 +364,16 @@ void peers_close(struct nic *nic)
 static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 			     const struct qp *qp, uint64_t now_ns)
 {
-	const struct ipaddr *local;
-	struct endpoint ep;
-	struct peer *p;
+	const struct endpoint ep = locate(to);
+	struct peer *p = find(&nic->dests, &ep, &to->local);
 
-	if (!locate(nic, to->sgid_index, &to->dgid, to->qpn, &ep))
+	if (ipaddr_is_any(&to->dgid))
 		return NULL;
-	local = &nic->addr[to->sgid_index].ip;
-	p = find(&nic->dests, &ep, local);
 	if (p) {
 		list_del(&p->link);
 	} else {
 		forget_dests(nic, DESTS_MAX - 1);
-		p = new_peer(nic, &ep, local, qp);
+		p = new_peer(nic, &ep, &to->local, qp);
 		if (!p)
 			return NULL;
 		p->datagrams = true;

@@ -607,6 +607,7 @@ static void background(void *arg)
 		standby_watch(nic, false);
 		until = arbiter_turn(nic, until);
 		until = roce_turn(nic, until);
+		until = net_turn(nic, until);
 		progress_sleep(nic, until, what);
 		ctl_serve(nic);
 	}

@@ -38,7 +38,8 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 				.recv_cq = &qp->init.recv_cq->cq,
 				.sq_sig_all = qp->init.sq_sig_all,
 				.ud = qp->init.ud,
-				.mtu = nic->mtu};
+				.mtu = qp->init.ud ? qp->init.max_message
+						   : nic->mtu};
 	int err;
 
 	err = timerq_reserve(&nic->x.timers, nic->nqps + 1);
@@ -74,7 +75,9 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 		return -ENOMEM;
 	qp->nic = nic;
 	qp->async = async;
-	init->max_message = init->ud ? nic->mtu : NIC_MAX_MESSAGE;
+	init->max_message = init->ud ? __atomic_load_n(&nic->mtu,
+						       __ATOMIC_RELAXED)
+				     : NIC_MAX_MESSAGE;
 	qp->init = *init;
 	err = queues_init(qp);
 	if (err) {
@@ -250,10 +253,7 @@ static bool mtu_fits(const struct nic *nic, const struct qp_attr *attr)
 {
 	if (attr->path_mtu <= nic->mtu || roce_local(&attr->dgid))
 		return true;
-	for (unsigned i = 0; i < nic->naddrs; i++)
-		if (ipaddr_eq(&nic->addr[i].ip, &attr->dgid))
-			return true;
-	return false;
+	return gids_has(&nic->gids, &attr->dgid);
 }
 
 /* Lock held. */
@@ -283,9 +283,9 @@ static int modify(struct nic *nic, struct nic_qp *qp,
 		   qp->qp.state == QPS_INIT) {
 		if (!mtu_fits(nic, attr))
 			return -EINVAL;
-		peer = peer_get(nic, attr, qp, now);
-		if (!peer)
-			return -EINVAL;
+		err = peer_get(nic, attr, qp, now, &peer);
+		if (err)
+			return err;
 	}
 	err = qp_modify(&qp->qp, attr, mask, peer, now);
 	if (err && peer)

@@ -55,6 +55,7 @@ static void stand_in(struct nic *nic, uint64_t since)
 		enum os_wait_for what;
 		uint64_t until = progress_turn(nic, NULL, &what);
 
+		until = net_turn(nic, until);
 		/* It may come back without a kick for us. */
 		progress_sleep(nic, MIN(until, os_now(nic->os) + TICK_NS),
 			       what);

@@ -1,18 +1,94 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* addr.c: which local addresses a NIC offers, in which order (design D4). */
+/* addr.c: which local addresses a NIC offers, in which order (design D4), and how it
+ * hears that they are others. Where they are read from: rtnl.c, ifconf.c.
+ */
 #include "os/impl.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
-enum { ADDR_MAX = 256 };
+/* --- what there is --------------------------------------------------------- */
+
+/* Room for one more behind @n. Return: the array, NULL: no memory. */
+static void *net_grow(void *array, unsigned n, size_t size)
+{
+	if (n & (n - 1) || (n && n < 8))
+		return array;
+	return realloc(array, MAX(2 * (size_t)n, 8) * size);
+}
+
+/** net_add_link() - See impl.h. */
+int net_add_link(struct os_net *net, const struct os_link *link)
+{
+	struct os_link *v = net_grow(net->link, net->nlinks, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	net->link = v;
+	v[net->nlinks++] = *link;
+	return 0;
+}
+
+/** net_find_link() - See impl.h. */
+const struct os_link *net_find_link(const struct os_net *net, uint32_t ifindex)
+{
+	for (unsigned i = 0; i < net->nlinks; i++)
+		if (net->link[i].ifindex == ifindex)
+			return &net->link[i];
+	return NULL;
+}
+
+/* Return: is it an address of a kind that we know? */
+static bool addr_convert(int family, const void *bytes, size_t len,
+			 struct os_addr *a)
+{
+	if (family == AF_INET && len == 4) {
+		a->ip.b[10] = a->ip.b[11] = 0xff;
+		memcpy(&a->ip.b[12], bytes, 4);
+		a->link_local = a->ip.b[12] == 169 && a->ip.b[13] == 254;
+		return true;
+	}
+	if (family != AF_INET6 || len != sizeof(a->ip.b))
+		return false;
+	memcpy(a->ip.b, bytes, sizeof(a->ip.b));
+	a->link_local = a->ip.b[0] == 0xfe && (a->ip.b[1] & 0xc0) == 0x80;
+	return true;
+}
+
+/** net_add_addr() - See impl.h. */
+int net_add_addr(struct os_net *net, int family, const void *bytes, size_t len,
+		 uint32_t ifindex)
+{
+	const struct os_link *link = net_find_link(net, ifindex);
+	struct os_addr a = {.ifindex = ifindex}, *v;
+
+	if (!link || !addr_convert(family, bytes, len, &a))
+		return 0;
+	a.mtu = link->mtu;
+	a.up = link->up;
+	a.loopback = link->loopback;
+	memcpy(a.mac, link->mac, sizeof(a.mac));
+	memcpy(a.ifname, link->ifname, sizeof(a.ifname));
+	v = net_grow(net->addr, net->naddrs, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	net->addr = v;
+	v[net->naddrs++] = a;
+	return 0;
+}
+
+/** os_net_free() - See os.h. */
+void os_net_free(struct os_net *net)
+{
+	free(net->addr);
+	free(net->link);
+	*net = (struct os_net){.naddrs = 0};
+}
+
+/* --- what of it is offered -------------------------------------------------- */
 
 /* The address a packet to somewhere far away would carry: the kernel's own
  * choice by its routes. Connecting a datagram socket sends nothing.
@@ -80,51 +156,11 @@ static bool addr_allowed(const struct os_addr *a, const char *filter)
 	return false;
 }
 
-static bool addr_convert(const struct sockaddr *sa, struct os_addr *a)
-{
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-	const struct sockaddr_in *in = (const void *)sa;
-
-	if (sa->sa_family == AF_INET) {
-		a->ip.b[10] = a->ip.b[11] = 0xff;
-		memcpy(&a->ip.b[12], &in->sin_addr, 4);
-		a->link_local = a->ip.b[12] == 169 && a->ip.b[13] == 254;
-		return true;
-	}
-	if (sa->sa_family != AF_INET6)
-		return false;
-	memcpy(a->ip.b, &in6->sin6_addr, sizeof(a->ip.b));
-	a->link_local = IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
-	return true;
-}
-
-static void addr_mac(const struct ifaddrs *list, struct os_addr *a)
-{
-	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-		const struct sockaddr_ll *ll = (const void *)i->ifa_addr;
-
-		if (!ll || ll->sll_family != AF_PACKET ||
-		    strncmp(i->ifa_name, a->ifname, sizeof(a->ifname)) != 0)
-			continue;
-		a->ifindex = (uint32_t)ll->sll_ifindex;
-		if (ll->sll_halen == sizeof(a->mac))
-			memcpy(a->mac, ll->sll_addr, sizeof(a->mac));
-	}
-}
-
-static uint32_t addr_mtu(int fd, const char *ifname)
-{
-	struct ifreq ifr = {.ifr_mtu = 0};
-
-	memcpy(ifr.ifr_name, ifname, strnlen(ifname, IFNAMSIZ - 1));
-	if (sys_call(SYS_ioctl, fd, SIOCGIFMTU, SYS_PTR(&ifr), 0, 0, 0) < 0)
-		return 1280;
-	return (uint32_t)ifr.ifr_mtu;
-}
-
 /* Lower comes first; within a rank the kernel's order is kept. */
 static unsigned addr_rank(const struct os_addr *a)
 {
+	if (!a->up)
+		return 8;
 	if (a->loopback)
 		return ipaddr_is_v4(&a->ip) ? 6 : 7;
 	if (a->link_local)
@@ -146,74 +182,47 @@ static void addr_sort(struct os_addr *v, unsigned n)
 	}
 }
 
-static unsigned addr_collect(struct os *os, const struct ifaddrs *list,
-			     struct os_addr *v, int fd)
+/* All there are, in order. */
+static int addr_all(struct os *os, struct os_net *net)
 {
 	struct ipaddr def4, def6;
 	unsigned n = 0;
+	int ret;
 
+	*net = (struct os_net){.naddrs = 0};
+	ret = rtnl_read(net);
+	if (ret < 0 && os->net_fd < 0)
+		ret = ifconf_read(net);
+	if (ret < 0)
+		return ret;
 	addr_default(AF_INET, &def4);
 	addr_default(AF_INET6, &def6);
-	for (const struct ifaddrs *i = list; i && n < ADDR_MAX;
-	     i = i->ifa_next) {
-		struct os_addr a = {.mtu = 0};
+	for (unsigned i = 0; i < net->naddrs; i++) {
+		struct os_addr a = net->addr[i];
 
-		if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
-		    !addr_convert(i->ifa_addr, &a))
-			continue;
 		if (os->family == AF_INET && !ipaddr_is_v4(&a.ip))
 			continue;
-		memcpy(a.ifname, i->ifa_name,
-		       strnlen(i->ifa_name, sizeof(a.ifname) - 1));
-		a.loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
 		a.default_route = !a.loopback && (ipaddr_eq(&a.ip, &def4) ||
 						  ipaddr_eq(&a.ip, &def6));
-		addr_mac(list, &a);
-		a.mtu = addr_mtu(fd, a.ifname);
-		v[n++] = a;
+		net->addr[n++] = a;
 	}
-	addr_sort(v, n);
-	return n;
+	net->naddrs = n;
+	addr_sort(net->addr, n);
+	return 0;
 }
 
-/* All there are, in order. The caller frees @*out. Return: how many, or -errno. */
-static int addr_all(struct os *os, struct os_addr **out)
+/** os_net_read() - See os.h. */
+int os_net_read(struct os *os, struct os_net *net)
 {
-	struct ifaddrs *list = NULL;
-	int keep = errno, fd, state, n = 0;
-
-	*out = NULL;
-	/* getifaddrs() reads from a socket: a cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	fd = sys_socket(os->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	errno = fd < 0 ? -fd : 0;
-	if (fd >= 0 && getifaddrs(&list) == 0)
-		*out = calloc(ADDR_MAX, sizeof(**out));
-	n = *out ? (int)addr_collect(os, list, *out, fd) : -errno;
-	freeifaddrs(list);
-	fd_close(fd);
-	pthread_setcancelstate(state, NULL);
-	errno = keep;
-	return n;
-}
-
-/**
- * os_addresses() - See os.h.
- * Return: also -ENODEV: the filter leaves nothing, or there is nothing.
- */
-int os_addresses(struct os *os, struct os_addr *out, unsigned max)
-{
-	struct os_addr *v;
-	const int all = addr_all(os, &v);
+	int keep = errno, ret = addr_all(os, net);
 	unsigned n = 0;
 
-	for (int i = 0; i < all && n < max; i++)
-		if (addr_allowed(&v[i], os->addr_filter))
-			out[n++] = v[i];
-	free(v);
-	if (n > 0)
-		return (int)n;
-	return all < 0 ? all : -ENODEV;
+	for (unsigned i = 0; ret == 0 && i < net->naddrs; i++)
+		if (addr_allowed(&net->addr[i], os->addr_filter))
+			net->addr[n++] = net->addr[i];
+	net->naddrs = n;
+	errno = keep;
+	return ret;
 }
 
 static void addr_add(char *list, size_t size, const char *name)
@@ -223,16 +232,19 @@ static void addr_add(char *list, size_t size, const char *name)
 	snprintf(list + len, size - len, "%s%s", len ? " " : "", name);
 }
 
-static void addr_list(const struct os_addr *v, unsigned n, char *list,
-		      size_t size)
+static void addr_list(const struct os_net *net, char *list, size_t size)
 {
+	const struct os_addr *v = net->addr;
+
 	list[0] = 0;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < net->naddrs; i++) {
 		const uint8_t *b = v[i].ip.b;
 		char text[INET6_ADDRSTRLEN];
 		bool v4 = ipaddr_is_v4(&v[i].ip);
 		unsigned k = 0;
 
+		if (!v[i].up)
+			continue;
 		while (strcmp(v[k].ifname, v[i].ifname) != 0)
 			k++;
 		if (k == i)
@@ -243,32 +255,78 @@ static void addr_list(const struct os_addr *v, unsigned n, char *list,
 	}
 }
 
+/** os_addr_check() - See os.h. */
 int os_addr_check(struct os *os, char *valid, size_t size)
 {
 	const char *item = os->addr_filter;
+	int keep = errno;
 	bool known;
-	struct os_addr *v;
-	unsigned n;
-	int all;
+	struct os_net net;
+	int ret;
 
 	if (!item)
 		return 0;
-	all = addr_all(os, &v);
-	if (all < 0)
-		return all;
-	n = (unsigned)all;
+	ret = addr_all(os, &net);
+	errno = keep;
+	if (ret < 0)
+		return ret;
 	known = item[strspn(item, ",")]; /* nothing is no address */
 	while (known && *item) {
 		size_t len = strcspn(item, ",");
 
 		known = !len;
-		for (unsigned i = 0; i < n && !known; i++)
-			known = addr_item(&v[i], item, len);
+		for (unsigned i = 0; i < net.naddrs && !known; i++)
+			known = net.addr[i].up &&
+				addr_item(&net.addr[i], item, len);
 		item += len;
 		item += *item == ',';
 	}
 	if (!known)
-		addr_list(v, n, valid, size);
-	free(v);
+		addr_list(&net, valid, size);
+	os_net_free(&net);
+	errno = keep;
 	return known ? 0 : -EINVAL;
+}
+
+/* --- what becomes of it ------------------------------------------------------- */
+
+/** os_net_watch() - See os.h. */
+int os_net_watch(struct os *os)
+{
+	int fd = rtnl_watch();
+
+	if (fd < 0)
+		return fd;
+	fork_close_in_child(fd);
+	__atomic_store_n(&os->net_fd, fd, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/** os_net_changed() - See os.h. */
+bool os_net_changed(struct os *os)
+{
+	return __atomic_load_n(&os->net_changed, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&os->net_changed, false, __ATOMIC_RELAXED);
+}
+
+/** net_heard() - See impl.h. */
+void net_heard(struct os *os)
+{
+	const int fd = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
+
+	if (fd < 0)
+		return;
+	/* The program closed it: somebody else's by now, maybe. */
+	if (rtnl_drain(fd) < 0)
+		__atomic_store_n(&os->net_fd, -1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->net_changed, true, __ATOMIC_RELAXED);
+}
+
+/** net_close() - See impl.h. */
+void net_close(struct os *os)
+{
+	if (os->net_fd < 0)
+		return;
+	fork_forget(os->net_fd);
+	sys_close(os->net_fd);
 }

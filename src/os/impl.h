@@ -78,6 +78,7 @@ struct os {
 	int memfd;
 	int kick_fd, ports_ep;
 	int ctl_fd; /* or -1 */
+	int net_fd; /* or -1: nobody tells of changes (atomic) */
 	struct pagers *pagers;
 	struct board *board; /* or NULL */
 
@@ -106,6 +107,7 @@ struct os {
 	bool ctl_asked;
 	int ctl_client; /* who was let in, or -1 */
 	bool closed; /* the program closed descriptors of ours */
+	bool net_changed; /* says @net_fd, since os_net_changed() */
 
 	/* the name that we hold and share; @claim_fd publishes the secret, guests
 	 * are the background thread's */
@@ -255,6 +257,45 @@ void lanes_close(struct os *os);
 /** cred_check() - Whose is the other end of the unix socket @fd? Return: 0: our
  * user's or root's; -EPERM: a stranger's. */
 int cred_check(int fd, struct ucred *who);
+
+/* addr.c */
+
+/** net_add_link(), net_add_addr() - Return: 0; -ENOMEM. */
+int net_add_link(struct os_net *net, const struct os_link *link);
+/**
+ * net_add_addr() - An address of an interface that was added; without that, or of
+ * another family, it is left out.
+ * @bytes:	@len of them, as the family has them
+ */
+int net_add_addr(struct os_net *net, int family, const void *bytes, size_t len,
+		 uint32_t ifindex);
+/** net_find_link() - Or NULL. */
+const struct os_link *net_find_link(const struct os_net *net, uint32_t ifindex);
+/** net_heard() - There is something to read at net_fd. Any thread. */
+void net_heard(struct os *os);
+void net_close(struct os *os);
+
+/* rtnl.c */
+
+/** rtnl_read() - All interfaces and addresses. Return: 0; -errno, @net is empty then. */
+int rtnl_read(struct os_net *net);
+/**
+ * rtnl_parse() - Append what an answer to the dump @seq says.
+ * Return: 0: there is more to come; 1: that was all; -EINTR: something changed
+ * meanwhile, ask again; -EBADMSG: cut short; what the kernel answered.
+ */
+int rtnl_parse(struct os_net *net, const void *buf, size_t len, uint32_t seq);
+/** rtnl_watch() - Return: a socket that becomes readable with each change; -errno. */
+int rtnl_watch(void);
+/** rtnl_drain() - Throw away what was told. Return: how many times; -errno. */
+int rtnl_drain(int fd);
+
+/* ifconf.c */
+
+/** ifconf_read() - As rtnl_read(), without netlink. */
+int ifconf_read(struct os_net *net);
+
+enum { NET_MTU_UNKNOWN = 1280 };
 
 /* ctl.c */
 

@@ -70,7 +70,7 @@ static void os_init(struct os *os, const struct os_config *cfg)
 {
 	os->memfd = os->kick_fd = os->ports_ep = os->ctl_fd = -1;
 	os->claim_fd = os->holder_fd = -1;
-	os->ctl_client = -1;
+	os->ctl_client = os->net_fd = -1;
 	os->no_gro = cfg->no_gro;
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
@@ -186,6 +186,7 @@ void os_close(struct os *os)
 	pagers_close(os->pagers);
 	ctl_close(os);
 	os_claim_unshare(os);
+	net_close(os);
 	os_board_close(os);
 	for (int i = 0; i < OS_PORTS_MAX; i++)
 		if (os->port[i].fd >= 0)

@@ -64,23 +64,54 @@ uint64_t os_descriptor_limit(void);
 /**
  * struct os_addr - A local address that can be a GID.
  * @mtu:	of the interface, IP bytes
+ * @up:		so is the interface
  */
 struct os_addr {
 	struct ipaddr ip;
 	uint32_t ifindex;
 	uint32_t mtu;
 	uint8_t mac[6];
-	bool loopback, link_local, default_route;
+	bool up, loopback, link_local, default_route;
 	char ifname[16];
 };
 
 /**
- * os_addresses() - Local addresses in the order of design D4: the default
- * route's IPv4 address, other global ones, link-local, loopback last; only
- * those that os_config.addr allows.
- * Return: how many (<= max); -ENODEV: none.
+ * struct os_link - An interface.
+ * @running:	packets can go out
  */
-int os_addresses(struct os *os, struct os_addr *out, unsigned max);
+struct os_link {
+	uint32_t ifindex;
+	uint32_t mtu;
+	uint8_t mac[6];
+	bool up, running, loopback;
+	char ifname[16];
+};
+
+/**
+ * struct os_net - Interfaces, and those of their addresses that os_config.addr
+ * allows, in the order of design D4: the default route's IPv4 address, other global
+ * ones, link-local, loopback last; interfaces that are down last of all.
+ */
+struct os_net {
+	unsigned naddrs, nlinks;
+	struct os_addr *addr;
+	struct os_link *link;
+};
+
+/**
+ * os_net_read() - What there is now. To be freed, if nothing failed.
+ * Return: 0; -errno, @net is empty then. Context: takes some 100 us.
+ */
+int os_net_read(struct os *os, struct os_net *net);
+void os_net_free(struct os_net *net);
+
+/**
+ * os_net_watch() - From now on os_wait() of the background thread hears of changes.
+ * Return: 0; -errno: the host does not tell us.
+ */
+int os_net_watch(struct os *os);
+/** os_net_changed() - Did it, since the last call? Any thread. */
+bool os_net_changed(struct os *os);
 
 /**
  * os_addr_check() - Does everything in os_config.addr name an address or an

@@ -391,21 +391,68 @@ struct ipaddr sim_host_ip(const struct os *os, bool v6)
 	return (struct ipaddr){{[10] = 0xff, [11] = 0xff, 10, 0, m, 1}};
 }
 
-int os_addresses(struct os *os, struct os_addr *out, unsigned max)
+void sim_addr_set(struct os *os, bool v6, bool there)
 {
-	const unsigned num = os->cfg.v6 ? 2 : 1;
+	os->gone[v6] = !there;
+	os->net_changed = true;
+}
 
-	for (unsigned i = 0; i < num && i < max; i++) {
-		out[i] = (struct os_addr){
-			.ip = sim_host_ip(os, i == 1),
-			.ifindex = 2,
-			.mtu = os->cfg.mtu,
-			.mac = {2, 0, 0, 0, 0, (uint8_t)os->cfg.machine},
-			.default_route = true,
-			.ifname = "sim0",
-		};
+void sim_link_up(struct os *os, bool running, uint32_t mtu)
+{
+	os->unplugged = !running;
+	os->cfg.mtu = mtu;
+	os->net_changed = true;
+}
+
+int os_net_read(struct os *os, struct os_net *net)
+{
+	const struct os_link link = {
+		.ifindex = 2,
+		.mtu = os->cfg.mtu,
+		.mac = {2, 0, 0, 0, 0, (uint8_t)os->cfg.machine},
+		.up = true,
+		.running = !os->unplugged,
+		.ifname = "sim0"};
+
+	*net = (struct os_net){.link = calloc(1, sizeof(*net->link)),
+			       .addr = calloc(2, sizeof(*net->addr))};
+	CHECK(net->link && net->addr);
+	net->link[net->nlinks++] = link;
+	for (int v6 = 0; v6 < (os->cfg.v6 ? 2 : 1); v6++) {
+		struct os_addr *a = &net->addr[net->naddrs];
+
+		if (os->gone[v6])
+			continue;
+		*a = (struct os_addr){.ip = sim_host_ip(os, v6),
+				      .ifindex = link.ifindex,
+				      .mtu = link.mtu,
+				      .up = true,
+				      .default_route = true};
+		memcpy(a->mac, link.mac, sizeof(a->mac));
+		memcpy(a->ifname, link.ifname, sizeof(a->ifname));
+		net->naddrs++;
 	}
-	return (int)MIN(num, max);
+	return 0;
+}
+
+void os_net_free(struct os_net *net)
+{
+	free(net->addr);
+	free(net->link);
+}
+
+int os_net_watch(struct os *os)
+{
+	(void)os;
+	return 0;
+}
+
+bool os_net_changed(struct os *os)
+{
+	const bool changed = os->net_changed;
+
+	os->net_changed = false;
+	return changed;
 }
 
 int os_addr_check(struct os *os, char *valid, size_t size)

@@ -103,6 +103,14 @@ struct sim *sim_of(const struct os *os);
 struct ipaddr sim_host_ip(const struct os *os, bool v6);
 
 /**
+ * sim_addr_set() - From now on that address is there, or is not: nothing can be sent
+ * from it then, and what is sent to it is lost. At first all are.
+ */
+void sim_addr_set(struct os *os, bool v6, bool there);
+/** sim_link_up() - Its interface has another state, or IP MTU. At first it runs. */
+void sim_link_up(struct os *os, bool running, uint32_t mtu);
+
+/**
  * sim_kill() - As kill -9, for everybody else: its ports and names are gone and
  * nothing comes from it any more. Its threads go on unnoticed, so that a test
  * can take its NIC down.

@@ -167,6 +167,20 @@ static unsigned ip_machine(const struct sim *sim, const struct ipaddr *ip)
 	return SIM_HOSTS_MAX;
 }
 
+/* Is @ip an address that its machine does not have at the moment? */
+static bool ip_gone(const struct sim *sim, const struct ipaddr *ip)
+{
+	const bool v6 = !ipaddr_is_v4(ip);
+
+	for (unsigned i = 0; i < sim->hosts; i++) {
+		const struct ipaddr own = sim_host_ip(sim->host[i], v6);
+
+		if (sim->host[i]->gone[v6] && ipaddr_eq(ip, &own))
+			return true;
+	}
+	return false;
+}
+
 static uint32_t segments(uint32_t len, uint32_t seg)
 {
 	return len == 0 ? 1 : DIV_ROUND_UP(len, seg);
@@ -613,6 +627,8 @@ int os_send(struct os *os, const struct os_tx *tx)
 	to = ip_machine(sim, &tx->dst.ip);
 	if (!err && to == SIM_HOSTS_MAX)
 		err = -ENETUNREACH;
+	if (!err && ip_gone(sim, &tx->src))
+		err = -EINVAL;
 	if (!err && sim->full && sim_chance(sim, sim->full)) {
 		sim->stats.full++;
 		err = -EAGAIN;
@@ -624,7 +640,10 @@ int os_send(struct os *os, const struct os_tx *tx)
 	sim->stats.sent += segments(u->len, u->seg);
 	sim_note(sim, 'S', (uint64_t)os->index << 32 | u->len);
 	say_sent(os, u, to);
-	tx_go(os, u, to);
+	if (ip_gone(sim, &tx->dst.ip)) /* nobody is there to take it */
+		free(u);
+	else
+		tx_go(os, u, to);
 	return 0;
 }
 

@@ -96,6 +96,8 @@ struct os {
 	unsigned index;
 	bool open, dead;
 	bool posted; /* has a note up */
+	bool gone[2]; /* its IPv4 address, its IPv6 address */
+	bool unplugged, net_changed;
 	struct os_note note;
 	int told; /* as which guest it was told the secret */
 	uint64_t paused_until_ns;

@@ -79,13 +79,15 @@ static void wait_add_after(struct pollfd *fds, unsigned *n, int fd,
 }
 
 /* For who was let in at the control socket, and who is next: after a while also
- * while the other says nothing; for guests of our name; and for its holder. */
+ * while the other says nothing; for guests of our name; for its holder; and for who
+ * says that addresses changed. */
 static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n,
 			 uint64_t now, uint64_t *deadline_ns)
 {
 	const int client = __atomic_load_n(&os->ctl_client, __ATOMIC_RELAXED);
 	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_RELAXED);
 	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
+	const int net = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
 
 	if (client >= 0)
 		wait_add(fds, n, client);
@@ -101,6 +103,8 @@ static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n,
 			now, deadline_ns);
 	if (holder >= 0)
 		wait_add(fds, n, holder);
+	if (net >= 0)
+		wait_add(fds, n, net);
 }
 
 /* The callers are fds[@first] and what follows. */
@@ -109,13 +113,18 @@ static void wait_note_callers(struct os *os, const struct pollfd *fds,
 {
 	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
 	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_RELAXED);
+	const int net = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
 
 	for (unsigned i = first; i < n; i++) {
 		bool *asked = fds[i].fd == holder  ? &os->holder_spoke
 			      : fds[i].fd == claim ? &os->claim_asked
 						   : &os->ctl_asked;
 
-		if (fds[i].revents)
+		if (!fds[i].revents)
+			continue;
+		if (fds[i].fd == net)
+			net_heard(os);
+		else
 			__atomic_store_n(asked, true, __ATOMIC_RELAXED);
 	}
 }
@@ -153,7 +162,7 @@ int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	const int socket = what == OS_WAIT_PACKETS ? wait_socket(os) : -1;
 	unsigned n = 0, sock = 0, callers;
 	uint64_t now = clock_ns();
-	struct pollfd fds[7];
+	struct pollfd fds[8];
 	struct timespec ts;
 	int ret;
 

@@ -66,12 +66,14 @@ struct sge {
 
 /**
  * struct wqe_to - Where a datagram goes.
+ * @local:	our address that it comes from
+ * @scope:	interface of @local if that is link-local, else 0
  * @qkey:	with its highest bit set: the QP's own (IBTA 10.2.5)
  */
 struct wqe_to {
-	struct ipaddr dgid;
+	struct ipaddr dgid, local;
+	uint32_t scope;
 	uint32_t qpn, qkey;
-	uint8_t sgid_index;
 };
 
 /**

@@ -31,27 +31,26 @@ static bool is_multicast(const struct ipaddr *ip)
  */
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct nic_gid gid;
 	struct ipaddr dgid;
+	struct wqe_to to;
 	struct vah *ah;
 	int rc;
 
 	memcpy(&dgid, &attr->grh.dgid, sizeof(dgid));
-	if (attr->port_num != PORT_NUM || !attr->is_global ||
-	    ipaddr_is_any(&dgid))
+	if (attr->port_num != PORT_NUM || !attr->is_global)
 		return fail(EINVAL);
 	if (is_multicast(&dgid))
 		return fail(EOPNOTSUPP);
-	rc = nic_gid(vctx_of(pd->context)->nic, attr->grh.sgid_index, &gid);
+	rc = nic_path(vctx_of(pd->context)->nic, attr->grh.sgid_index, &dgid,
+		      &to);
 	if (rc)
-		return fail(rc == -ENOENT ? EINVAL : -rc);
+		return fail(-rc);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return fail(ENOMEM);
 	ah->base.context = pd->context;
 	ah->base.pd = pd;
-	ah->to = (struct wqe_to){.dgid = dgid,
-				 .sgid_index = attr->grh.sgid_index};
+	ah->to = to;
 	vobj_add(vctx_of(pd->context), &ah->obj, VOBJ_AH);
 	return &ah->base;
 }
@@ -118,8 +117,8 @@ static int gid_index(struct nic *nic, const struct ipaddr *ip)
 {
 	struct nic_gid gid;
 
-	for (unsigned i = 0; !nic_gid(nic, i, &gid); i++)
-		if (ipaddr_eq(&gid.ip, ip))
+	for (unsigned i = 0; i < NIC_GIDS_MAX; i++)
+		if (!nic_gid(nic, i, &gid) && ipaddr_eq(&gid.ip, ip))
 			return (int)i;
 	return -1;
 }

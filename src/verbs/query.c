@@ -27,7 +27,7 @@ enum {
 };
 
 /* Not in the headers: what the fields of struct ibv_port_attr encode. */
-enum { WIDTH_4X = 2, SPEED_FDR = 16, PHYS_LINK_UP = 5 };
+enum { WIDTH_4X = 2, SPEED_FDR = 16, PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
 
 static __be64 be64(uint64_t v)
 {
@@ -113,7 +113,6 @@ int query_port_ext(struct ibv_context *context, uint8_t port,
 {
 	struct nic_attr nic;
 	struct ibv_port_attr all = {
-		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
 		.port_cap_flags = IBV_PORT_IP_BASED_GIDS | IBV_PORT_CM_SUP,
 		.max_msg_sz = UINT32_C(1) << 31,
@@ -121,7 +120,6 @@ int query_port_ext(struct ibv_context *context, uint8_t port,
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_FDR,
-		.phys_state = PHYS_LINK_UP,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
@@ -129,6 +127,8 @@ int query_port_ext(struct ibv_context *context, uint8_t port,
 	if (port != PORT_NUM)
 		return EINVAL;
 	nic_query(vctx_of(context)->nic, &nic);
+	all.state = nic.active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+	all.phys_state = nic.active ? PHYS_LINK_UP : PHYS_DISABLED;
 	all.active_mtu = mtu_to_verbs(nic.active_mtu);
 	all.gid_tbl_len = (int)nic.gids;
 	memset(attr, 0, size);
@@ -149,18 +149,30 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 			      COMPAT_BYTES);
 }
 
+/* An empty slot is a GID of zeroes to those who ask without a way to hear of it. */
+static int ask_gid(struct ibv_context *context, uint8_t port, unsigned index,
+		   struct nic_gid *gid, bool *empty)
+{
+	int rc = port == PORT_NUM ? nic_gid(vctx_of(context)->nic, index, gid)
+				  : -EINVAL;
+
+	*empty = rc == -ENODATA;
+	if (*empty)
+		*gid = (struct nic_gid){.ifindex = 0};
+	if (!rc || *empty)
+		return 0;
+	errno = -rc;
+	return -1;
+}
+
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 		  union ibv_gid *gid)
 {
 	struct nic_gid nic;
-	int rc = -EINVAL;
+	bool empty;
 
-	if (port == PORT_NUM && index >= 0)
-		rc = nic_gid(vctx_of(context)->nic, (unsigned)index, &nic);
-	if (rc) {
-		errno = rc == -ENOENT ? EINVAL : -rc;
+	if (ask_gid(context, port, (unsigned)index, &nic, &empty))
 		return -1;
-	}
 	memcpy(gid, &nic.ip, sizeof(*gid));
 	return 0;
 }
@@ -188,7 +200,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 		return EINVAL;
 	rc = nic_gid(vctx_of(context)->nic, index, &nic);
 	if (rc)
-		return rc == -ENOENT ? ENODATA : -rc;
+		return -rc;
 	memset(entry, 0, entry_size);
 	fill_gid_entry(&nic, index, entry);
 	return 0;
@@ -200,33 +212,38 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 {
 	uint8_t *at = (uint8_t *)entries;
 	struct nic_gid nic;
-	uint32_t i;
-	int rc;
+	size_t n = 0;
 
 	if (flags)
 		return -EOPNOTSUPP;
 	if (entry_size < sizeof(*entries))
 		return -EINVAL;
-	for (i = 0; !(rc = nic_gid(vctx_of(context)->nic, i, &nic)); i++) {
-		if (i == max)
+	for (uint32_t i = 0; i < NIC_GIDS_MAX; i++) {
+		const int rc = nic_gid(vctx_of(context)->nic, i, &nic);
+
+		if (rc == -ENODATA)
+			continue;
+		if (rc)
+			return rc;
+		if (n == max)
 			return -EINVAL;
 		memset(at, 0, entry_size);
 		fill_gid_entry(&nic, i, (struct ibv_gid_entry *)(void *)at);
 		at += entry_size;
+		n++;
 	}
-	return rc == -ENOENT ? (ssize_t)i : rc;
+	return (ssize_t)n;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 		       unsigned int index, enum verbs_gid_type *type)
 {
 	struct nic_gid nic;
+	bool empty;
 
-	if (port != PORT_NUM || nic_gid(vctx_of(context)->nic, index, &nic)) {
-		errno = EINVAL;
+	if (ask_gid(context, port, index, &nic, &empty))
 		return -1;
-	}
-	*type = VERBS_GID_ROCE_V2;
+	*type = empty ? VERBS_GID_IB_OR_V1 : VERBS_GID_ROCE_V2;
 	return 0;
 }
 
@@ -281,8 +298,9 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 	memcpy(&dgid, &attr->grh.dgid, sizeof(dgid));
 	if (vid)
 		*vid = 0xffff; /* not in a VLAN */
-	for (unsigned i = 0; !nic_gid(vctx_of(context)->nic, i, &own); i++)
-		if (ipaddr_eq(&own.ip, &dgid)) {
+	for (unsigned i = 0; i < NIC_GIDS_MAX; i++)
+		if (!nic_gid(vctx_of(context)->nic, i, &own) &&
+		    ipaddr_eq(&own.ip, &dgid)) {
 			memcpy(eth_mac, own.mac, ETHERNET_LL_SIZE);
 			return 0;
 		}

@@ -23,6 +23,9 @@ enum content {
 	TEXT,
 	GUID,
 	COUNTER,
+	/* text that depends on whether the port is active */
+	STATE,
+	PHYS_STATE,
 	/* directories with a file for each GID, or one for the interface */
 	GIDS,
 	GID_TYPES,
@@ -65,11 +68,11 @@ static const struct row {
 	{.path = PORT "/lid", .content = TEXT, .text = "0x0"},
 	{.path = PORT "/lid_mask_count", .content = TEXT, .text = "0"},
 	{.path = PORT "/link_layer", .content = TEXT, .text = "Ethernet"},
-	{.path = PORT "/phys_state", .content = TEXT, .text = "5: LinkUp"},
+	{.path = PORT "/phys_state", .content = PHYS_STATE},
 	{.path = PORT "/rate", .content = TEXT, .text = "56 Gb/sec (4X FDR)"},
 	{.path = PORT "/sm_lid", .content = TEXT, .text = "0x0"},
 	{.path = PORT "/sm_sl", .content = TEXT, .text = "0"},
-	{.path = PORT "/state", .content = TEXT, .text = "4: ACTIVE"},
+	{.path = PORT "/state", .content = STATE},
 	{.path = PORT "/gids", .content = GIDS},
 	{.path = PORT "/gid_attrs", .content = DIRECTORY},
 	{.path = PORT "/gid_attrs/ndevs", .content = GID_NDEVS},
@@ -164,7 +167,8 @@ static void put_gid(struct out *o, enum content content,
 static bool is_file(const struct row *row)
 {
 	return row->content == TEXT || row->content == GUID ||
-	       row->content == COUNTER;
+	       row->content == COUNTER
+	|| row->content == STATE || row->content == PHYS_STATE;
 }
 
 static void list_children(struct out *o, const struct row *parent)
@@ -196,11 +200,12 @@ static int ask(struct nic_attr *attr)
 	return 0;
 }
 
-static int ask_gid(unsigned index, struct nic_gid *gid)
+static int read_slot(unsigned index, struct nic_gid *gid)
 {
 	struct nic *nic;
 	int rc = nic_get(&nic);
 
+	*gid = (struct nic_gid){.ifindex = 0};
 	if (rc)
 		return rc;
 	rc = nic_gid(nic, index, gid);
@@ -260,13 +265,18 @@ static int read_row(struct out *o, const struct row *row)
 	}
 	if (row->content == COUNTER)
 		return put_counter(o, row);
-	if (row->content != GUID)
+	if (!is_file(row))
 		return -EISDIR;
 	rc = ask(&attr);
 	if (rc)
 		return rc;
 	guid = be64_put(attr.guid);
-	put_groups(o, guid.b, sizeof(guid.b));
+	if (row->content == GUID)
+		put_groups(o, guid.b, sizeof(guid.b));
+	else if (row->content == STATE)
+		put(o, "%s", attr.active ? "4: ACTIVE" : "1: DOWN");
+	else
+		put(o, "%s", attr.active ? "5: LinkUp" : "3: Disabled");
 	return 0;
 }
 
@@ -283,9 +293,12 @@ static int read_gid(struct out *o, enum content content, const char *name)
 	index = strtoul(name, &end, 10);
 	if (*end || index >= NIC_GIDS_MAX)
 		return -ENOENT;
-	rc = ask_gid((unsigned)index, &gid);
+	rc = read_slot((unsigned)index, &gid);
+	/* Of an empty slot there is a GID of zeroes, and nothing else. */
+	if (rc == -ENODATA && content == GIDS)
+		rc = 0;
 	if (rc)
-		return rc;
+		return rc == -ENODATA ? -EINVAL : rc;
 	put_gid(o, content, &gid);
 	return 0;
 }

@@ -19,8 +19,8 @@ static bool idle(const struct qp *qp)
 /* Is that the same NIC? A QPN's upper bits name its port. */
 static bool same_nic(const struct wqe_to *a, const struct wqe_to *b)
 {
-	return a->qpn >> 10 == b->qpn >> 10 && a->sgid_index == b->sgid_index &&
-	       ipaddr_eq(&a->dgid, &b->dgid);
+	return a->qpn >> 10 == b->qpn >> 10 && a->scope == b->scope &&
+	       ipaddr_eq(&a->local, &b->local) && ipaddr_eq(&a->dgid, &b->dgid);
 }
 
 const struct wqe_to *ud_next(const struct qp *qp)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* chaos.c: evicts pages, forks, pauses processes and cuts the network, at random
- * moments while the applications of a world run.
+/* chaos.c: evicts pages, forks, pauses processes, cuts the network and takes
+ * addresses away, at random moments while the applications of a world run.
  */
+#include "nic/impl.h"
 #include "oracle.h"
 
 #include <errno.h>
@@ -93,6 +94,36 @@ static void cut_thread(void *arg)
 	}
 }
 
+/* The address that the connections of @node are from goes, or comes back, to the slot
+ * that it had. */
+static void away(struct node *node, bool is)
+{
+	const bool v6 = node->w->cfg.v6;
+	const struct os_addr *a;
+	int err;
+
+	sim_addr_set(node->os, v6, !is);
+	sim_sleep(node->w->sim, 10 * SIM_MS); /* they are looked at no sooner */
+	net_turn(node->nic, TIME_NEVER);
+	err = gids_at(&node->nic->gids, v6 ? 2 : 0, &a);
+	EXPECT(node->w, err == (is ? -ENODATA : 0),
+	       "the GID of an address that %s: %d",
+	       is ? "is away" : "came back", err);
+}
+
+static void away_thread(void *arg)
+{
+	struct node *node = arg;
+	struct world *w = node->w;
+
+	while (!w->stop) {
+		wait_about(w, w->cfg.away_ns);
+		away(node, true);
+		sim_sleep(w->sim, sim_between(w->sim, 1, 10 * SIM_MS));
+		away(node, false);
+	}
+}
+
 void chaos_start(struct world *w)
 {
 	const struct world_config *c = &w->cfg;
@@ -111,4 +142,6 @@ void chaos_start(struct world *w)
 	}
 	if (c->cut_ns != 0)
 		node_thread(&w->node[0], cut_thread, &w->node[0]);
+	if (c->away_ns != 0)
+		node_thread(&w->node[0], away_thread, &w->node[0]);
 }

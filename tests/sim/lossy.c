@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lossy.c: packets and bursts are lost, doubled, overtaken and corrupted; pages
- * are always there.
+/* lossy.c: packets and bursts are lost, doubled, overtaken and corrupted, or cannot be
+ * sent as their source address is away; pages are always there.
  */
 #include "scenarios.h"
 
@@ -21,6 +21,8 @@ static void run(struct world *w)
 		w->cfg.cut_ns = 50 * SIM_MS;
 	if (sim_chance(sim, SIM_PPM / 4))
 		w->cfg.deaf = (unsigned)sim_between(sim, 3, 9);
+	if (sim_chance(sim, SIM_PPM / 4))
+		w->cfg.away_ns = 50 * SIM_MS;
 	world_build(w);
 	world_finish(w);
 	world_close(w);

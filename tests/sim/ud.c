@@ -229,7 +229,7 @@ static void post_send(struct udend *e)
 			  .imm = u.grams,
 			  .length = g->len,
 			  .to = {.dgid = sim_host_ip(to->node->os, u.w->cfg.v6),
-				 .sgid_index = u.w->cfg.v6 ? 2 : 0,
+				 .local = sim_host_ip(e->node->os, u.w->cfg.v6),
 				 .qpn = to->qpn,
 				 .qkey = g->foreign ? QKEY + 1 : QKEY}};
 	if (!g->foreign && sim_chance(sim, SIM_PPM / 4))

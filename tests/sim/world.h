@@ -52,7 +52,7 @@ enum op_kind {
  * @recv_lazy:	chance, a look, that missing receives are posted
  * @mix:	weights of the kinds of work
  * @big:	chance of messages of many packets
- * @evict_ns, @fork_ns, @pause_ns, @cut_ns: mean time between, 0: never
+ * @evict_ns, @fork_ns, @pause_ns, @cut_ns, @away_ns: mean time between, 0: never
  * @preempt, @preempt_ns: probability that a thread loses the CPU as it receives,
  *		and for how long at most
  * @full:	probability that a send finds the socket's buffer full
@@ -76,7 +76,7 @@ struct world_config {
 	bool neighbours;
 	bool exact, force, choose, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;
-	uint64_t evict_ns, fork_ns, pause_ns, cut_ns;
+	uint64_t evict_ns, fork_ns, pause_ns, cut_ns, away_ns;
 	uint32_t preempt;
 	uint64_t preempt_ns;
 	uint32_t full;

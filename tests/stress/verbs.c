@@ -116,8 +116,8 @@ static void do_query(uint32_t *seed)
 	REQUIRE(ibv_query_device_ex(world.ctx, NULL, &ex) == 0);
 	REQUIRE(ibv_query_port(world.ctx, 1, &port) == 0);
 	REQUIRE(port.state == IBV_PORT_ACTIVE);
-	REQUIRE(ibv_query_gid_table(world.ctx, gids, ARRAY_SIZE(gids), 0) ==
-		port.gid_tbl_len);
+	n = (int)ibv_query_gid_table(world.ctx, gids, ARRAY_SIZE(gids), 0);
+	REQUIRE(n > 0 && n <= port.gid_tbl_len);
 	REQUIRE(ibv_query_gid(world.ctx, 1, 0, &ah.grh.dgid) == 0);
 	made = ibv_create_ah(world.pd, &ah);
 	REQUIRE(made && ibv_destroy_ah(made) == 0);

@@ -246,11 +246,42 @@ static void async__signal(void **state)
 	signal(SIGALRM, SIG_DFL);
 }
 
+static void port_event(enum nic_event_type type)
+{
+	nic_lock(side[0].nic);
+	events_raise(side[0].nic, type);
+	nic_unlock(side[0].nic);
+}
+
+static void async__what_is_last_is_told_last(void **state)
+{
+	static const enum nic_event_type raised[] = {
+		NIC_EVENT_PORT_ERR, NIC_EVENT_GID_CHANGE, NIC_EVENT_PORT_ACTIVE,
+		NIC_EVENT_PORT_ERR, NIC_EVENT_GID_CHANGE, NIC_EVENT_PORT_ERR};
+	static const enum nic_event_type told[] = {NIC_EVENT_PORT_ACTIVE,
+						   NIC_EVENT_GID_CHANGE,
+						   NIC_EVENT_PORT_ERR};
+	struct nic_event ev;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(raised); i++)
+		port_event(raised[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+		assert_true(side_readable(async_fd[0], PATIENCE_MS));
+		assert_int_equal(nic_async_get(async[0], &ev), 0);
+		assert_int_equal(ev.type, told[i]);
+		assert_null(ev.cookie);
+	}
+	assert_false(side_readable(async_fd[0], 0));
+	assert_false(side_readable(async_fd[1], 0));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(async__what_is_last_is_told_last),
 		TEST(channel__any_completion),
 		TEST(channel__solicited_or_failed),
 		TEST(async__overflow),

@@ -84,7 +84,10 @@ static struct wqe_to to(const struct side *s, uint32_t qkey)
 	struct nic_gid gid;
 
 	assert_int_equal(nic_gid(s->nic, 0, &gid), 0);
-	return (struct wqe_to){.dgid = gid.ip, .qpn = s->qpn, .qkey = qkey};
+	return (struct wqe_to){.dgid = gid.ip,
+			       .local = gid.ip, /* of both */
+			       .qpn = s->qpn,
+			       .qkey = qkey};
 }
 
 /* From side 0 to side 1. */
@@ -276,7 +279,7 @@ static void send__to_nowhere_fails(void **state)
 	struct wqe wqe = {.op = WR_SEND, .to = to(&side[1], QKEY)};
 
 	(void)state;
-	wqe.to.sgid_index = 200;
+	wqe.to.dgid = (struct ipaddr){{0}};
 	side_post(&side[0], wqe, side[0].buf, 8);
 	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_QP_OP_ERR);
 	assert_int_equal(side_query(&side[0]).state, QPS_SQE);

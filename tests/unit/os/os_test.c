@@ -194,7 +194,7 @@ static bool survived;
 static void *cancelled(void *arg)
 {
 	struct iovec iov = {&(char[100]){0}, 100};
-	struct os_addr addr[4];
+	struct os_net net;
 	struct os_rx rx = {.port = -1};
 	struct os_tx tx = {.iov = &iov, .niov = 1};
 	static struct moves mv;
@@ -233,7 +233,10 @@ static void *cancelled(void *arg)
 	os_event_set(fd);
 	os_event_clear(fd);
 	fd_close(fd);
-	os_addresses(victim, addr, 4);
+	os_net_watch(victim);
+	os_net_read(victim, &net);
+	os_net_free(&net);
+	os_net_changed(victim);
 	os_thread_start(victim, &t, "x", (void (*)(void *))os_kick, victim);
 	os_thread_join(t);
 	os_unclaim(os_claim(victim, "cancel-test"));

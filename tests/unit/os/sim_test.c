@@ -80,20 +80,44 @@ static void os_memory__zeroed_and_aligned(void **state)
 	sim_close(p.sim);
 }
 
-static void os_addresses__v4_first(void **state)
+static void os_net_read__v4_first(void **state)
 {
 	struct sim *sim = sim_open(1);
 	struct os *os = open_host(
 		sim, (struct sim_host_config){.machine = 3, .v6 = true},
 		(struct os_config){0});
-	struct os_addr addr[2];
+	struct os_net net;
 
 	(void)state;
-	assert_int_equal(os_addresses(os, addr, 1), 1);
-	assert_int_equal(os_addresses(os, addr, 2), 2);
-	assert_true(ipaddr_is_v4(&addr[0].ip));
-	assert_false(ipaddr_is_v4(&addr[1].ip));
-	assert_true(addr[0].default_route);
+	assert_int_equal(os_net_read(os, &net), 0);
+	assert_int_equal(net.naddrs, 2);
+	assert_true(ipaddr_is_v4(&net.addr[0].ip));
+	assert_false(ipaddr_is_v4(&net.addr[1].ip));
+	assert_true(net.addr[0].default_route);
+	os_net_free(&net);
+	sim_close(sim);
+}
+
+static void os_net_read__follows(void **state)
+{
+	struct sim *sim = sim_open(1);
+	struct os *os = open_host(
+		sim, (struct sim_host_config){.machine = 3, .v6 = true},
+		(struct os_config){0});
+	struct os_net net;
+
+	(void)state;
+	assert_false(os_net_changed(os));
+	sim_addr_set(os, false, false);
+	sim_link_up(os, false, 9000);
+	assert_true(os_net_changed(os));
+	assert_false(os_net_changed(os));
+	assert_int_equal(os_net_read(os, &net), 0);
+	assert_int_equal(net.naddrs, 1);
+	assert_false(ipaddr_is_v4(&net.addr[0].ip));
+	assert_int_equal(net.addr[0].mtu, 9000);
+	assert_false(net.link[0].running);
+	os_net_free(&net);
 	sim_close(sim);
 }
 
@@ -201,7 +225,8 @@ int main(void)
 		cmocka_unit_test(sim_between__covers_its_ends),
 		cmocka_unit_test(os_open__only_the_host_named),
 		cmocka_unit_test(os_memory__zeroed_and_aligned),
-		cmocka_unit_test(os_addresses__v4_first),
+		cmocka_unit_test(os_net_read__v4_first),
+		cmocka_unit_test(os_net_read__follows),
 		cmocka_unit_test(os_claim__one_holder_a_machine),
 		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(sim_hash__same_seed_same_run),

@@ -22,15 +22,15 @@ static void wq_init__sizes(void **state)
 	static const struct {
 		uint32_t slots, max_sge, max_inline, stride, ring;
 	} t[] = {
-		{1, 0, 0, 72, 1},	 {1, 1, 0, 88, 1},
-		{2, 1, 1, 88, 2},	 {3, 1, 16, 88, 4},
-		{5, 1, 17, 96, 8},	 {128, 32, 220, 584, 128},
-		{129, 1, 220, 296, 256},
+		{1, 0, 0, 88, 1},	 {1, 1, 0, 104, 1},
+		{2, 1, 1, 104, 2},	 {3, 1, 16, 104, 4},
+		{5, 1, 17, 112, 8},	 {128, 32, 220, 600, 128},
+		{129, 1, 220, 312, 256},
 	};
 	struct wq q;
 
 	(void)state;
-	assert_int_equal(sizeof(struct wqe), 72);
+	assert_int_equal(sizeof(struct wqe), 88);
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
 		assert_int_equal(
 			wq_init(&q, t[i].slots, t[i].max_sge, t[i].max_inline),
@@ -80,7 +80,7 @@ static long minor_faults(void)
  */
 static void wq_init__large_is_not_touched(void **state)
 {
-	const size_t bytes = (size_t)32768 * 584;
+	const size_t bytes = (size_t)32768 * 600;
 	long before, alone;
 	struct wq q;
 	void *p;

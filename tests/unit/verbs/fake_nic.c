@@ -104,8 +104,9 @@ void nic_query(struct nic *nic, struct nic_attr *out)
 	*out = (struct nic_attr){
 		.guid = 0x0123456789abcdef,
 		.active_mtu = fake.mtu,
-		.gids = fake.gids,
+		.gids = NIC_GIDS_MAX,
 		.netdev = "eth0",
+		.active = !fake.down,
 	};
 }
 
@@ -113,7 +114,7 @@ int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)
 {
 	(void)nic;
 	if (index >= fake.gids)
-		return -ENOENT;
+		return index < NIC_GIDS_MAX ? -ENODATA : -EINVAL;
 	*out = (struct nic_gid){
 		.ip.b = {[10] = 0xff, 0xff, 192, 0, 2, (uint8_t)(index + 1)},
 		.ifindex = 7,
@@ -127,6 +128,20 @@ void nic_counters(struct nic *nic, struct counters *out)
 {
 	(void)nic;
 	*out = fake.counters;
+}
+
+int nic_path(struct nic *nic, unsigned sgid_index, const struct ipaddr *dgid,
+	     struct wqe_to *to)
+{
+	struct nic_gid gid;
+	const int rc = nic_gid(nic, sgid_index, &gid);
+
+	if (rc)
+		return rc;
+	if (!ipaddr_is_v4(dgid))
+		return -EINVAL;
+	*to = (struct wqe_to){.dgid = *dgid, .local = gid.ip};
+	return 0;
 }
 
 /* No test makes one. */

@@ -30,7 +30,8 @@
 struct fake {
 	bool present, child;
 	int present_error;
-	unsigned gids;
+	bool down; /* the port */
+	unsigned gids; /* slots of the table that are not empty */
 	uint32_t mtu;
 	unsigned fail_in;
 	int error;

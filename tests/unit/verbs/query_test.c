@@ -117,11 +117,15 @@ static void port__says(void **state)
 	assert_int_equal(port.attr.link_layer, IBV_LINK_LAYER_ETHERNET);
 	assert_int_equal(port.attr.active_mtu, IBV_MTU_1024);
 	assert_int_equal(port.attr.max_mtu, IBV_MTU_4096);
-	assert_int_equal(port.attr.gid_tbl_len, 2);
+	assert_int_equal(port.attr.gid_tbl_len, NIC_GIDS_MAX);
 	assert_int_equal(port.attr.pkey_tbl_len, 1);
 	assert_int_equal(port.attr.max_msg_sz, UINT32_C(1) << 31);
 	for (size_t i = 0; i < sizeof(port.more); i++)
 		assert_int_equal(port.more[i], 0);
+	fake.down = true;
+	assert_int_equal(query_port_ext(context, 1, &port.attr, 52), 0);
+	assert_int_equal(port.attr.state, IBV_PORT_DOWN);
+	assert_int_equal(port.attr.phys_state, 3);
 	assert_int_equal(query_port_ext(context, 0, &port.attr, 52), EINVAL);
 	assert_int_equal(query_port_ext(context, 2, &port.attr, 52), EINVAL);
 }
@@ -149,6 +153,27 @@ static void gid__table(void **state)
 	assert_int_equal(type, 1);
 }
 
+/* To calls that have no error for it an empty slot is one of zeroes. */
+static void gid__empty_slots(void **state)
+{
+	static const union ibv_gid zero;
+	struct ibv_gid_entry entry[3];
+	enum verbs_gid_type type = VERBS_GID_ROCE_V2;
+	union ibv_gid gid;
+
+	(void)state;
+	memset(&gid, 0xee, sizeof(gid));
+	errno = 0;
+	assert_int_equal(ibv_query_gid(context, 1, 2, &gid), 0);
+	assert_memory_equal(&gid, &zero, sizeof(gid));
+	assert_int_equal(ibv_query_gid_type(context, 1, 2, &type), 0);
+	assert_int_equal(type, VERBS_GID_IB_OR_V1);
+	assert_int_equal(errno, 0);
+	assert_int_equal(ibv_query_gid_ex(context, 1, 2, entry, 0), ENODATA);
+	fake.gids = 0;
+	assert_int_equal(ibv_query_gid_table(context, entry, 3, 0), 0);
+}
+
 static void gid__mistakes(void **state)
 {
 	struct ibv_gid_entry entry[3];
@@ -156,7 +181,7 @@ static void gid__mistakes(void **state)
 	union ibv_gid gid;
 
 	(void)state;
-	assert_int_equal(ibv_query_gid(context, 1, 2, &gid), -1);
+	assert_int_equal(ibv_query_gid(context, 1, NIC_GIDS_MAX, &gid), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_query_gid(context, 1, -1, &gid), -1);
 	assert_int_equal(ibv_query_gid(context, 2, 0, &gid), -1);
@@ -168,7 +193,10 @@ static void gid__mistakes(void **state)
 	assert_int_equal(ibv_query_gid_table(context, entry, 1, 0), -EINVAL);
 	assert_int_equal(ibv_query_gid_table(context, entry, 3, 1),
 			 -EOPNOTSUPP);
-	assert_int_equal(ibv_query_gid_type(context, 1, 2, &type), -1);
+	assert_int_equal(ibv_query_gid_ex(context, 1, NIC_GIDS_MAX, entry, 0),
+			 EINVAL);
+	assert_int_equal(ibv_query_gid_type(context, 1, NIC_GIDS_MAX, &type),
+			 -1);
 	assert_int_equal(ibv_query_gid_type(context, 2, 0, &type), -1);
 }
 
@@ -226,6 +254,7 @@ int main(void)
 		device_test(mtu__fits),
 		device_test(port__says),
 		device_test(gid__table),
+		device_test(gid__empty_slots),
 		device_test(gid__mistakes),
 		device_test(pkey__only_the_default),
 		device_test(resolve__mac),

@@ -19,7 +19,13 @@ static void read__files(void **state)
 		{DEV "/ports/1/pkeys", "0", "0xffff", 0},
 		{DEV "/ports/1/gid_attrs/types", "0", "RoCE v2", 0},
 		{DEV "/ports/1/gid_attrs/types", "1", "RoCE v2", 0},
-		{DEV "/ports/1/gid_attrs/types", "2", NULL, ENOENT},
+		{DEV "/ports/1/gid_attrs/types", "2", NULL, EINVAL},
+		{DEV "/ports/1/gid_attrs/types", "63", NULL, EINVAL},
+		{DEV "/ports/1/gid_attrs/types", "64", NULL, ENOENT},
+		{DEV "/ports/1/gid_attrs/ndevs", "2", NULL, EINVAL},
+		{DEV "/ports/1/gids", "2",
+		 "0000:0000:0000:0000:0000:0000:0000:0000", 0},
+		{DEV "/ports/1", "phys_state", "5: LinkUp", 0},
 		{DEV "/ports/1/gid_attrs/types", "0x", NULL, ENOENT},
 		{DEV "/ports/1/gid_attrs/types", "", NULL, ENOENT},
 		{DEV "/ports/1/gid_attrs/types", "-1", NULL, ENOENT},
@@ -141,7 +147,6 @@ static void list__directories(void **state)
 		{DEV "/device/net", "eth0/\n"},
 		{DEV "/device/net/eth0", ""},
 		{DEV "/ports", "1/\n"},
-		{DEV "/ports/1/gids", "0\n1\n"},
 		{DEV "/ports/1/gid_attrs", "ndevs/\ntypes/\n"},
 		{DEV "/ports/1/pkeys", "0\n"},
 		{DEV "/board_id", NULL},
@@ -161,6 +166,35 @@ static void list__directories(void **state)
 	}
 }
 
+/* Slots do not come and go with the addresses in them. */
+static void list__slots(void **state)
+{
+	char buf[512];
+	unsigned n = 0;
+
+	(void)state;
+	assert_true(ibv_read_sysfs_file(DEV "/ports/1/gids", ".", buf,
+					sizeof(buf)) > 0);
+	for (const char *c = buf; *c; c++)
+		n += *c == '\n';
+	assert_int_equal(n, NIC_GIDS_MAX);
+	assert_non_null(strstr(buf, "\n63\n"));
+}
+
+static void read__the_port_is_down(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	fake.down = true;
+	assert_true(ibv_read_sysfs_file(DEV "/ports/1", "state", buf,
+					sizeof(buf)) > 0);
+	assert_string_equal(buf, "1: DOWN");
+	assert_true(ibv_read_sysfs_file(DEV "/ports/1", "phys_state", buf,
+					sizeof(buf)) > 0);
+	assert_string_equal(buf, "3: Disabled");
+}
+
 /* What a directory lists can be read, down to the leaves. */
 static void list__names_exist(void **state)
 {
@@ -172,6 +206,7 @@ static void list__names_exist(void **state)
 					   DEV "/ports/1/gid_attrs/types"};
 
 	(void)state;
+	fake.gids = NIC_GIDS_MAX;
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		char names[512], text[64], *save = NULL;
 
@@ -231,9 +266,14 @@ static void read__no_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fake_test(read__files),	       fake_test(read__counters),
-		fake_test(read__buffer_sizes), fake_test(list__directories),
-		fake_test(list__names_exist),  fake_test(read__no_nic),
+		fake_test(read__files),
+		fake_test(read__counters),
+		fake_test(read__buffer_sizes),
+		fake_test(list__directories),
+		fake_test(list__slots),
+		fake_test(read__the_port_is_down),
+		fake_test(list__names_exist),
+		fake_test(read__no_nic),
 		fake_test(read__no_address),
 	};
 
