@@ -13,6 +13,20 @@ struct ipaddr {
 	uint8_t b[16];
 };
 
+/**
+ * struct ip_mark - What a sender chooses of an IP header besides addresses.
+ * @tclass:	traffic class (IPv4: type of service)
+ * @hops:	hop limit (time to live), 0: as the host has it
+ */
+struct ip_mark {
+	uint8_t tclass, hops;
+};
+
+static inline bool ip_mark_eq(struct ip_mark a, struct ip_mark b)
+{
+	return a.tclass == b.tclass && a.hops == b.hops;
+}
+
 /** struct endpoint - Where a NIC receives: an address and a UDP port. */
 struct endpoint {
 	struct ipaddr ip;

@@ -160,6 +160,7 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 		/* from anybody; the program learns from whom */
 		p->fwd_src = from->src;
 		p->fwd_dst = from->dst;
+		p->fwd_mark = from->mark;
 	} else if (!ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
 		count(&nic->cnt, CNT_drop_peer);
 		return RX_NEXT;
@@ -195,6 +196,7 @@ static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 
 	from.src = p->fwd_src;
 	from.dst = p->fwd_dst;
+	from.mark = (struct ip_mark){0}; /* was not passed on */
 	from.dport = ROCE_PORT;
 	if (!roce_trusts(nic, p, &s->rx) || bytes[p->hdr_len] >= OP_X_HELLO) {
 		count(&nic->cnt, CNT_drop_forward);

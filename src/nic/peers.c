@@ -70,10 +70,12 @@ static void tell_shares(struct nic *nic, uint64_t now_ns)
 	}
 }
 
-/* @known: what is said to it besides who we are; NULL: it will not be kept */
+/* @mark: of a peer whose QPs have one. @known: what is said to it besides who we are;
+ * NULL: it will not be kept */
 static void send_hello(struct nic *nic, uint8_t opcode,
 		       const struct endpoint *to, const struct ipaddr *from,
-		       int port, uint32_t nonce, struct peer *known)
+		       struct ip_mark mark, int port, uint32_t nonce,
+		       struct peer *known)
 {
 	struct pkt p = {.opcode = opcode,
 			.ext = true,
@@ -85,8 +87,12 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.my_nonce = peers_nonce(nic, &to->ip)};
 	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
 	struct iovec iov = {bytes, 0};
-	struct os_tx tx = {
-		.dst = *to, .src = *from, .port = port, .iov = &iov, .niov = 1};
+	struct os_tx tx = {.dst = *to,
+			   .src = *from,
+			   .mark = mark,
+			   .port = port,
+			   .iov = &iov,
+			   .niov = 1};
 	unsigned n;
 
 	if (known) {
@@ -105,7 +111,7 @@ static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
 	const bool known = p->kind == PEER_NOPIN && !p->datagrams;
 
-	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->port,
+	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->mark, p->port,
 		   known ? p->nonce : 0, known ? p : NULL);
 	p->asked_ns = now_ns;
 }
@@ -184,7 +190,8 @@ static void connect_lines(struct nic *nic, struct peer *p)
 	if (p->kind != PEER_NOPIN || p->datagrams || p->lines)
 		return;
 	while (p->lines < paths && line_left(nic, p)) {
-		const int line = os_connect(nic->os, &p->local, &p->ep);
+		const int line = os_connect(nic->os, &p->local, &p->ep,
+					    p->mark);
 
 		if (!line)
 			break;
@@ -262,7 +269,7 @@ static struct endpoint locate(const struct wqe_to *to)
 
 /* Not asked yet, and in no list. NULL: no memory. */
 static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
-			     const struct ipaddr *local, const struct qp *qp)
+			     const struct wqe_to *to, const struct qp *qp)
 {
 	struct peer *p;
 
@@ -271,7 +278,8 @@ static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
 	p = heap_alloc(sizeof(*p));
 	if (!p)
 		return NULL;
-	peer_init(p, ep, local);
+	peer_init(p, ep, &to->local);
+	p->mark = to->mark;
 	p->gso = os_gso(nic->os);
 	p->port = qp->cfg.port;
 	return p;
@@ -284,7 +292,7 @@ static int find_or_ask(struct nic *nic, const struct wqe_to *to,
 	struct peer *p = find(&nic->peers, &ep, &to->local);
 
 	if (!p) {
-		p = new_peer(nic, &ep, &to->local, qp);
+		p = new_peer(nic, &ep, to, qp);
 		if (!p)
 			return -ENOMEM;
 		list_add_tail(&nic->peers, &p->link);
@@ -307,6 +315,7 @@ int peer_get(struct nic *nic, const struct qp_attr *attr,
 	if (err)
 		return err;
 	to.qpn = attr->dest_qpn;
+	to.mark = (struct ip_mark){attr->traffic_class, attr->hop_limit};
 	return find_or_ask(nic, &to, &qp->qp, now_ns, out);
 }
 
@@ -373,7 +382,7 @@ static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 		list_del(&p->link);
 	} else {
 		forget_dests(nic, DESTS_MAX - 1);
-		p = new_peer(nic, &ep, &to->local, qp);
+		p = new_peer(nic, &ep, to, qp);
 		if (!p)
 			return NULL;
 		p->datagrams = true;
@@ -458,7 +467,8 @@ static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 
 	if (asker && p->nonce == peers_nonce(nic, &rx->src.ip))
 		take_credit(nic, asker, p, now_ns);
-	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst, rx->port,
+	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst,
+		   asker ? asker->mark : (struct ip_mark){0}, rx->port,
 		   p->my_nonce, asker);
 }
 

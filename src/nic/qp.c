@@ -28,6 +28,14 @@ static int queues_init(struct nic_qp *qp)
 	return err;
 }
 
+/* What comes before a datagram tells of the IP header that it had. */
+static void ud_marks(struct nic *nic, int port)
+{
+	os_port_marks(nic->os, port);
+	if (nic->roce_port >= 0)
+		os_port_marks(nic->os, nic->roce_port);
+}
+
 /* Lock held: everything that other objects know of the QP. */
 static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 {
@@ -54,6 +62,8 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 	list_add_tail(&nic->qps, &qp->all);
 	nic->nqps++;
 	nic->ud_qps += cfg.ud;
+	if (cfg.ud)
+		ud_marks(nic, cfg.port);
 	pd_get(nic->mem, qp->init.pd);
 	qp->init.send_cq->refs++;
 	qp->init.recv_cq->refs++;

@@ -91,6 +91,8 @@ static void hold(struct nic *nic, int claim)
 	nic->roce_secret = secret;
 	nic->roce_claim = claim;
 	nic->roce_state = ROCE_OURS;
+	if (nic->ud_qps)
+		os_port_marks(nic->os, nic->roce_port);
 	if (os_claim_share(nic->os, claim, secret))
 		log_warn("other processes get nothing from UDP port 4791");
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */

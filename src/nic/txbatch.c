@@ -22,6 +22,7 @@ static int send_iov(struct nic *nic, struct step *s, unsigned n)
 	struct burst *b = &s->burst;
 	struct os_tx tx = {.dst = destination(b),
 			   .src = b->peer->local,
+			   .mark = b->mark,
 			   .port = b->qp ? b->qp->cfg.port : b->peer->port,
 			   .line = b->roce ? 0 : b->line,
 			   .iov = s->iov,

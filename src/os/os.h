@@ -139,18 +139,23 @@ enum {
 int os_port_open(struct os *os, uint16_t want, uint16_t *port);
 void os_port_close(struct os *os, int index);
 
+/** os_port_marks() - From now on os_rx.mark is known of what comes to that port. */
+void os_port_marks(struct os *os, int index);
+
 /** os_rcvbuf() - Bytes that the kernel lets one port hold (real SO_RCVBUF). */
 size_t os_rcvbuf(struct os *os);
 
 /**
  * struct os_rx - One receive: @len bytes, cut every @seg bytes (the last
  * segment may be shorter); @seg == @len for a single datagram.
+ * @mark:	of the IP header; all zero: not known
  * @kernel_drops: what SO_RXQ_OVFL said, ever, all ports together
  * @all: nothing there means: at no port; else only at the one that spoke last
  */
 struct os_rx {
 	struct endpoint src;
 	struct ipaddr dst;
+	struct ip_mark mark;
 	uint16_t dport;
 	uint32_t len, seg;
 	uint64_t kernel_drops;
@@ -187,11 +192,12 @@ int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu);
  * struct os_tx - One send: pieces that are cut every @seg bytes (0: do not).
  * @src:	source address, one of ours
  * @port:	index of the port to send from
- * @line:	from os_connect() to @dst, or 0
+ * @line:	from os_connect() to @dst, with this @mark; or 0
  */
 struct os_tx {
 	struct endpoint dst;
 	struct ipaddr src;
+	struct ip_mark mark;
 	int port, line;
 	struct iovec *iov;
 	unsigned niov;
@@ -205,7 +211,7 @@ struct os_tx {
  * Return: for os_tx.line, or 0: none. Context: any; does not block.
  */
 int os_connect(struct os *os, const struct ipaddr *src,
-	       const struct endpoint *dst);
+	       const struct endpoint *dst, struct ip_mark mark);
 void os_disconnect(struct os *os, int line);
 
 /**

@@ -255,6 +255,19 @@ void os_port_close(struct os *os, int index)
 	sys_close(fd);
 }
 
+/** os_port_marks() - See os.h. Where it is refused nothing is known, as before. */
+void os_port_marks(struct os *os, int index)
+{
+	const int fd = port_fd(os, index);
+
+	(void)sys_setsockopt(fd, IPPROTO_IP, IP_RECVTOS, 1);
+	(void)sys_setsockopt(fd, IPPROTO_IP, IP_RECVTTL, 1);
+	if (os->family == AF_INET)
+		return;
+	(void)sys_setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	(void)sys_setsockopt(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+}
+
 static int line_connect(int fd, int family, const struct ipaddr *src,
 			const struct endpoint *dst)
 {
@@ -277,12 +290,29 @@ static int line_connect(int fd, int family, const struct ipaddr *src,
 	return ret < 0 ? ret : sys_connect(fd, &in6, sizeof(in6));
 }
 
+static int line_options(int fd, bool v4, struct ip_mark mark)
+{
+	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int ret = v4 ? sys_setsockopt(fd, level, IP_MTU_DISCOVER,
+				      IP_PMTUDISC_DO)
+		     : sys_setsockopt(fd, level, IPV6_MTU_DISCOVER,
+				      IPV6_PMTUDISC_DO);
+
+	if (ret == 0 && mark.tclass)
+		ret = sys_setsockopt(fd, level, v4 ? IP_TOS : IPV6_TCLASS,
+				     mark.tclass);
+	if (ret == 0 && mark.hops)
+		ret = sys_setsockopt(fd, level, v4 ? IP_TTL : IPV6_UNICAST_HOPS,
+				     mark.hops);
+	return ret;
+}
+
 /** os_connect() - See os.h. */
 int os_connect(struct os *os, const struct ipaddr *src,
-	       const struct endpoint *dst)
+	       const struct endpoint *dst, struct ip_mark mark)
 {
 	const int family = ipaddr_is_v4(&dst->ip) ? AF_INET : AF_INET6;
-	int fd, ret;
+	int fd;
 
 	if (ipaddr_is_any(src) || (family == AF_INET6 && os->family == AF_INET))
 		return 0;
@@ -290,13 +320,8 @@ int os_connect(struct os *os, const struct ipaddr *src,
 				SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return 0;
-	if (family == AF_INET)
-		ret = sys_setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER,
-				     IP_PMTUDISC_DO);
-	else
-		ret = sys_setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
-				     IPV6_PMTUDISC_DO);
-	if (ret < 0 || line_connect(fd, family, src, dst) < 0) {
+	if (line_options(fd, family == AF_INET, mark) < 0 ||
+	    line_connect(fd, family, src, dst) < 0) {
 		sys_close(fd);
 		return 0;
 	}

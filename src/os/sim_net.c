@@ -36,11 +36,14 @@ enum {
 	EXT_HDR_BYTES = 12,
 };
 
+enum { SIM_HOPS = 64 }; /* where the sender says nothing */
+
 /** struct sim_unit - A burst or a single packet between two sockets. */
 struct sim_unit {
 	struct list link;
 	struct os *from;
 	struct endpoint src, dst;
+	struct ip_mark mark;
 	uint32_t len, seg, charge;
 	uint8_t bytes[];
 };
@@ -466,13 +469,19 @@ static void unit_depart(struct sim_unit *u, unsigned from, unsigned to)
 
 /* A line is its source port; nobody receives there. */
 int os_connect(struct os *os, const struct ipaddr *src,
-	       const struct endpoint *dst)
+	       const struct endpoint *dst, struct ip_mark mark)
 {
 	(void)dst;
+	(void)mark; /* who uses it says it with each send */
 	if (ip_machine(os->sim, src) != os->cfg.machine)
 		return 0;
 	os->lines++;
 	return SIM_LINE_FIRST + (int)(os->line_next++ % SIM_LINES);
+}
+
+void os_port_marks(struct os *os, int index)
+{
+	CHECK(os->port[index].open);
 }
 
 void os_disconnect(struct os *os, int line)
@@ -555,6 +564,7 @@ static int tx_alloc(struct os *os, const struct os_tx *tx,
 			.port = tx->line ? (uint16_t)tx->line
 					 : os->port[tx->port].number},
 		.dst = tx->dst,
+		.mark = tx->mark,
 		.len = (uint32_t)len,
 		.seg = tx->seg ? MIN(tx->seg, (uint32_t)len) : (uint32_t)len,
 	};
@@ -698,6 +708,9 @@ static int rx_take(struct os *os, struct iovec *iov, unsigned n,
 	u = list_entry(port->queue.next, struct sim_unit, link);
 	rx->src = u->src;
 	rx->dst = u->dst.ip;
+	rx->mark = u->mark;
+	if (!rx->mark.hops)
+		rx->mark.hops = SIM_HOPS;
 	rx->dport = u->dst.port;
 	rx->len = u->len;
 	rx->seg = u->seg;

@@ -33,12 +33,12 @@ union udp_addr {
 	struct sockaddr_in6 in6;
 };
 
-/* Room for what a receive brings: destination, segment size, drops. */
+/* Room for what a receive brings: destination, class, hops, segment size, drops. */
 union udp_ctl {
 	struct cmsghdr align;
 	char buf[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
 		 CMSG_SPACE(sizeof(struct in_pktinfo)) +
-		 CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint32_t))];
+		 3 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint32_t))];
 };
 
 /* And for an error: extended error, offender, its address. */
@@ -106,26 +106,46 @@ static void udp_drops(struct os *os, struct os_port *p, uint32_t now)
 				   __ATOMIC_RELAXED);
 }
 
+/* What the headers of IP said, of either kind. Return: false: it is none of these. */
+static bool udp_control_ip(const struct cmsghdr *c, struct os_rx *rx)
+{
+	const bool v6 = c->cmsg_level == IPPROTO_IPV6;
+	struct in6_pktinfo pi6;
+	struct in_pktinfo pi4;
+	int value;
+
+	if (!v6 && c->cmsg_level != IPPROTO_IP)
+		return false;
+	if (v6 && c->cmsg_type == IPV6_PKTINFO) {
+		memcpy(&pi6, CMSG_DATA(c), sizeof(pi6));
+		memcpy(rx->dst.b, &pi6.ipi6_addr, sizeof(rx->dst.b));
+	} else if (!v6 && c->cmsg_type == IP_PKTINFO) {
+		memcpy(&pi4, CMSG_DATA(c), sizeof(pi4));
+		rx->dst = ip_from_v4(&pi4.ipi_addr);
+	} else if (!v6 && c->cmsg_type == IP_TOS) { /* of one byte */
+		memcpy(&rx->mark.tclass, CMSG_DATA(c), 1);
+	} else if (c->cmsg_type == (v6 ? IPV6_TCLASS : IP_TTL)) {
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+		*(v6 ? &rx->mark.tclass : &rx->mark.hops) = (uint8_t)value;
+	} else if (v6 && c->cmsg_type == IPV6_HOPLIMIT) {
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+		rx->mark.hops = (uint8_t)value;
+	}
+	return true;
+}
+
 static void udp_control(struct os *os, struct os_port *p, struct msghdr *m,
 			struct os_rx *rx)
 {
-	struct in6_pktinfo pi6;
-	struct in_pktinfo pi4;
 	struct cmsghdr *c;
 	uint32_t drops;
 	int seg;
 
+	rx->mark = (struct ip_mark){0};
 	for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level == IPPROTO_IPV6 &&
-		    c->cmsg_type == IPV6_PKTINFO) {
-			memcpy(&pi6, CMSG_DATA(c), sizeof(pi6));
-			memcpy(rx->dst.b, &pi6.ipi6_addr, sizeof(rx->dst.b));
-		} else if (c->cmsg_level == IPPROTO_IP &&
-			   c->cmsg_type == IP_PKTINFO) {
-			memcpy(&pi4, CMSG_DATA(c), sizeof(pi4));
-			rx->dst = ip_from_v4(&pi4.ipi_addr);
-		} else if (c->cmsg_level == IPPROTO_UDP &&
-			   c->cmsg_type == UDP_GRO) {
+		if (udp_control_ip(c, rx))
+			continue;
+		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
 			memcpy(&seg, CMSG_DATA(c), sizeof(seg));
 			if (seg > 0 && (uint32_t)seg < rx->len)
 				rx->seg = (uint32_t)seg;
@@ -361,11 +381,11 @@ int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu)
 
 /* --- sending ------------------------------------------------------------- */
 
-/* What a send says of itself: source address, segment size. */
+/* What a send says of itself: source address, class, hops, segment size. */
 union udp_tx_ctl {
 	struct cmsghdr align;
 	char buf[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
-		 CMSG_SPACE(sizeof(uint16_t))];
+		 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))];
 };
 
 static size_t udp_put(char *at, int level, int type, const void *data,
@@ -396,6 +416,23 @@ static size_t udp_put_source(const struct os_tx *tx, char *at)
 	memcpy(&pi6.ipi6_addr, tx->src.b, sizeof(tx->src.b));
 	pi6.ipi6_ifindex = tx->dst.scope;
 	return udp_put(at, IPPROTO_IPV6, IPV6_PKTINFO, &pi6, sizeof(pi6));
+}
+
+/* Nothing where the socket's own is meant, which is 0 and what the host has. */
+static size_t udp_put_mark(const struct os_tx *tx, char *at)
+{
+	const bool v4 = ipaddr_is_v4(&tx->dst.ip);
+	const int tclass = tx->mark.tclass, hops = tx->mark.hops;
+	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	size_t n = 0;
+
+	if (tclass)
+		n += udp_put(at, level, v4 ? IP_TOS : IPV6_TCLASS, &tclass,
+			     sizeof(tclass));
+	if (hops)
+		n += udp_put(at + n, level, v4 ? IP_TTL : IPV6_HOPLIMIT, &hops,
+			     sizeof(hops));
+	return n;
 }
 
 /* Return: 0 or -errno of this very send. */
@@ -526,6 +563,7 @@ int os_send(struct os *os, const struct os_tx *tx)
 	if (m.msg_namelen == 0)
 		return -ENETUNREACH;
 	source = udp_put_source(tx, ctl.buf);
+	source += udp_put_mark(tx, ctl.buf + source);
 	m.msg_controllen = source;
 	if (total <= tx->seg)
 		return udp_sendmsg(os, tx->port, &m);

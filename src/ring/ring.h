@@ -74,6 +74,7 @@ struct wqe_to {
 	struct ipaddr dgid, local;
 	uint32_t scope;
 	uint32_t qpn, qkey;
+	struct ip_mark mark;
 };
 
 /**

@@ -12,6 +12,7 @@ enum { QPN_MAX = 0xffffff };
 
 enum {
 	IP4_AT = 20, /* of a GRH */
+	IP4_TOS = 1,
 	IP4_BYTES = 20,
 	IP4_SRC = 12,
 	IP4_DST = 16,
@@ -51,6 +52,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->base.context = pd->context;
 	ah->base.pd = pd;
 	ah->to = to;
+	ah->to.mark = (struct ip_mark){attr->grh.traffic_class,
+				       attr->grh.hop_limit};
 	vobj_add(vctx_of(pd->context), &ah->obj, VOBJ_AH);
 	return &ah->base;
 }
@@ -112,6 +115,14 @@ static struct ipaddr mapped(const uint8_t *ip4)
 	return ip;
 }
 
+/* Behind the four bits of the version. */
+static uint8_t ip6_class(const struct ibv_grh *grh)
+{
+	const uint8_t *h = (const uint8_t *)grh;
+
+	return (uint8_t)(h[0] << 4 | h[1] >> 4);
+}
+
 /* Our GID that is @ip, or -1. */
 static int gid_index(struct nic *nic, const struct ipaddr *ip)
 {
@@ -154,6 +165,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
 				     .port_num = port_num};
 	memcpy(&attr->grh.dgid, &src, sizeof(attr->grh.dgid));
 	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.traffic_class = ip4 ? ip4[IP4_TOS] : ip6_class(grh);
 	attr->grh.hop_limit = HOPS_MAX;
 	return 0;
 }

@@ -20,12 +20,18 @@ static uint16_t ip4_check(const struct ip4_hdr *h)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
+static uint8_t hops(const struct pkt *p)
+{
+	return p->fwd_mark.hops ? p->fwd_mark.hops : HOPS;
+}
+
 static void build4(const struct pkt *p, uint16_t udp_len, struct ip4_hdr *h)
 {
 	h->version_ihl = 0x45;
+	h->tos = p->fwd_mark.tclass;
 	h->len = be16_put((uint16_t)(sizeof(*h) + udp_len));
 	h->frag = be16_put(IP4_DF);
-	h->ttl = HOPS;
+	h->ttl = hops(p);
 	h->proto = PROTO_UDP;
 	memcpy(h->src, p->fwd_src.ip.b + 12, sizeof(h->src));
 	memcpy(h->dst, p->fwd_dst.b + 12, sizeof(h->dst));
@@ -34,10 +40,11 @@ static void build4(const struct pkt *p, uint16_t udp_len, struct ip4_hdr *h)
 
 static void build6(const struct pkt *p, uint16_t udp_len, struct ip6_hdr *h)
 {
-	h->version_class_flow = be32_put(UINT32_C(6) << 28);
+	h->version_class_flow = be32_put(UINT32_C(6) << 28 |
+					 (uint32_t)p->fwd_mark.tclass << 20);
 	h->len = be16_put(udp_len);
 	h->next = PROTO_UDP;
-	h->hops = HOPS;
+	h->hops = hops(p);
 	memcpy(h->src, p->fwd_src.ip.b, sizeof(h->src));
 	memcpy(h->dst, p->fwd_dst.b, sizeof(h->dst));
 }

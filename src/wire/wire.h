@@ -210,6 +210,7 @@ struct pkt {
 	struct endpoint fwd_src;
 	struct ipaddr fwd_dst;
 	uint64_t fwd_secret; /* of the holder's guests (nic/roce.c) */
+	struct ip_mark fwd_mark; /* datagrams: of its IP header */
 	/* layout */
 	bool placed;
 	uint16_t hdr_len;
@@ -218,8 +219,8 @@ struct pkt {
 
 /**
  * grh_build() - The global route header that is put in front of a datagram: of
- * IPv6 its own, of IPv4 that in the last 20 bytes (IBTA A17.4.5). A socket tells
- * neither traffic class nor hop limit: they are 0 and 64.
+ * IPv6 its own, of IPv4 that in the last 20 bytes (IBTA A17.4.5). Where the mark is not
+ * known (datagrams that another NIC passed on) traffic class and hop limit are 0 and 64.
  */
 void grh_build(const struct pkt *pkt, uint8_t out[GRH_BYTES]);
 

@@ -372,6 +372,12 @@ static void remember(struct qp *qp, struct burst *b, const struct pkt *p)
 				   .syndrome = p->syndrome};
 }
 
+/* Of one send all packets go to one place, marked in one way. */
+static bool goes_with(const struct qp *qp, const struct burst *b)
+{
+	return b->roce == peer_unsure(qp) && burst_suits(b, qp);
+}
+
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	list_for_each_safe(l, tmp, &b->peer->owed) {
@@ -379,10 +385,12 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		struct pkt p;
 
 		if ((qp && must_go_alone(q)) || !make(q, &p) ||
-		    p.ext != b->ext || (b->nsegs && b->roce != peer_unsure(q)))
+		    p.ext != b->ext || (b->nsegs && !goes_with(q, b)))
 			continue;
 		if (!burst_seg(b, &p, NULL))
 			break;
+		if (b->nsegs == 1)
+			burst_mark(b, q);
 		b->roce |= peer_unsure(q);
 		remember(q, b, &p);
 		said(q, &p, now_ns);

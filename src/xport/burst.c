@@ -13,13 +13,35 @@
 
 enum { GSO_DOUBTS = 3 };
 
+void burst_mark(struct burst *b, const struct qp *qp)
+{
+	const struct peer *p = b->peer;
+
+	if (!qp)
+		b->mark = p->mark;
+	else if (qp->cfg.ud)
+		b->mark = qp->ud.to.mark;
+	else
+		b->mark = (struct ip_mark){qp->attr.traffic_class,
+					   qp->attr.hop_limit};
+	b->line = b->ext && p->lines && ip_mark_eq(b->mark, p->mark)
+			  ? p->line[0]
+			  : 0;
+}
+
+bool burst_suits(const struct burst *b, const struct qp *qp)
+{
+	return qp->attr.traffic_class == b->mark.tclass &&
+	       qp->attr.hop_limit == b->mark.hops;
+}
+
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 {
 	b->qp = qp;
 	b->peer = peer;
 	b->to = peer->ep;
-	b->line = ext && peer->lines ? peer->line[0] : 0;
 	b->ext = ext;
+	burst_mark(b, qp);
 	b->request = b->roce = b->narrow = b->says = false;
 	b->nsegs = b->nacks = 0;
 	b->seg_len = b->total = b->ahead = 0;
@@ -33,7 +55,7 @@ void burst_spray(struct burst *b)
 {
 	struct peer *p = b->peer;
 
-	if (!b->ext || p->lines < 2)
+	if (!b->line || p->lines < 2)
 		return;
 	p->path = (p->path + 1) % p->lines;
 	b->line = p->line[p->path];

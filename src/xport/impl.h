@@ -133,6 +133,13 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
 struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl);
 bool burst_full(const struct burst *b);
 /**
+ * burst_mark() - Its packets are to be marked as those of @qp, or (NULL) as what is no
+ * QP's.
+ */
+void burst_mark(struct burst *b, const struct qp *qp);
+/** burst_suits() - Would packets of @qp, a connection, be marked in the same way? */
+bool burst_suits(const struct burst *b, const struct qp *qp);
+/**
  * burst_spray() - @b, of requests or responses, takes the next of the paths to its
  * peer. What is said to it alone (ACKs, questions) always takes the same: little,
  * soon, and of no use when others overtake it.

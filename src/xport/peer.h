@@ -33,6 +33,7 @@ struct lateness {
  * @ep:		where packets for it go
  * @asked:	where the hello went: the port its QPN names
  * @local:	our address towards it
+ * @mark:	of what is no QP's, and of @line: that of the first QP towards it
  * @nonce:	what our extension packets to it must carry
  * @insist:	a request needs a nopin, and nothing but silence says that it is none:
  *		it is to be asked for longer; @denied: it was, or nobody is there
@@ -72,6 +73,7 @@ struct peer {
 	struct list link;
 	struct endpoint ep, asked;
 	struct ipaddr local;
+	struct ip_mark mark;
 	enum peer_kind kind;
 	uint32_t nonce;
 	uint32_t features;

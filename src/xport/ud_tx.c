@@ -16,10 +16,11 @@ static bool idle(const struct qp *qp)
 	       qp->req.wait.ticket.v || qp->cfg.sq->cons == wq_end(qp->cfg.sq);
 }
 
-/* Is that the same NIC? A QPN's upper bits name its port. */
+/* Is that the same NIC, marked in the same way? A QPN's upper bits name its port. */
 static bool same_nic(const struct wqe_to *a, const struct wqe_to *b)
 {
 	return a->qpn >> 10 == b->qpn >> 10 && a->scope == b->scope &&
+	       ip_mark_eq(a->mark, b->mark) &&
 	       ipaddr_eq(&a->local, &b->local) && ipaddr_eq(&a->dgid, &b->dgid);
 }
 

@@ -257,6 +257,7 @@ struct burst_ack {
  * @to:		where @peer was when this was planned: it may turn out to be
  *		another kind of NIC before it is sent
  * @line:	one of peer.line then, if that is the way
+ * @mark:	of all its packets: as the QP has it that they are of
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made
@@ -280,6 +281,7 @@ struct burst {
 	struct peer *peer;
 	struct endpoint to;
 	int line;
+	struct ip_mark mark;
 	bool ext, request, roce, narrow, again, says;
 	unsigned nsegs, nacks;
 	uint32_t seg_len, total, ahead;

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 
 /* exported by every libibverbs, declared nowhere */
@@ -245,28 +244,11 @@ static void mtu(void)
 	}
 }
 
-/* An ordinary user gets one, too, with a user namespace around it. */
-static void own_network(void)
-{
-	const unsigned uid = getuid();
-	char map[32];
-	int fd;
-
-	if (unshare(CLONE_NEWNET) == 0)
-		return;
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		host_skip("no network namespace of one's own");
-	snprintf(map, sizeof(map), "0 %u 1", uid);
-	fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
-	REQUIRE(fd >= 0 && write(fd, map, strlen(map)) > 0);
-	close(fd);
-}
-
 int main(void)
 {
 	struct ibv_port_attr port;
 
-	own_network();
+	host_own_network();
 	if (system("ip link set lo up && "
 		   "ip link add v0 type veth peer name v1 && "
 		   /* whose addresses would come when they like */

@@ -111,6 +111,22 @@ const char *host_tool(const char *path)
 	return opened;
 }
 
+void host_own_network(void)
+{
+	const unsigned uid = getuid();
+	char map[32];
+	int fd;
+
+	if (unshare(CLONE_NEWNET) == 0)
+		return;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		host_skip("no network namespace of one's own");
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+	REQUIRE(fd >= 0 && write(fd, map, strlen(map)) > 0);
+	close(fd);
+}
+
 void host_user(void)
 {
 	if (geteuid() != 0)

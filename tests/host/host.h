@@ -80,6 +80,12 @@ void host_join(void);
  */
 const char *host_tool(const char *path);
 
+/**
+ * host_own_network() - A network namespace of our own, before anything else; an ordinary
+ * user gets one, too, with a user namespace around it, or skips.
+ */
+void host_own_network(void);
+
 /** host_user() - Become an ordinary user, if we are root. */
 void host_user(void);
 

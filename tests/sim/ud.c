@@ -28,6 +28,7 @@ enum {
 struct gram {
 	unsigned from, to;
 	uint32_t len;
+	struct ip_mark mark;
 	bool foreign; /* its Q_Key is wrong */
 	unsigned delivered;
 };
@@ -131,6 +132,22 @@ static void post_recvs(struct udend *e)
 	nic_recv_end(e->qp);
 }
 
+/* What one that was passed on had is not known. */
+static void check_mark(const struct gram *g, const uint8_t *grh)
+{
+	const bool v6 = u.w->cfg.v6;
+	const struct ip_mark got = {v6 ? (uint8_t)(grh[0] << 4 | grh[1] >> 4)
+				       : grh[21],
+				    v6 ? grh[7] : grh[28]};
+	const struct ip_mark usual = {0, 64};
+
+	EXPECT(u.w,
+	       ip_mark_eq(got, g->mark.hops ? g->mark : usual) ||
+		       (u.w->cfg.standard && ip_mark_eq(got, usual)),
+	       "class %u, %u hops came as %u, %u", g->mark.tclass, g->mark.hops,
+	       got.tclass, got.hops);
+}
+
 static void check_grh(const struct udend *e, const struct gram *g,
 		      const uint8_t *grh)
 {
@@ -138,7 +155,7 @@ static void check_grh(const struct udend *e, const struct gram *g,
 					      u.w->cfg.v6),
 			    dst = sim_host_ip(e->node->os, u.w->cfg.v6);
 	const bool ok = u.w->cfg.v6
-				? grh[0] == 0x60 &&
+				? grh[0] >> 4 == 6 &&
 					  !memcmp(grh + 8, &src, 16) &&
 					  !memcmp(grh + 24, &dst, 16)
 				: grh[20] == 0x45 &&
@@ -146,6 +163,7 @@ static void check_grh(const struct udend *e, const struct gram *g,
 					  !memcmp(grh + 36, dst.b + 12, 4);
 
 	EXPECT(u.w, ok, "the header in front of a datagram is wrong");
+	check_mark(g, grh);
 }
 
 static void check_data(struct udend *e, uint32_t number, const struct post *r)
@@ -206,6 +224,9 @@ static void describe(struct udend *e, struct gram *g)
 		.foreign = sim_chance(sim, SIM_PPM / 30)};
 	if (sim_chance(sim, SIM_PPM / 4))
 		g->len = most;
+	if (sim_chance(sim, SIM_PPM / 8))
+		g->mark = (struct ip_mark){(uint8_t)sim_between(sim, 1, 255),
+					   (uint8_t)sim_between(sim, 1, 255)};
 }
 
 static void post_send(struct udend *e)
@@ -231,6 +252,7 @@ static void post_send(struct udend *e)
 			  .to = {.dgid = sim_host_ip(to->node->os, u.w->cfg.v6),
 				 .local = sim_host_ip(e->node->os, u.w->cfg.v6),
 				 .qpn = to->qpn,
+				 .mark = g->mark,
 				 .qkey = g->foreign ? QKEY + 1 : QKEY}};
 	if (!g->foreign && sim_chance(sim, SIM_PPM / 4))
 		w->to.qkey = UINT32_C(1) << 31; /* our own */

@@ -16,6 +16,7 @@ struct pair {
 	int line; /* os_connect() from a to b, or 0 */
 	struct endpoint to_b;
 	struct ipaddr me;
+	struct ip_mark mark;
 };
 
 static struct pair pair_open(const struct os_config *ca,
@@ -48,6 +49,7 @@ static int pair_send(struct pair *p, size_t len, uint32_t seg)
 			       {out_buf + len / 3 * 2, len - len / 3 * 2}};
 	struct os_tx tx = {.dst = p->to_b,
 			   .src = p->me,
+			   .mark = p->mark,
 			   .port = p->pa,
 			   .line = p->line,
 			   .iov = iov,
@@ -522,13 +524,77 @@ static void os_connect__sends(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(ip); i++) {
 		struct pair p = pair_open(&cfg, &cfg, ip[i]);
 
-		p.line = os_connect(p.a, &p.me, &p.to_b);
+		p.line = os_connect(p.a, &p.me, &p.to_b, p.mark);
 		assert_true(p.line > 0);
 		for (size_t len = 1; len < 30000; len = len * 3 + 1) {
 			assert_int_equal(pair_send(&p, len, 0), 0);
 			expect(&p, len, len, true);
 			assert_int_equal(pair_send(&p, len, 1000), 0);
 			expect(&p, len, 1000, true);
+		}
+		os_disconnect(p.a, p.line);
+		pair_close(&p);
+	}
+}
+
+/* All packets of a burst are marked, whichever way they go, and the next are not. */
+static void os_send__marks(void **state)
+{
+	static const struct os_config whole, cut = {.no_gso = true};
+	static const struct ip_mark marks[] = {
+		{106, 7}, {0, 0}, {255, 255}, {0, 1}, {4, 0}};
+	const struct ipaddr ip[] = {ip4(127, 0, 0, 1), ip6_loopback()};
+
+	(void)state;
+	for (size_t i = 0; i < 4 * ARRAY_SIZE(marks); i++) {
+		struct pair p = pair_open(i & 1 ? &cut : &whole, &whole,
+					  ip[i / 2 % 2]);
+		const struct ip_mark mark = marks[i / 4];
+
+		os_port_marks(p.b, p.pb);
+		for (int k = 0; k < 3; k++) {
+			const size_t len = k ? 3000 : 100;
+			const bool marked = k < 2;
+
+			p.mark = marked ? mark : (struct ip_mark){0};
+			assert_int_equal(pair_send(&p, len, 1000), 0);
+			for (size_t at = 0; at < len;) {
+				struct os_rx rx;
+
+				assert_int_equal(pair_recv(&p, &rx, OS_TAKE),
+						 1);
+				assert_int_equal(rx.mark.tclass, p.mark.tclass);
+				if (p.mark.hops)
+					assert_int_equal(rx.mark.hops,
+							 p.mark.hops);
+				else
+					assert_int_not_equal(rx.mark.hops, 0);
+				assert_true(ipaddr_eq(&rx.dst, &p.me));
+				at += rx.len;
+			}
+		}
+		pair_close(&p);
+	}
+}
+
+static void os_connect__marks(void **state)
+{
+	static const struct os_config cfg;
+	const struct ipaddr ip[] = {ip4(127, 0, 0, 1), ip6_loopback()};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ip); i++) {
+		struct pair p = pair_open(&cfg, &cfg, ip[i]);
+		struct os_rx rx;
+
+		os_port_marks(p.b, p.pb);
+		p.mark = (struct ip_mark){106, 7};
+		p.line = os_connect(p.a, &p.me, &p.to_b, p.mark);
+		assert_true(p.line > 0);
+		assert_int_equal(pair_send(&p, 3000, 1000), 0);
+		for (size_t at = 0; at < 3000; at += rx.len) {
+			assert_int_equal(pair_recv(&p, &rx, OS_TAKE), 1);
+			assert_true(ip_mark_eq(rx.mark, p.mark));
 		}
 		os_disconnect(p.a, p.line);
 		pair_close(&p);
@@ -545,7 +611,7 @@ static void os_connect__peer_gone(void **state)
 	int err = 0;
 
 	(void)state;
-	p.line = os_connect(p.a, &p.me, &p.to_b);
+	p.line = os_connect(p.a, &p.me, &p.to_b, p.mark);
 	assert_true(p.line > 0);
 	os_port_close(p.b, p.pb);
 	for (int i = 0; i < 100 && err == 0; i++) {
@@ -575,7 +641,9 @@ int main(void)
 		cmocka_unit_test(os_port_open__while_receiving),
 		cmocka_unit_test(os_recv__drops_are_counted),
 		cmocka_unit_test(os_recv__closed_by_the_program),
+		cmocka_unit_test(os_send__marks),
 		cmocka_unit_test(os_connect__sends),
+		cmocka_unit_test(os_connect__marks),
 		cmocka_unit_test(os_connect__peer_gone),
 		cmocka_unit_test(os_send__sizes),
 		cmocka_unit_test(os_send__kernel_without_features),

@@ -85,7 +85,10 @@ static void create__no_groups(void **state)
 static struct ibv_grh grh_from(struct ibv_context *context,
 			       const struct ipaddr *src)
 {
-	struct pkt p = {.fwd_src.ip = *src, .hdr_len = 20, .payload_len = 4};
+	struct pkt p = {.fwd_src.ip = *src,
+			.fwd_mark = {0xa7, 9},
+			.hdr_len = 20,
+			.payload_len = 4};
 	struct ibv_grh grh;
 	union ibv_gid gid;
 
@@ -106,6 +109,7 @@ static void init_from_wc__the_way_back(void **state)
 	assert_int_equal(ibv_init_ah_from_wc(context, 1, &wc, &grh, &attr), 0);
 	assert_memory_equal(&attr.grh.dgid, &v6_peer, 16);
 	assert_int_equal(attr.grh.sgid_index, 1);
+	assert_int_equal(attr.grh.traffic_class, 0xa7);
 	assert_int_equal(attr.is_global, 1);
 	assert_int_equal(attr.port_num, 1);
 	assert_int_equal(ibv_init_ah_from_wc(context, 2, &wc, &grh, &attr), -1);
@@ -122,7 +126,7 @@ static void init_from_wc__ipv4(void **state)
 {
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
 	struct ibv_context *context = fake_open();
-	uint8_t ip[20] = {0x45, 0, 0, 80, 0, 7, 0x40, 0, 64, 17};
+	uint8_t ip[20] = {0x45, 106, 0, 80, 0, 7, 0x40, 0, 64, 17};
 	struct ibv_ah_attr attr;
 	struct ibv_grh grh;
 	union ibv_gid gid;
@@ -142,6 +146,7 @@ static void init_from_wc__ipv4(void **state)
 	assert_int_equal(ibv_init_ah_from_wc(context, 1, &wc, &grh, &attr), 0);
 	assert_memory_equal(&attr.grh.dgid, &v4_peer, 16);
 	assert_int_equal(attr.grh.sgid_index, 1);
+	assert_int_equal(attr.grh.traffic_class, 106);
 	((uint8_t *)&grh)[33]++; /* its checksum is wrong now */
 	assert_int_equal(ibv_init_ah_from_wc(context, 1, &wc, &grh, &attr), -1);
 	ibv_close_device(context);
@@ -166,7 +171,9 @@ static void ud_open(struct uds *u, uint64_t ops)
 			     (ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.send_ops_flags = ops};
 	struct ibv_ah_attr ah = {
-		.grh.sgid_index = 1, .is_global = 1, .port_num = 1};
+		.grh = {.sgid_index = 1, .traffic_class = 106, .hop_limit = 7},
+		.is_global = 1,
+		.port_num = 1};
 
 	rc_open(&u->rc, 0, 0);
 	attr.pd = u->rc.pd;
@@ -188,6 +195,8 @@ static void check_to(const struct wqe *wqe, uint32_t qpn, uint32_t qkey)
 {
 	assert_memory_equal(&wqe->to.dgid, &v4_peer, sizeof(v4_peer));
 	assert_int_equal(wqe->to.local.b[15], 2); /* GID 1 */
+	assert_int_equal(wqe->to.mark.tclass, 106);
+	assert_int_equal(wqe->to.mark.hops, 7);
 	assert_int_equal(wqe->to.qpn, qpn);
 	assert_int_equal(wqe->to.qkey, qkey);
 }

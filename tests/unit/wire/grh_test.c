@@ -45,11 +45,38 @@ static void grh_build__ipv6(void **state)
 	assert_memory_equal(got, want, sizeof(want));
 }
 
+/* As the sender chose them, where they are known. */
+static void grh_build__marks(void **state)
+{
+	static const struct ipaddr
+		v4 = {{[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}},
+		v6 = {{0xfd, [15] = 1}};
+	struct pkt p = datagram(&v4, &v4);
+	uint8_t got[GRH_BYTES];
+	uint32_t sum = 0;
+
+	(void)state;
+	p.fwd_mark = (struct ip_mark){106, 7};
+	grh_build(&p, got);
+	assert_int_equal(got[21], 106);
+	assert_int_equal(got[28], 7);
+	for (unsigned i = 20; i < GRH_BYTES; i += 2)
+		sum += (uint32_t)(got[i] << 8 | got[i + 1]);
+	assert_int_equal((sum & 0xffff) + (sum >> 16), 0xffff);
+	p = datagram(&v6, &v6);
+	p.fwd_mark = (struct ip_mark){106, 7};
+	grh_build(&p, got);
+	assert_int_equal(got[0], 0x66);
+	assert_int_equal(got[1], 0xa0);
+	assert_int_equal(got[7], 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grh_build__ipv4),
 		cmocka_unit_test(grh_build__ipv6),
+		cmocka_unit_test(grh_build__marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
