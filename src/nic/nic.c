@@ -366,6 +366,9 @@ uint64_t nic_now(const struct nic *nic)
 
 void nic_counters(struct nic *nic, struct counters *out)
 {
+	*out = (struct counters){{0}};
+	if (nic_child(nic))
+		return;
 	nic_lock(nic);
 	counters_copy(out, &nic->cnt);
 	nic_unlock(nic);

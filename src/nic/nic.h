@@ -100,7 +100,7 @@ int nic_path(struct nic *nic, unsigned sgid_index, const struct ipaddr *dgid,
 /** nic_now() - Nanoseconds of the clock that all timeouts go by. */
 uint64_t nic_now(const struct nic *nic);
 
-/** nic_counters() - A snapshot. */
+/** nic_counters() - A snapshot; nothing in a child. */
 void nic_counters(struct nic *nic, struct counters *out);
 
 /* --- asynchronous events ---------------------------------------------------- */

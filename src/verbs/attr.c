@@ -6,9 +6,11 @@
 
 #include <errno.h>
 
+enum { SL_MAX = 15 };
+
 static int av_from_verbs(const struct ibv_ah_attr *in, struct qp_attr *out)
 {
-	if (in->port_num > PORT_NUM)
+	if (in->port_num != PORT_NUM || in->sl > SL_MAX)
 		return -EINVAL;
 	memcpy(&out->dgid, &in->grh.dgid, sizeof(out->dgid));
 	out->has_grh = in->is_global;
@@ -16,6 +18,8 @@ static int av_from_verbs(const struct ibv_ah_attr *in, struct qp_attr *out)
 	out->flow_label = in->grh.flow_label;
 	out->hop_limit = in->grh.hop_limit;
 	out->traffic_class = in->grh.traffic_class;
+	out->sl = in->sl;
+	out->static_rate = in->static_rate;
 	return 0;
 }
 
@@ -68,6 +72,9 @@ int qp_attr_from_verbs(const struct ibv_qp_attr *in, int mask,
 		/* a QP has remote rights only; others are ignored, as ever */
 		out->access = in->qp_access_flags & remote;
 	}
+	if (mask & IBV_QP_PATH_MIG_STATE &&
+	    in->path_mig_state != IBV_MIG_MIGRATED)
+		return -EINVAL;
 	if (mask & IBV_QP_PATH_MTU)
 		rc = mtu_from_verbs(in->path_mtu, &out->path_mtu);
 	if (!rc && mask & IBV_QP_AV)
@@ -92,6 +99,8 @@ void qp_attr_to_verbs(const struct qp_attr *in, struct ibv_qp_attr *out)
 	out->ah_attr.grh.sgid_index = in->sgid_index;
 	out->ah_attr.grh.hop_limit = in->hop_limit;
 	out->ah_attr.grh.traffic_class = in->traffic_class;
+	out->ah_attr.sl = in->sl;
+	out->ah_attr.static_rate = in->static_rate;
 	out->ah_attr.is_global = in->has_grh;
 	out->ah_attr.port_num = in->port;
 	out->pkey_index = in->pkey_index;

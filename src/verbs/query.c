@@ -124,11 +124,16 @@ int query_port_ext(struct ibv_context *context, uint8_t port,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
 
+	struct counters c;
+
 	if (port != PORT_NUM)
 		return EINVAL;
 	nic_query(vctx_of(context)->nic, &nic);
 	all.state = nic.active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
 	all.phys_state = nic.active ? PHYS_LINK_UP : PHYS_DISABLED;
+	nic_counters(vctx_of(context)->nic, &c);
+	all.bad_pkey_cntr = (uint32_t)MIN(c.v[CNT_drop_pkey], UINT32_MAX);
+	all.qkey_viol_cntr = (uint32_t)MIN(c.v[CNT_drop_qkey], UINT32_MAX);
 	all.active_mtu = mtu_to_verbs(nic.active_mtu);
 	all.gid_tbl_len = (int)nic.gids;
 	memset(attr, 0, size);

@@ -49,7 +49,8 @@ enum qp_attr_mask {
  * @timeout:	5-bit code, 4.096 us * 2^timeout, 0: for ever
  * @rnr_retry:	0..7, 7: for ever
  * @qkey:	of datagrams
- * @dgid, @sgid_index, @hop_limit, @traffic_class, @flow_label: address vector
+ * @dgid, @sgid_index, @hop_limit, @traffic_class, @flow_label, @sl, @static_rate:
+ *		address vector; Ethernet knows neither of the last two
  */
 struct qp_attr {
 	enum qp_state state, cur_state;
@@ -63,7 +64,7 @@ struct qp_attr {
 	uint8_t sgid_index;
 	struct ipaddr dgid;
 	uint32_t flow_label;
-	uint8_t hop_limit, traffic_class;
+	uint8_t hop_limit, traffic_class, sl, static_rate;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t min_rnr_timer, timeout, retry_cnt, rnr_retry;
 	bool has_grh, sq_draining, en_sqd_async_notify;

@@ -21,16 +21,16 @@
 /**
  * struct edge - One legal transition, of a reliable connection or of datagrams.
  * @need: attributes that must be given, @may: that may be given besides
+ * There are no alternate paths, as with any RoCE: the only migration state is
+ * "migrated" (verbs/attr.c sees to it).
  */
 struct edge {
 	uint8_t from, to;
 	uint32_t need, may;
 };
 
-#define ALWAYS (QPA_STATE | QPA_CUR_STATE)
-#define RTS_MAY                                                                \
-	(QPA_ACCESS_FLAGS | QPA_ALT_PATH | QPA_PATH_MIG_STATE |                \
-	 QPA_MIN_RNR_TIMER)
+#define ALWAYS	(QPA_STATE | QPA_CUR_STATE)
+#define RTS_MAY (QPA_ACCESS_FLAGS | QPA_PATH_MIG_STATE | QPA_MIN_RNR_TIMER)
 
 static const struct edge edges[] = {
 	{QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS, 0},
@@ -38,7 +38,7 @@ static const struct edge edges[] = {
 	{QPS_INIT, QPS_RTR,
 	 QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
 		 QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
-	 QPA_ALT_PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
+	 QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
 	{QPS_RTR, QPS_RTS,
 	 QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN |
 		 QPA_MAX_RD_ATOMIC,
@@ -110,6 +110,16 @@ static bool values_ok(const struct qp_attr *a, uint32_t mask)
 	return true;
 }
 
+/* A connection keeps the peer that it was made with; how its packets get there may
+ * change. */
+static bool peer_stays(const struct qp *qp, const struct qp_attr *a,
+		       uint32_t mask)
+{
+	return !(mask & QPA_AV) || qp->state != QPS_SQD ||
+	       (ipaddr_eq(&a->dgid, &qp->attr.dgid) &&
+		a->sgid_index == qp->attr.sgid_index);
+}
+
 static void copy_av(struct qp_attr *to, const struct qp_attr *from)
 {
 	to->dgid = from->dgid;
@@ -117,6 +127,8 @@ static void copy_av(struct qp_attr *to, const struct qp_attr *from)
 	to->flow_label = from->flow_label;
 	to->hop_limit = from->hop_limit;
 	to->traffic_class = from->traffic_class;
+	to->sl = from->sl;
+	to->static_rate = from->static_rate;
 	to->has_grh = from->has_grh;
 	to->port = from->port ? from->port : to->port;
 }
@@ -420,7 +432,7 @@ bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
 	if ((mask & QPA_CUR_STATE) && attr->cur_state != qp->state)
 		return false;
 	return edge_ok(qp, state_after(qp, attr, mask), mask) &&
-	       values_ok(attr, mask);
+	       values_ok(attr, mask) && peer_stays(qp, attr, mask);
 }
 
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,

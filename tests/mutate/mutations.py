@@ -1191,4 +1191,12 @@ MUTATIONS = [
     ("refused: an update leaves its pins behind", "src/nic/suspend.c",
      "reg_leave(nic, err ? &after : &before);",
      "if (!err)\n\t\treg_leave(nic, &before);"),
+    ("an alternate path is taken and forgotten", "src/xport/qp.c",
+     "(QPA_ACCESS_FLAGS | QPA_PATH_MIG_STATE |",
+     "(QPA_ACCESS_FLAGS | QPA_ALT_PATH | QPA_PATH_MIG_STATE |"),
+    ("SQD: another peer is taken and not used", "src/xport/qp.c",
+     "values_ok(attr, mask) && peer_stays(qp, attr, mask)",
+     "values_ok(attr, mask)"),
+    ("a service level does not survive", "src/xport/qp.c",
+     "\tto->sl = from->sl;\n", ""),
 ]

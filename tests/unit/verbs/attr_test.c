@@ -17,7 +17,16 @@ static void from_verbs__checks_what_the_mask_names(void **state)
 		{{.path_mtu = IBV_MTU_4096 + 1}, IBV_QP_PATH_MTU, -EINVAL},
 		{{.path_mtu = 0}, IBV_QP_QKEY, 0},
 		{{.ah_attr.port_num = 2}, IBV_QP_AV, -EINVAL},
+		{{.ah_attr.port_num = 0}, IBV_QP_AV, -EINVAL},
 		{{.ah_attr.port_num = 1}, IBV_QP_AV, 0},
+		{{.ah_attr = {.port_num = 1, .sl = 15}}, IBV_QP_AV, 0},
+		{{.ah_attr = {.port_num = 1, .sl = 16}}, IBV_QP_AV, -EINVAL},
+		{{.path_mig_state = IBV_MIG_MIGRATED},
+		 IBV_QP_PATH_MIG_STATE,
+		 0},
+		{{.path_mig_state = IBV_MIG_REARM},
+		 IBV_QP_PATH_MIG_STATE,
+		 -EINVAL},
 	};
 
 	(void)state;
@@ -64,6 +73,8 @@ static void attr__survives_both_ways(void **state)
 				    .sgid_index = 6,
 				    .hop_limit = 7,
 				    .traffic_class = 8},
+			    .sl = 4,
+			    .static_rate = IBV_RATE_10_GBPS,
 			    .is_global = 1,
 			    .port_num = 1},
 		.pkey_index = 9,

@@ -107,6 +107,8 @@ static void port__says(void **state)
 	} port;
 
 	(void)state;
+	fake.counters.v[CNT_drop_pkey] = 3;
+	fake.counters.v[CNT_drop_qkey] = UINT64_C(1) << 33;
 	memset(&port, 0xee, sizeof(port));
 	assert_int_equal(ibv_query_port(context, 1, (void *)&port.attr), 0);
 	assert_int_equal(((uint8_t *)&port)[47], IBV_QPF_GRH_REQUIRED);
@@ -119,6 +121,8 @@ static void port__says(void **state)
 	assert_int_equal(port.attr.max_mtu, IBV_MTU_4096);
 	assert_int_equal(port.attr.gid_tbl_len, NIC_GIDS_MAX);
 	assert_int_equal(port.attr.pkey_tbl_len, 1);
+	assert_int_equal(port.attr.bad_pkey_cntr, 3);
+	assert_int_equal(port.attr.qkey_viol_cntr, UINT32_MAX);
 	assert_int_equal(port.attr.max_msg_sz, UINT32_C(1) << 31);
 	for (size_t i = 0; i < sizeof(port.more); i++)
 		assert_int_equal(port.more[i], 0);
