@@ -89,6 +89,7 @@ static const struct call {
 	CALL(sched_setattr, WORKS),
 	CALL(sendmsg, NEEDED),
 	CALL(setsockopt, NEEDED),
+	CALL(shutdown, WORKS),
 	CALL(socket, NEEDED),
 	CALL(unlink, WORKS),
 	CALL(userfaultfd, WORKS),
