@@ -591,7 +591,7 @@ void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
 	if (what == OS_WAIT_PACKETS &&
 	    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
 		return;
-	(void)os_wait(nic->os, what, until, -1, NULL);
+	os_wait(nic->os, what, until, -1);
 	progress_closed(nic);
 }
 
@@ -699,11 +699,11 @@ static int block_sleep(struct nic *nic, int fd, uint64_t until_ns,
 	int err;
 
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
-	/* os_wait() may not return: the thread can be cancelled there. */
+	/* os_wait_in_verb() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(restore_signals, sig);
 	pthread_cleanup_push(unblock, nic);
 	at = block_until(nic, now_ns, &what);
-	err = os_wait(nic->os, what, MIN(at, until_ns), fd, sig);
+	err = os_wait_in_verb(nic->os, what, MIN(at, until_ns), fd, sig);
 	pthread_cleanup_pop(1);
 	pthread_cleanup_pop(0);
 	return err;
@@ -717,7 +717,7 @@ static int block_idle(struct nic *nic, enum os_wait_for what, int fd,
 
 	os_signals_block(sig);
 	pthread_cleanup_push(restore_signals, sig);
-	err = os_wait(nic->os, what, until_ns, fd, sig);
+	err = os_wait_in_verb(nic->os, what, until_ns, fd, sig);
 	pthread_cleanup_pop(0);
 	return err;
 }

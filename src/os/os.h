@@ -3,8 +3,8 @@
  * that makes system calls. os/sim.c has the same façade over virtual time, a
  * virtual network and virtual pages; a test program links one or the other.
  *
- * Rules (design D8, D9, D13): no function here but os_wait() and
- * os_event_wait() is a cancellation point, none uses more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
+ * Rules (design D8, D9, D13): no function here but
+ * os_wait_in_verb() and os_event_wait() is a cancellation point, none uses more than 2 KiB of stack; errno is kept; every descriptor is CLOEXEC and
  * moved to a high number; nothing is written to standard output.
  * Unless it says otherwise a function may be called from any thread and
  * returns 0 or -errno.
@@ -396,7 +396,8 @@ struct os_signals {
 	bool blocked;
 };
 
-/** os_signals_block() - Until os_signals_restore() only os_wait() lets them in. */
+/** os_signals_block() - Until os_signals_restore() only os_wait_in_verb() lets
+ * them in. */
 void os_signals_block(struct os_signals *s);
 void os_signals_restore(struct os_signals *s);
 
@@ -411,16 +412,19 @@ enum os_wait_for { OS_WAIT_TIMER, OS_WAIT_PACKETS, OS_WAIT_EVENT };
 
 /**
  * os_wait() - Sleep until a page answer, a kick, the deadline or, if asked, a
- * packet. @extra_fd (or -1): also until it is readable; the caller is a thread
- * of the program then.
- * @s:		with @extra_fd: blocked signals, which are let in, also if the deadline
- *		has passed; this is a cancellation point
- * Return: 0; -EINTR: a handler without SA_RESTART ran.
- * Context: one background thread, or a thread blocked in a verb; several may
- * wait at once.
+ * packet. @extra_fd (or -1): also until it is readable, and not for a kick.
+ * Context: threads of ours; several may wait at once.
  */
-int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-	    int extra_fd, struct os_signals *s);
+void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	     int extra_fd);
+
+/**
+ * os_wait_in_verb() - The same, of a thread of the program. A cancellation point.
+ * @s:		blocked: are let in, also if the deadline has passed
+ * Return: 0; -EINTR: a handler without SA_RESTART ran.
+ */
+int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int fd, const struct os_signals *s);
 
 /**
  * os_event_wait() - Sleep until @fd, an event, is set, which it stays; or for no

@@ -264,24 +264,29 @@ static void sim_wait_event(struct sim_thread *t, int fd, uint64_t deadline_ns)
 }
 
 /** os_wait() - Outside of a virtual thread it returns at once. */
-int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-	    int extra_fd, struct os_signals *s)
+void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	     int extra_fd)
 {
 	struct sim_thread *t = os->sim->running;
 	const bool ready = os->kicked || !list_empty(&os->answers) ||
 			   sim_event_is_set(extra_fd) ||
 			   (what == OS_WAIT_PACKETS && packets_queued(os));
 
-	(void)s;
-	if (what == OS_WAIT_EVENT) {
-		sim_wait_event(t, extra_fd, deadline_ns);
-		return 0;
-	}
 	os->kicked = false;
 	if (!t || ready || deadline_ns <= os->sim->now_ns)
-		return 0;
+		return;
 	thread_wait(t, what == OS_WAIT_PACKETS, deadline_ns, extra_fd);
 	os->kicked = false;
+}
+
+int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int fd, const struct os_signals *s)
+{
+	(void)s;
+	if (what == OS_WAIT_EVENT)
+		sim_wait_event(os->sim->running, fd, deadline_ns);
+	else
+		os_wait(os, what, deadline_ns, fd);
 	return 0;
 }
 

@@ -52,7 +52,7 @@ static void wait_note_error(struct os *os)
  * is in read(2) of rdma-core: that is what libc's ppoll() is for. A raw system
  * call would not even be interrupted.
  */
-static int wait_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
+static int poll_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
 			uint64_t now_ns, const struct os_signals *s)
 {
 	uint64_t again;
@@ -151,13 +151,9 @@ static bool wait_ended(struct os *os, const struct pollfd *fds, unsigned n,
 	return closed;
 }
 
-/**
- * os_wait() - See os.h.
- * @deadline_ns: os_now() time, TIME_NEVER for none; one in the past: return
- * Context: returns early without a reason now and then (signals).
- */
-int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-	    int extra_fd, struct os_signals *s)
+/* @s: NULL: a thread of ours. Return: 0; -EINTR. */
+static int wait_for(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int extra_fd, const struct os_signals *s)
 {
 	const int socket = what == OS_WAIT_PACKETS ? wait_socket(os) : -1;
 	unsigned n = 0, sock = 0, callers;
@@ -179,7 +175,7 @@ int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	if (extra_fd < 0)
 		wait_callers(os, fds, &n, now, &deadline_ns);
 	if (s)
-		ret = wait_in_verb(fds, n, deadline_ns, now, s);
+		ret = poll_in_verb(fds, n, deadline_ns, now, s);
 	else
 		ret = sys_ppoll(fds, n, until(deadline_ns, now, &ts));
 	if (ret <= 0)
@@ -188,6 +184,23 @@ int os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	if (wait_ended(os, fds, callers, sock, extra_fd >= 0))
 		wait_closed(deadline_ns);
 	return 0;
+}
+
+/**
+ * os_wait() - See os.h.
+ * @deadline_ns: os_now() time, TIME_NEVER for none; one in the past: return
+ * Context: returns early without a reason now and then (signals).
+ */
+void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+	     int extra_fd)
+{
+	(void)wait_for(os, what, deadline_ns, extra_fd, NULL);
+}
+
+int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int fd, const struct os_signals *s)
+{
+	return wait_for(os, what, deadline_ns, fd, s);
 }
 
 /** os_closed() - See os.h. */

@@ -25,8 +25,8 @@ enum { LOOK_NS = 50000 };
 
 uint64_t PUT(clock_ns)(void);
 uint64_t PUT(os_now)(struct os *os);
-int PUT(os_wait)(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		 int extra_fd, struct os_signals *s);
+void PUT(os_wait)(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		  int extra_fd);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t virtual_ns, looked_ns;
@@ -61,29 +61,26 @@ uint64_t PUT(os_now)(struct os *os)
 }
 
 #ifdef WRAPPED
-int __real_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		   int extra_fd, struct os_signals *s);
+void __real_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int extra_fd);
 #define real_os_wait __real_os_wait
 #else
-static int real_os_wait(struct os *os, enum os_wait_for what,
-			uint64_t deadline_ns, int extra_fd,
-			struct os_signals *s)
+static void real_os_wait(struct os *os, enum os_wait_for what,
+			 uint64_t deadline_ns, int extra_fd)
 {
-	int (*wait)(struct os *, enum os_wait_for, uint64_t, int,
-		    struct os_signals *);
+	void (*wait)(struct os *, enum os_wait_for, uint64_t, int);
 
 	*(void **)&wait = dlsym(RTLD_NEXT, "os_wait");
-	return wait(os, what, deadline_ns, extra_fd, s);
+	wait(os, what, deadline_ns, extra_fd);
 }
 #endif
 
-int PUT(os_wait)(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		 int extra_fd, struct os_signals *s)
+void PUT(os_wait)(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		  int extra_fd)
 {
 	uint64_t now = look(LOOK_NS);
-	int err = real_os_wait(os, what, deadline_ns, extra_fd, s);
 
+	real_os_wait(os, what, deadline_ns, extra_fd);
 	if (deadline_ns != TIME_NEVER && deadline_ns > now)
 		look(deadline_ns - now);
-	return err;
 }

@@ -70,7 +70,7 @@ static inline void send_all(struct side *s)
 /* There is nothing to do: until a packet comes, or a pager had time to run. */
 static inline void idle(struct nic *nic)
 {
-	os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1, NULL);
+	os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1);
 }
 
 /* All that @s can do now, but what another step is at. */
@@ -114,7 +114,7 @@ static inline struct cqe wait_cqe(struct side *s)
 		if (nic_cq_poll(s->cq, 1, &e) == 1)
 			return e;
 		os_wait(s->nic->os, OS_WAIT_PACKETS,
-			os_now(s->nic->os) + 1000000, -1, NULL);
+			os_now(s->nic->os) + 1000000, -1);
 	}
 	fail_msg("no completion");
 	return e;

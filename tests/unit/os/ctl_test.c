@@ -52,7 +52,7 @@ static int serve(unsigned ms)
 	int ret = -EAGAIN;
 
 	while (ret == -EAGAIN && os_now(os) < end) {
-		os_wait(os, OS_WAIT_TIMER, end, -1, NULL);
+		os_wait(os, OS_WAIT_TIMER, end, -1);
 		ret = os_ctl_take(os, req, sizeof(req));
 	}
 	return ret;

@@ -137,7 +137,7 @@ static void os_fresh_after__a_pager_looks(void **state)
 	os_fresh_after(os, clock_ns());
 	assert_int_equal(os_page_ask(os, &req), 0);
 	while (os_page_reap(os, &done, 1) == 0)
-		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1, NULL);
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1);
 	/* on a busy host it may be late now and then */
 	for (int i = 0; i < 5000; i++) {
 		usleep(1000);

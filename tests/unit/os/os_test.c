@@ -226,8 +226,7 @@ static void *cancelled(void *arg)
 	}
 	os_page_ask(victim, &req);
 	while (os_page_reap(victim, &done, 1) == 0)
-		os_wait(victim, OS_WAIT_PACKETS, os_now(victim) + 100 * MS, -1,
-			NULL);
+		os_wait(victim, OS_WAIT_PACKETS, os_now(victim) + 100 * MS, -1);
 	os_kick(victim);
 	fd = os_event_open();
 	os_event_set(fd);

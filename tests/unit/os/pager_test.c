@@ -22,7 +22,7 @@ static struct os_page_done ask(struct os *os, const void *p, size_t bytes,
 
 	assert_int_equal(os_page_ask(os, &req), 0);
 	while (os_page_reap(os, &done, 1) == 0)
-		os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1, NULL);
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1);
 	assert_int_equal(done.id, req.id);
 	return done;
 }
@@ -246,8 +246,7 @@ static void os_page_ask__early_answer(void **state)
 		assert_true(asks < 1000);
 		assert_int_equal(os_page_ask(os, &req), 0);
 		while (os_page_reap(os, &done, 1) == 0)
-			os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1,
-				NULL);
+			os_wait(os, OS_WAIT_TIMER, os_now(os) + 5000 * MS, -1);
 		assert_int_equal(done.error, 0);
 		assert_true(done.bytes >= PAGE_BYTES);
 		assert_true(done.bytes == PAGE_BYTES ||
@@ -322,7 +321,7 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 	t = uffd_serve(20000); /* till now the slow ones hung */
 	for (unsigned got = 0; got < 4;) {
 		if (os_page_reap(os, &done, 1) == 0) {
-			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1, NULL);
+			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 			continue;
 		}
 		got++;
@@ -428,7 +427,7 @@ static void os_page_ask__bounded(void **state)
 	assert_int_equal(n, 1024);
 	assert_int_equal(os_page_ask(os, &req), -EAGAIN);
 	/* no pager: it never comes, and nobody waits for it */
-	os_wait(os, OS_WAIT_TIMER, os_now(os) + MS, -1, NULL);
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + MS, -1);
 	assert_int_equal(os_page_reap(os, &done, 1), 0);
 	os_close(os);
 }
@@ -464,7 +463,7 @@ static void os_page_ask__all_answers_come(void **state)
 			got += n;
 			if (n == 0)
 				os_wait(os, OS_WAIT_TIMER,
-					os_now(os) + 100 * MS, -1, NULL);
+					os_now(os) + 100 * MS, -1);
 		}
 		assert_int_equal(os_page_reap(os, done, 1), 0);
 		for (unsigned i = 0; i < EACH; i++)
@@ -498,16 +497,16 @@ static void os_page_ask__wakes_once(void **state)
 			out -= n;
 			if (n || !out)
 				continue;
-			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1, NULL);
+			os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 			in_vain += !os_pages_waiting(os);
 		}
 	}
 	assert_in_range(in_vain, 0, asked / 4);
 	/* A pager may make it readable for an answer that was reaped. */
 	os_event_set(pagers_fd(os->pagers));
-	os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1, NULL);
+	os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 	from = os_now(os);
-	os_wait(os, OS_WAIT_TIMER, from + 20 * MS, -1, NULL);
+	os_wait(os, OS_WAIT_TIMER, from + 20 * MS, -1);
 	assert_true(os_now(os) - from >= 20 * MS);
 	pages_free(p, 1);
 	os_close(os);
@@ -538,7 +537,7 @@ static void pagers_open__no_more_than_allowed(void **state)
 	assert_int_equal(pagers_now(), 3);
 	t = uffd_serve(0);
 	for (unsigned got = 0; got < 8; got += os_page_reap(os, &done, 1))
-		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1, NULL);
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 100 * MS, -1);
 	uffd_end(t);
 	pages_free(p, 8);
 	os_close(os);

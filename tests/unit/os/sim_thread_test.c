@@ -68,7 +68,7 @@ static void waiter_thread(void *arg)
 {
 	struct waiting *w = arg;
 
-	os_wait(w->os, w->what, w->deadline_ns, w->fd, NULL);
+	os_wait(w->os, w->what, w->deadline_ns, w->fd);
 	w->ended_ns = os_now(w->os);
 }
 
@@ -143,7 +143,7 @@ static void wait_then_sleep(void *arg)
 {
 	struct waiting *w = arg;
 
-	os_wait(w->os, w->what, w->deadline_ns, -1, NULL);
+	os_wait(w->os, w->what, w->deadline_ns, -1);
 	sim_sleep(sim_of(w->os), 5 * SIM_MS);
 	w->ended_ns = os_now(w->os);
 }

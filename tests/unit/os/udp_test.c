@@ -442,7 +442,7 @@ static void *grow(void *arg)
 
 	for (int i = 1; i < OS_PORTS_MAX; i++) {
 		os_port_open(growing.b, 0, &port);
-		os_wait(growing.b, OS_WAIT_PACKETS, 1, -1, NULL);
+		os_wait(growing.b, OS_WAIT_PACKETS, 1, -1);
 	}
 	__atomic_store_n(&grown, true, __ATOMIC_RELEASE);
 	return arg;
@@ -510,7 +510,7 @@ static void os_recv__closed_by_the_program(void **state)
 	assert_int_equal(os_recv(p.b, &iov, 1, &rx, OS_TAKE), -EBADF);
 	/* and waiting does not spin */
 	began = os_now(p.b);
-	os_wait(p.b, OS_WAIT_PACKETS, began + 20 * MS, -1, NULL);
+	os_wait(p.b, OS_WAIT_PACKETS, began + 20 * MS, -1);
 	assert_true(os_now(p.b) - began >= 20 * MS);
 	pair_close(&p);
 }

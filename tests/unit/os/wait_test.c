@@ -31,7 +31,7 @@ static uint64_t waited(enum os_wait_for what, uint64_t ns, int extra)
 	uint64_t began = os_now(os);
 
 	errno = 123;
-	os_wait(os, what, began + ns, extra, NULL);
+	os_wait(os, what, began + ns, extra);
 	assert_int_equal(errno, 123);
 	return os_now(os) - began;
 }
@@ -39,7 +39,7 @@ static uint64_t waited(enum os_wait_for what, uint64_t ns, int extra)
 /* A wait that has no end of its own: one that nothing ends hangs. */
 static void expect_woken(enum os_wait_for what, int extra)
 {
-	os_wait(os, what, TIME_NEVER, extra, NULL);
+	os_wait(os, what, TIME_NEVER, extra);
 }
 
 static void send_to(uint16_t to)
@@ -72,8 +72,8 @@ static void os_wait__deadline(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
 		assert_true(waited(OS_WAIT_TIMER, t[i], -1) >= t[i]);
 	/* in the past */
-	os_wait(os, OS_WAIT_PACKETS, 0, -1, NULL);
-	os_wait(os, OS_WAIT_PACKETS, 1, -1, NULL);
+	os_wait(os, OS_WAIT_PACKETS, 0, -1);
+	os_wait(os, OS_WAIT_PACKETS, 1, -1);
 }
 
 static void os_wait__packets(void **state)
@@ -154,7 +154,7 @@ static void os_kick__is_for_the_background_thread(void **state)
 
 static void *waiter(void *arg)
 {
-	os_wait(os, OS_WAIT_PACKETS, TIME_NEVER, -1, NULL);
+	os_wait(os, OS_WAIT_PACKETS, TIME_NEVER, -1);
 	return arg;
 }
 
@@ -203,11 +203,11 @@ static void handle(int flags)
 
 	act.sa_handler = handler;
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
-	os_wait(os, OS_WAIT_TIMER, os_now(os) + 2 * MS, -1, NULL);
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + 2 * MS, -1);
 }
 
 /* In a verb they come in, whether it sleeps or not; and then what there is. */
-static void os_wait__signals(void **state)
+static void os_wait_in_verb__signals(void **state)
 {
 	static const enum os_wait_for what[] = {OS_WAIT_TIMER, OS_WAIT_PACKETS,
 						OS_WAIT_EVENT};
@@ -222,18 +222,21 @@ static void os_wait__signals(void **state)
 		handle(0);
 		handled = 0;
 		raise(SIGUSR1);
-		assert_int_equal(os_wait(os, what[i / 2], until, fd, &s),
-				 -EINTR);
+		assert_int_equal(
+			os_wait_in_verb(os, what[i / 2], until, fd, &s),
+			-EINTR);
 		assert_int_equal(handled, 1);
 		handle(SA_RESTART);
 		raise(SIGUSR1);
-		assert_int_equal(os_wait(os, what[i / 2], until, fd, &s), 0);
+		assert_int_equal(
+			os_wait_in_verb(os, what[i / 2], until, fd, &s), 0);
 		assert_int_equal(handled, 2);
 	}
 	handle(0);
 	raise(SIGUSR1);
 	os_event_set(fd);
-	assert_int_equal(os_wait(os, OS_WAIT_EVENT, TIME_NEVER, fd, &s), 0);
+	assert_int_equal(os_wait_in_verb(os, OS_WAIT_EVENT, TIME_NEVER, fd, &s),
+			 0);
 	assert_int_equal(handled, 2);
 	os_signals_restore(&s);
 	assert_int_equal(handled, 3);
@@ -282,7 +285,7 @@ int main(void)
 		cmocka_unit_test(os_wait__error),
 		cmocka_unit_test(os_wait__extra_fd),
 		cmocka_unit_test(os_wait__page_answer),
-		cmocka_unit_test(os_wait__signals),
+		cmocka_unit_test(os_wait_in_verb__signals),
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
 		cmocka_unit_test(os_event_open__where_select_reaches),
