@@ -2,6 +2,8 @@
 /* cq_test.c: what the work request of a completion met, of both sides. */
 #include "steps.h"
 
+#include <errno.h>
+
 static void lose_page(const struct side *s, const uint8_t *at)
 {
 	spt_unmap(s->nic->mem, page_of((uintptr_t)at), 1);
@@ -136,9 +138,35 @@ static void nic_cq_poll__several(void **state)
 				 i == 1);
 }
 
+/* What is queued must fit, and stays in order. */
+static void nic_cq_resize__as_many_as_are_queued(void **state)
+{
+	enum { QUEUED = 8 };
+	struct cqe e = {.wr_id = 0}, got[QUEUED];
+	struct nic_cq *cq;
+
+	(void)state;
+	assert_int_equal(
+		nic_cq_create(side[0].nic, NULL, NULL, 2 * QUEUED, NULL, &cq),
+		0);
+	nic_lock(side[0].nic);
+	for (; e.wr_id < QUEUED; e.wr_id++)
+		assert_int_equal(cq_push(&cq->cq, &e), 0);
+	nic_unlock(side[0].nic);
+	assert_int_equal(nic_cq_resize(cq, QUEUED - 1), -EINVAL);
+	assert_int_equal(nic_cq_resize(cq, QUEUED), 0);
+	assert_int_equal(nic_cq_poll(cq, QUEUED, got), QUEUED);
+	for (unsigned i = 0; i < QUEUED; i++)
+		assert_int_equal(got[i].wr_id, i);
+	assert_int_equal(nic_cq_destroy(cq), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			nic_cq_resize__as_many_as_are_queued, setup,
+			sides_close),
 		cmocka_unit_test_setup_teardown(nic_cq_met__source_pages, setup,
 						sides_close),
 		cmocka_unit_test_setup_teardown(

@@ -67,6 +67,12 @@ static void os_fresh_after__nothing_happens(void **state)
 
 	(void)state;
 	assert_true(since >= now);
+	/* what was seen before that may be gone, what was seen since is there */
+	assert_false(fresh_still(since - 1, now));
+	assert_true(fresh_still(since, now));
+	assert_true(fresh_still(since + 1, now));
+	assert_true(fresh_still(since, now + 10 * MS));
+	assert_false(fresh_still(since, now + 10 * MS + 1));
 	for (int i = 0; i < 5; i++) {
 		vmstat(0, 0);
 		now = look();

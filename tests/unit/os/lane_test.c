@@ -2,6 +2,8 @@
 /* lane_test.c: each copy its own lane, and all lanes in use. */
 #include "host_fixture.h"
 
+#include <sys/syscall.h>
+
 static struct os *os;
 
 static void *put_later(void *arg)
@@ -38,10 +40,29 @@ static void lane_get__all(void **state)
 	os_close(os);
 }
 
+/* One that cannot be made is not in use. */
+static void lane_get__none_is_lost(void **state)
+{
+	int made = 0;
+
+	(void)state;
+	os = host_plain();
+	refuse(SYS_ftruncate, -1, 0, ENOSPC);
+	while (lane_get(os) >= 0) /* some are, at open */
+		made++;
+	for (int i = 0; i < 2 * OS_LANES_MAX; i++)
+		assert_int_equal(lane_get(os), -ENOSPC);
+	refuse_none();
+	for (int i = made; i < OS_LANES_MAX; i++)
+		assert_in_range(lane_get(os), made, OS_LANES_MAX - 1);
+	os_close(os);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lane_get__all),
+		cmocka_unit_test(lane_get__none_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
