@@ -79,7 +79,7 @@ bool node_cwd(char *out, size_t size)
 		return false;
 	ours = cwd_ours && strlen(cwd) < size;
 	if (ours)
-		strcpy(out, cwd);
+		memcpy(out, cwd, strlen(cwd) + 1);
 	tables_unlock();
 	return ours;
 }

@@ -507,7 +507,7 @@ EXPORT char *getcwd(char *buf, size_t size)
 	}
 	if (!buf)
 		buf = malloc(size);
-	return buf ? strcpy(buf, path) : NULL;
+	return buf ? memcpy(buf, path, strlen(path) + 1) : NULL;
 }
 
 EXPORT char *__getcwd_chk(char *buf, size_t size, size_t room)
