@@ -224,7 +224,7 @@ static void answer__behind_the_ack_that_did_not_leave(void **state)
 	assert_true(plan_of_side_1());
 	full(nic, ack);
 	assert_false(plan_of_side_1());
-	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1, NULL);
+	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
 	assert_true(plan_of_side_1());
 	assert_int_equal(ack->burst.nacks, 1);
 	plan_move_commit(nic, ack);

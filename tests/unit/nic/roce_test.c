@@ -40,7 +40,7 @@ static unsigned forward(uint8_t out[256], uint64_t secret)
 			  .pkey = PKEY_DEFAULT,
 			  .qpn = (uint32_t)(guest_port() - QPN_PORT_BASE) << 10,
 			  .fwd_src = {.ip = far, .port = 60000},
-			  .fwd_dst = guest->addr[0].ip,
+			  .fwd_dst = guest->gids.slot[0].ip,
 			  .fwd_secret = secret,
 			  .payload_len = 32};
 	const unsigned n = pkt_build(&fwd, out);
@@ -135,7 +135,7 @@ static void roce_trusts__not_the_holder_itself(void **state)
 {
 	struct pkt p = {.fwd_secret = holder->roce_secret};
 	const struct os_rx from = {
-		.src = {.ip = holder->addr[0].ip, .port = ROCE_PORT}};
+		.src = {.ip = holder->gids.slot[0].ip, .port = ROCE_PORT}};
 
 	(void)state;
 	assert_false(roce_trusts(holder, &p, &from));

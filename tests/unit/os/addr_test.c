@@ -144,7 +144,7 @@ static int in_namespace(void)
 static void wait_changed(struct os *os)
 {
 	while (!os_net_changed(os))
-		os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1, NULL);
+		os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 }
 
 /* Let the kernel tell all that it has to tell: it is told nothing twice. */

@@ -92,8 +92,7 @@ static int ask_until_told(struct os *holder, struct os *os, int fd,
 	int ret = 0;
 
 	for (int i = 0; i < 1000 && ret == 0; i++) {
-		os_wait(holder, OS_WAIT_TIMER, os_now(holder) + 10 * MS, -1,
-			NULL);
+		os_wait(holder, OS_WAIT_TIMER, os_now(holder) + 10 * MS, -1);
 		os_claim_serve(holder);
 		ret = os_holder_says(os, fd, secret);
 	}
@@ -119,11 +118,11 @@ static void os_holder_ask__told_until_the_end(void **state)
 	assert_int_equal(ask_until_told(holder, os, fd, &secret), 1);
 	assert_int_equal(secret, 0x1234);
 	assert_int_equal(os_holder_says(os, fd, &secret), 0);
-	os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1, NULL);
+	os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
 	assert_false(os_holder_spoke(os));
 	os_claim_unshare(holder);
 	/* who sleeps is woken by it */
-	os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1, NULL);
+	os_wait(os, OS_WAIT_TIMER, TIME_NEVER, -1);
 	assert_true(os_holder_spoke(os));
 	assert_int_equal(os_holder_says(os, fd, &secret), -EPIPE);
 	os_holder_leave(os, fd);
@@ -198,7 +197,7 @@ static void os_holder_ask__whose(void **state)
 	}
 	snprintf(name + strlen(name), 8, "-other");
 	do {
-		os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1, NULL);
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
 		os_claim_serve(os);
 		fd = os_holder_ask(os, name, &who);
 	} while (fd == -ECONNREFUSED && waitpid(pid, &status, WNOHANG) == 0);
