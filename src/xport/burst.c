@@ -112,6 +112,7 @@ struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl)
 		return NULL;
 	if (b->nsegs == 2)
 		b->second = pkt->psn;
+	s->inl_len = (uint16_t)inl_len;
 	out = b->bytes + s->hdr;
 	memcpy(out, hdr, n);
 	if (inl_len)
@@ -131,6 +132,15 @@ struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
 	if (s)
 		pkt_build_next(b->bytes + s->hdr, prev, opcode, psn);
 	return s;
+}
+
+uint64_t burst_payload(const struct burst *b)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < b->nsegs; i++)
+		bytes += b->seg[i].payload_len + b->seg[i].inl_len;
+	return bytes;
 }
 
 /* How many bytes of payload may follow in this burst, if all packets are as

@@ -124,6 +124,9 @@ void qp_moves_ended(struct xport *x);
  */
 enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked);
 
+/** burst_payload() - Bytes of payload in all its packets. */
+uint64_t burst_payload(const struct burst *b);
+
 /* burst.c */
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
 /**

@@ -219,7 +219,8 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	burst_trim(b);
 	if (!b->nsegs)
 		return false;
-	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0], b->total);
+	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0],
+		    burst_payload(b));
 	b->roce = peer_unsure(qp);
 	gso_sent(&r->gso, b);
 	ack_rest(qp, now_ns);

@@ -552,7 +552,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (!b->again)
 			flow_sent(qp, r->snd, b->charge);
 		flight_note(&qp->log, now_ns, FLIGHT_TX, b->from,
-			    b->bytes[b->seg[0].hdr], b->total);
+			    b->bytes[b->seg[0].hdr], burst_payload(b));
 		b->request = true;
 		b->epoch = r->epoch;
 	}

@@ -138,7 +138,7 @@ bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (b->nsegs) {
 		r->max = psn_add(r->snd, b->nsegs);
 		flight_note(&qp->log, now_ns, FLIGHT_TX, r->snd,
-			    b->bytes[b->seg[0].hdr], b->total);
+			    b->bytes[b->seg[0].hdr], burst_payload(b));
 		return true;
 	}
 	if (v == V_PROT)

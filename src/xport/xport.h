@@ -230,10 +230,11 @@ void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns);
  * @hdr_len bytes of headers (with inline payload behind them), then
  * @trailer_len bytes of pad and CRC. Between the two goes the payload, the next
  * @payload_len bytes of burst.gathers.
+ * @inl_len:	inline payload
  */
 struct seg {
 	uint32_t hdr;
-	uint16_t hdr_len, trailer_len;
+	uint16_t hdr_len, trailer_len, inl_len;
 	uint32_t payload_len;
 };
 

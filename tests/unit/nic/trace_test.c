@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* trace_test.c: what is told of a QP. */
-#include "nic/impl.h"
+#include "side.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static const struct trace_qp quiet = {
 	.qpn = 0x12345,
@@ -82,12 +77,56 @@ static void trace_format__never_too_long(void **state)
 	}
 }
 
+static uint64_t payload(const struct side *s, enum flight_kind kind)
+{
+	static struct trace_qp t;
+	uint64_t bytes = 0;
+
+	nic_lock(s->nic);
+	trace_copy(&t, s->qp);
+	nic_unlock(s->nic);
+	assert_true(t.log.next <= FLIGHT_EVENTS);
+	for (uint64_t i = 0; i < t.log.next; i++)
+		if (t.log.ev[i].kind == kind)
+			bytes += t.log.ev[i].b;
+	return bytes;
+}
+
+static int open_sides(void **state)
+{
+	(void)state;
+	sides_open_usual();
+	return 0;
+}
+
+/* Lengths are of payload, without headers, at both ends; inline or not. */
+static void trace_copy__lengths(void **state)
+{
+	static const uint32_t len[] = {0, 1, 64, 4096, 4097, 20000};
+	uint64_t all = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(len); i++) {
+		side_post(&side[0],
+			  (struct wqe){.op = WR_WRITE,
+				       .raddr = (uintptr_t)side[1].buf,
+				       .rkey = side[1].key},
+			  side[0].buf, len[i]);
+		assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
+		all += len[i];
+		assert_int_equal(payload(&side[0], FLIGHT_TX), all);
+		assert_int_equal(payload(&side[1], FLIGHT_RX), all);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trace_format__head),
 		cmocka_unit_test(trace_format__events_in_order),
 		cmocka_unit_test(trace_format__never_too_long),
+		cmocka_unit_test_setup_teardown(trace_copy__lengths, open_sides,
+						sides_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
