@@ -72,7 +72,7 @@ int nic_cq_destroy(struct nic_cq *cq)
 	return 0;
 }
 
-int nic_cq_resize(struct nic_cq *cq, uint32_t entries)
+int nic_cq_resize(struct nic_cq *cq, uint32_t entries, uint32_t asked)
 {
 	struct nic *nic = cq->nic;
 	struct cq bigger;
@@ -88,7 +88,7 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t entries)
 		return err;
 	pthread_mutex_lock(&cq->poll);
 	nic_lock(nic);
-	if (cq->cq.prod - cq->cq.cons > entries) {
+	if (cq->cq.prod - cq->cq.cons > MIN(entries, asked)) {
 		err = -EINVAL;
 	} else {
 		while (cq_take(&cq->cq, 1, &e))

@@ -59,6 +59,9 @@ static int port_open(struct nic *nic, struct nic_port **out)
 	return 0;
 }
 
+static_assert(NIC_MAX_QP <= (OS_PORTS_MAX - 1) * QPNS_PER_PORT * 3 / 4,
+	      "a number for each; one port may be 4791");
+
 static int port_with_room(struct nic *nic, struct nic_port **out)
 {
 	for (int i = 0; i < OS_PORTS_MAX; i++) {

@@ -48,7 +48,7 @@ bool nic_of_parent(const struct nic *nic);
 int nic_present(void);
 
 enum {
-	NIC_MAX_QP = 65536,
+	NIC_MAX_QP = 48384, /* 3/4 of the QPNs of all ports but 4791 */
 	NIC_MAX_QP_WR = 32768,
 	NIC_MAX_SGE = 32,
 	NIC_MAX_INLINE = 512,
@@ -152,8 +152,8 @@ int nic_cq_create(struct nic *nic, struct nic_async *async,
 		  struct nic_cq **out);
 /** nic_cq_destroy() - Return: -EBUSY while QPs use it. Queued events go too. */
 int nic_cq_destroy(struct nic_cq *cq);
-/** nic_cq_resize() - Return: -EINVAL if more completions are queued. */
-int nic_cq_resize(struct nic_cq *cq, uint32_t entries);
+/** nic_cq_resize() - To @entries. Return: -EINVAL: more than @asked are queued. */
+int nic_cq_resize(struct nic_cq *cq, uint32_t entries, uint32_t asked);
 /** nic_cq_poll() - Make progress and take up to @n. Return: count or -errno. */
 int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out);
 int nic_cq_arm(struct nic_cq *cq, bool solicited_only);

@@ -151,7 +151,7 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return ENODEV;
 	entries = cq_entries((uint32_t)cqe);
 	pthread_mutex_lock(&cq->mutex);
-	rc = -nic_cq_resize(vcq_of(cq)->nic, entries);
+	rc = -nic_cq_resize(vcq_of(cq)->nic, entries, (uint32_t)cqe);
 	if (!rc)
 		cq->cqe = (int)entries;
 	pthread_mutex_unlock(&cq->mutex);

@@ -153,8 +153,8 @@ static void nic_cq_resize__as_many_as_are_queued(void **state)
 	for (; e.wr_id < QUEUED; e.wr_id++)
 		assert_int_equal(cq_push(&cq->cq, &e), 0);
 	nic_unlock(side[0].nic);
-	assert_int_equal(nic_cq_resize(cq, QUEUED - 1), -EINVAL);
-	assert_int_equal(nic_cq_resize(cq, QUEUED), 0);
+	assert_int_equal(nic_cq_resize(cq, QUEUED - 1, QUEUED - 1), -EINVAL);
+	assert_int_equal(nic_cq_resize(cq, QUEUED, QUEUED), 0);
 	assert_int_equal(nic_cq_poll(cq, QUEUED, got), QUEUED);
 	for (unsigned i = 0; i < QUEUED; i++)
 		assert_int_equal(got[i].wr_id, i);

@@ -178,6 +178,30 @@ static void async__access(void **state)
 	assert_true(__atomic_load_n(&received, __ATOMIC_RELAXED) >= 4);
 }
 
+/* --- size of a CQ ------------------------------------------------------------ */
+
+/* What is queued must fit into what was asked for, not into what is given. */
+static void cq__not_below_what_is_queued(void **state)
+{
+	const struct qp_attr err = {.state = QPS_ERR};
+	struct side s = side[1];
+	struct cqe e;
+
+	(void)state;
+	side_qp(&s, 32, NULL, NULL);
+	assert_int_equal(nic_qp_modify(s.qp, &err, QPA_STATE), 0);
+	for (int i = 0; i < 10; i++)
+		side_recv(&s, s.buf, 64, 1);
+	assert_int_equal(nic_cq_resize(s.cq, 16, 9), -EINVAL);
+	assert_int_equal(nic_cq_resize(s.cq, 16, 10), 0);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(nic_cq_poll(s.cq, 1, &e), 1);
+		assert_int_equal(e.status, WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(nic_cq_resize(s.cq, 16, 1), 0);
+	side_qp_close(&s);
+}
+
 /* --- signals --------------------------------------------------------------- */
 
 static const struct os *flooded;
@@ -286,6 +310,7 @@ int main(void)
 		TEST(channel__solicited_or_failed),
 		TEST(async__overflow),
 		TEST(async__access),
+		TEST(cq__not_below_what_is_queued),
 		TEST(channel__signal_among_packets),
 		TEST(async__signal),
 	};

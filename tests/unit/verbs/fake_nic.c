@@ -247,10 +247,10 @@ int nic_cq_destroy(struct nic_cq *cq)
 	return 0;
 }
 
-int nic_cq_resize(struct nic_cq *cq, uint32_t entries)
+int nic_cq_resize(struct nic_cq *cq, uint32_t entries, uint32_t asked)
 {
+	CHECK(asked <= entries);
 	(void)cq;
-	(void)entries;
 	return step();
 }
 
