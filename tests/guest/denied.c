@@ -79,6 +79,7 @@ static const struct call {
 	CALL(pwritev, WORKS),
 	CALL(read, WORKS),
 	CALL(readv, WORKS),
+	CALL(recvfrom, WORKS),
 	CALL(recvmsg, NEEDED),
 	CALL(rt_sigaction, WORKS),
 	CALL(rt_sigprocmask, WORKS),
