@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -58,26 +59,30 @@ static int loopback_up(void)
 	return err;
 }
 
-/* Return: 0; -1: /dev/shm stays everybody's. */
+/* In a chroot "/" need not be a mount.
+ * Return: 0; -1: /dev/shm stays everybody's. */
 static int shm_empty(void)
 {
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	    mount("none", "/dev/shm", NULL, MS_PRIVATE, NULL))
 		return -1;
 	return mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777");
 }
 
 static void wait_for_others(void)
 {
-	char path[4096], *slash;
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	/* /proc may name it as seen from outside of a chroot */
+	char *path = strdup((const char *)getauxval(AT_EXECFN)), *slash;
 	int fd;
 
-	if (len < 0)
+	if (!path)
 		abort();
-	path[len] = '\0';
 	slash = strrchr(path, '/');
-	*slash = '\0';
-	fd = open(path, O_RDONLY | O_DIRECTORY); /* also of a command */
+	if (slash)
+		slash[1] = '\0';
+	/* also of a command */
+	fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY);
+	free(path);
 	if (fd < 0 || flock(fd, LOCK_EX))
 		abort();
 }
