@@ -217,14 +217,18 @@ static void answer__behind_the_ack_that_did_not_leave(void **state)
 {
 	struct nic *nic = side[1].nic;
 	struct step *ack = &nic->steps[3];
+	uint64_t now;
 
 	(void)state;
 	engine_commit(nic, write_seen(), os_now(nic->os));
 	post_at(&side[1], WR_WRITE, 4096, 64);
 	assert_true(plan_of_side_1());
-	full(nic, ack);
-	assert_false(plan_of_side_1());
-	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
+	know_pages(&side[1]);
+	now = os_now(nic->os);
+	ack->error = -EAGAIN;
+	engine_commit(nic, ack, now);
+	assert_false(engine_plan(nic, ack, true, now));
+	os_wait(nic->os, 0, now + 1000000, -1);
 	assert_true(plan_of_side_1());
 	assert_int_equal(ack->burst.nacks, 1);
 	plan_move_commit(nic, ack);
