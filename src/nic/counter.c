@@ -533,13 +533,20 @@ int nic_qp_set_counting(struct nic_qp *qp, bool counts)
 	return 0;
 }
 
-static int peer_notifies(struct nic *nic, struct peer *p)
+static int peer_notifies(struct nic *nic, struct qp *qp)
 {
-	if (p->kind == PEER_NOPIN)
+	const uint64_t now = os_now(nic->os);
+	struct peer *p = qp->peer;
+
+	if (qp_open(qp) && p->nonce)
 		return p->features & HELLO_NOTIFY ? 0 : -EOPNOTSUPP;
+	if (qp_open(qp))
+		return -EAGAIN;
+	if (p->kind == PEER_NOPIN)
+		return open_insist(qp, now) ? -EAGAIN : -EOPNOTSUPP;
 	if (p->denied)
 		return -EOPNOTSUPP;
-	peers_insist(nic, p, os_now(nic->os));
+	peers_insist(nic, p, now);
 	return -EAGAIN;
 }
 
@@ -552,7 +559,7 @@ int nic_qp_notifies(struct nic_qp *qp)
 	if (qp->init.ud)
 		return -EOPNOTSUPP;
 	nic_lock(qp->nic);
-	err = qp->qp.peer ? peer_notifies(qp->nic, qp->qp.peer) : -EINVAL;
+	err = qp->qp.peer ? peer_notifies(qp->nic, &qp->qp) : -EINVAL;
 	nic_unlock(qp->nic);
 	return err;
 }

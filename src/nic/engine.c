@@ -113,28 +113,40 @@ bool engine_inherit(struct nic *nic, struct step *s)
 	return true;
 }
 
-static bool authentic(struct nic *nic, struct step *s, const struct pkt *p,
-		      const struct os_rx *from, const uint8_t *bytes,
-		      uint32_t len)
+static bool intact(struct nic *nic, const struct pkt *p,
+		   const struct os_rx *from, const uint8_t *bytes, uint32_t len)
 {
 	struct path path = {.src = from->src.ip,
 			    .dst = from->dst,
 			    .sport = from->src.port,
 			    .dport = from->dport};
-	bool ext = p->ext || (p->op & OPF_EXT);
-
-	if (ext ? !xcrc_ok(bytes, p->hdr_len, bytes + len - ICRC_BYTES)
-		: !icrc_ok(&path, bytes, len)) {
+	if (p->ext ? !xcrc_ok(bytes, p->hdr_len, bytes + len - ICRC_BYTES)
+		   : !icrc_ok(&path, bytes, len)) {
 		count(&nic->cnt, CNT_drop_icrc);
 		return false;
 	}
-	if (!ext || p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY ||
-	    p->opcode == OP_X_FORWARD)
-		return true;
-	if (p->nonce == step_nonce(nic, s))
-		return true;
-	count(&nic->cnt, CNT_drop_nonce);
-	return false;
+	return true;
+}
+
+/* Is it from the peer of @nq, as far as can be told? */
+static bool from_peer(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
+		      const struct os_rx *from, uint64_t now_ns)
+{
+	struct qp *qp = &nq->qp;
+
+	if (!ipaddr_eq(&qp->attr.dgid, &from->src.ip)) {
+		count(&nic->cnt, CNT_drop_peer);
+		return false;
+	}
+	if (!qp_admits(qp, p)) {
+		count(&nic->cnt, CNT_drop_epoch);
+		return false;
+	}
+	if (unlikely(p->ext && !qp->open.known)) {
+		open_proved(qp, now_ns);
+		peers_proved(nic, qp->peer, now_ns);
+	}
+	return true;
 }
 
 static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
@@ -151,6 +163,10 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 		count(&nic->cnt, CNT_drop_qpn);
 		return RX_NEXT;
 	}
+	if (p->opcode == OP_X_OPEN) {
+		peers_open(nic, nq, p, from, now_ns);
+		return RX_NEXT;
+	}
 	if (!qp_receives(&nq->qp)) {
 		/* not noted either: it would push out what led to the error */
 		count(&nic->cnt, CNT_drop_state);
@@ -161,11 +177,8 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 		p->fwd_src = from->src;
 		p->fwd_dst = from->dst;
 		p->fwd_mark = from->mark;
-	} else if (!ipaddr_eq(&nq->qp.attr.dgid, &from->src.ip)) {
-		count(&nic->cnt, CNT_drop_peer);
+	} else if (!from_peer(nic, nq, p, from, now_ns)) {
 		return RX_NEXT;
-	} else if (p->ext && nq->qp.peer->kind == PEER_STANDARD) {
-		peers_speaks(nic, nq->qp.peer, now_ns);
 	}
 	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
@@ -219,7 +232,7 @@ static enum rx_result take_packet(struct nic *nic, struct step *s,
 		count(&nic->cnt, why);
 		return RX_NEXT;
 	}
-	if (!authentic(nic, s, p, from, bytes, len))
+	if (!intact(nic, p, from, bytes, len))
 		return RX_NEXT;
 	if (p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY)
 		return take_control(nic, s, p, now_ns);
@@ -477,6 +490,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 	found = !nic->dead &&
 		(plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
 		 plan_acks(nic, s, flush_acks, now_ns));
+	peers_say_open(nic);
 	ask_pages(nic);
 	events_deliver(nic);
 	publish(nic, now_ns);
@@ -489,7 +503,7 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 
 	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
 	    !list_empty(&x->fired) || !list_empty(&x->raised) ||
-	    !list_empty(&x->errors) || x->starved ||
+	    !list_empty(&x->errors) || !list_empty(&x->opens) || x->starved ||
 	    os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
 	    moved_waiters(nic->mem) || upcalls_news(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||

@@ -110,7 +110,6 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * @at:		RX: offset of the next segment in @buf
  * @taken:	RX: bytes that came, also those in place; 0 before the first plan
  * @token:	RX: what nic.token is while nobody has overtaken us
- * @nonce:	RX: of packets from @nonce_ip; 0: none came yet
  * @majflt:	major faults on application memory, of the last move or receive
  * @npkts:	RX: parsed packets that the run refers to
  * @error:	SEND: what os_send() said
@@ -122,8 +121,6 @@ struct step {
 	struct os_rx rx;
 	uint32_t at;
 	unsigned npkts;
-	struct ipaddr nonce_ip;
-	uint32_t nonce;
 	struct pkt pkts[RUN_PKTS];
 	struct rx_run run;
 	struct burst burst;
@@ -427,13 +424,17 @@ void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);
 void peers_lend(struct nic *nic, uint64_t now_ns);
 /** peers_close() - No QP is left. */
 void peers_close(struct nic *nic);
-uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip);
+/** peers_nonce() - What HELLOs from @ep have to carry; never 0. */
+uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep);
 /** peers_insist() - See peer.insist: unless that was done. */
 void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns);
-/** peers_speaks() - A peer taken for a standard one sent an extension packet. */
-void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns);
-/** step_nonce() - The nonce that the sender of @s->rx has to use. */
-uint32_t step_nonce(const struct nic *nic, struct step *s);
+/** peers_proved() - A peer proved that it is a nopin. */
+void peers_proved(struct nic *nic, struct peer *p, uint64_t now_ns);
+/** peers_open() - OPEN came for @nq (xport/open.c). */
+void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
+		const struct os_rx *rx, uint64_t now_ns);
+/** peers_say_open() - Send the OPENs that did not leave with data. */
+void peers_say_open(struct nic *nic);
 
 /* roce.c */
 void roce_claim(struct nic *nic, uint64_t now_ns);

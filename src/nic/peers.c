@@ -28,23 +28,17 @@ enum {
 	DESTS_MAX = 256, /* that are remembered while nothing is sent there */
 };
 
-uint32_t peers_nonce(const struct nic *nic, const struct ipaddr *ip)
+uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep)
 {
 	uint64_t hi, lo;
+	uint32_t nonce;
 
-	memcpy(&hi, ip->b, 8);
-	memcpy(&lo, ip->b + 8, 8);
+	memcpy(&hi, ep->ip.b, 8);
+	memcpy(&lo, ep->ip.b + 8, 8);
 	hi = siphash_u64(nic->nonce_key[0], nic->nonce_key[1], hi);
-	return (uint32_t)siphash_u64(hi, nic->nonce_key[0], lo);
-}
-
-uint32_t step_nonce(const struct nic *nic, struct step *s)
-{
-	if (!s->nonce || !ipaddr_eq(&s->nonce_ip, &s->rx.src.ip)) {
-		s->nonce_ip = s->rx.src.ip;
-		s->nonce = peers_nonce(nic, &s->nonce_ip);
-	}
-	return s->nonce;
+	lo = siphash_u64(hi, nic->nonce_key[0], lo);
+	nonce = (uint32_t)siphash_u64(lo, nic->nonce_key[1], ep->port);
+	return nonce ? nonce : 1;
 }
 
 /* Who has more than his share may be idle and would keep it for ever. Who has
@@ -70,6 +64,26 @@ static void tell_shares(struct nic *nic, uint64_t now_ns)
 	}
 }
 
+/* Send @p, which has no payload, from @port. */
+static void send_control(struct nic *nic, struct pkt *p,
+			 const struct endpoint *to, const struct ipaddr *from,
+			 struct ip_mark mark, int port)
+{
+	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
+	struct iovec iov = {bytes, 0};
+	struct os_tx tx = {.dst = *to,
+			   .src = *from,
+			   .mark = mark,
+			   .port = port,
+			   .iov = &iov,
+			   .niov = 1};
+	unsigned n = pkt_build(p, bytes);
+
+	iov.iov_len = n + ICRC_BYTES;
+	icrc_store(xcrc(bytes, n), bytes + n);
+	os_send(nic->os, &tx);
+}
+
 /* @mark: of a peer whose QPs have one. @known: what is said to it besides who we are;
  * NULL: it will not be kept */
 static void send_hello(struct nic *nic, uint8_t opcode,
@@ -84,16 +98,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.nonce = nonce,
 			.features = HELLO_SUSPEND | HELLO_NOTIFY |
 				    (os_gro(nic->os) ? HELLO_GRO : 0),
-			.my_nonce = peers_nonce(nic, &to->ip)};
-	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
-	struct iovec iov = {bytes, 0};
-	struct os_tx tx = {.dst = *to,
-			   .src = *from,
-			   .mark = mark,
-			   .port = port,
-			   .iov = &iov,
-			   .niov = 1};
-	unsigned n;
+			.my_nonce = peers_nonce(nic, to)};
 
 	if (known) {
 		p.credit = flow_grant(&nic->x, known);
@@ -101,10 +106,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 		p.serial = known->serial;
 		p.echo = credit_echo(known);
 	}
-	n = pkt_build(&p, bytes);
-	iov.iov_len = n + ICRC_BYTES;
-	icrc_store(xcrc(bytes, n), bytes + n);
-	os_send(nic->os, &tx);
+	send_control(nic, &p, to, from, mark, port);
 }
 
 static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
@@ -129,7 +131,7 @@ static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
 		p->reminded = 0;
 		ask_once(nic, p, now_ns);
 	}
-	if (credit_settled(p))
+	if (credit_settled(p) && p->nonce)
 		timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	else if (news || p->hello.at_ns == TIME_NEVER)
 		timerq_set(&nic->hello_timers, &p->hello, now_ns + p->tell_ns);
@@ -145,9 +147,9 @@ void peers_lend(struct nic *nic, uint64_t now_ns)
 /* It did not say yet that it keeps to that, or is to have more. */
 static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
-	if (p->echoed != p->serial) {
+	if (p->echoed != p->serial || !p->nonce) {
 		ask_once(nic, p, now_ns);
-		p->reminded++;
+		p->reminded += p->nonce != 0;
 	}
 	p->tell_ns = MIN(MAX(2 * p->tell_ns, (uint64_t)TELL_MIN_NS),
 			 (uint64_t)TELL_MAX_NS);
@@ -426,18 +428,39 @@ static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
 		lend(nic, peer, now_ns);
 }
 
-/* Return: whether that is news. */
-static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
+/* It is a nopin, which was not known. */
+static void is_nopin(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
+	const bool mistaken = p->kind == PEER_STANDARD;
+
+	nic->standard_peers -= mistaken;
+	p->unasked = mistaken;
+	p->denied = false;
+	answered(nic, p, PEER_NOPIN);
+	if (!mistaken || p->datagrams)
+		return;
+	list_for_each(l, &nic->qps) {
+		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
+
+		if (qp->peer == p && !qp->cfg.ud)
+			open_restart(qp, now_ns);
+	}
+}
+
+/* Return: whether that is news. */
+static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p,
+			uint64_t now_ns)
+{
+	const bool news = !peer->nonce;
+
 	peer->nonce = p->my_nonce;
 	peer->budget = p->credit;
-	if (peer->kind == PEER_NOPIN)
-		return false;
-	nic->standard_peers -= peer->kind == PEER_STANDARD;
-	peer->unasked = peer->kind == PEER_STANDARD;
 	peer->features = p->features;
-	answered(nic, peer, PEER_NOPIN);
-	return true;
+	if (peer->kind != PEER_NOPIN)
+		is_nopin(nic, peer, now_ns);
+	else if (news) /* it proved it before */
+		peer_answered(&nic->x, peer);
+	return news;
 }
 
 static void take_reply(struct nic *nic, const struct pkt *p,
@@ -446,15 +469,15 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 	struct peer *peer = find(&nic->peers, &rx->src, &rx->dst);
 	struct peer *dest = find(&nic->dests, &rx->src, &rx->dst);
 
-	if ((!peer && !dest) || p->nonce != peers_nonce(nic, &rx->src.ip)) {
+	if ((!peer && !dest) || p->nonce != peers_nonce(nic, &rx->src)) {
 		count(&nic->cnt, CNT_drop_nonce);
 		return;
 	}
 	if (dest)
-		take_answer(nic, dest, p);
+		take_answer(nic, dest, p, now_ns);
 	if (!peer)
 		return;
-	if (take_answer(nic, peer, p))
+	if (take_answer(nic, peer, p, now_ns))
 		tell_shares(nic, now_ns); /* it could not be told before */
 	take_credit(nic, peer, p, now_ns);
 }
@@ -465,17 +488,61 @@ static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 {
 	struct peer *asker = find(&nic->peers, &rx->src, &rx->dst);
 
-	if (asker && p->nonce == peers_nonce(nic, &rx->src.ip))
+	if (asker && p->nonce == peers_nonce(nic, &rx->src))
 		take_credit(nic, asker, p, now_ns);
 	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst,
 		   asker ? asker->mark : (struct ip_mark){0}, rx->port,
 		   p->my_nonce, asker);
 }
 
-void peers_speaks(struct nic *nic, struct peer *p, uint64_t now_ns)
+/* What belongs to its NIC is asked for (lend()) until it says it. */
+void peers_proved(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
-	if (!nic->cfg.standard && now_ns - p->asked_ns >= HELLO_NS)
-		ask_once(nic, p, now_ns);
+	if (p->kind == PEER_NOPIN)
+		return;
+	is_nopin(nic, p, now_ns);
+	p->tell_ns = TELL_MIN_NS;
+	tell_shares(nic, now_ns);
+	lend(nic, p, now_ns);
+}
+
+/* Only from the port that the QPN of its peer names, on the host that it is
+ * connected to: a port is one process. */
+static bool from_peer_port(const struct qp *qp, const struct pkt *p,
+			   const struct os_rx *rx)
+{
+	return p->src_qpn == qp->attr.dest_qpn &&
+	       endpoint_eq(&qp->peer->asked, &rx->src) &&
+	       ipaddr_eq(&qp->peer->local, &rx->dst);
+}
+
+void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
+		const struct os_rx *rx, uint64_t now_ns)
+{
+	if (nic->cfg.standard)
+		count(&nic->cnt, CNT_drop_ext);
+	else if (nq->init.ud)
+		count(&nic->cnt, CNT_drop_opcode);
+	else if (!nq->qp.open.mine)
+		count(&nic->cnt, CNT_drop_state);
+	else if (!from_peer_port(&nq->qp, p, rx))
+		count(&nic->cnt, CNT_drop_peer);
+	else if (open_take(&nq->qp, p, now_ns))
+		peers_proved(nic, nq->qp.peer, now_ns);
+}
+
+void peers_say_open(struct nic *nic)
+{
+	struct pkt p;
+	struct qp *qp;
+
+	while ((qp = open_next(&nic->x, &p)))
+		if (!nic->cfg.standard)
+			send_control(nic, &p, &qp->peer->asked,
+				     &qp->peer->local,
+				     (struct ip_mark){qp->attr.traffic_class,
+						      qp->attr.hop_limit},
+				     qp->cfg.port);
 }
 
 void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
@@ -495,7 +562,7 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 {
 	struct timer *t;
 
-	if (nic->standard_peers || nic->ud_qps)
+	if (nic->standard_peers || nic->ud_qps || nic->x.plain)
 		roce_needed(nic, now_ns);
 	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
 		struct peer *p = container_of(t, struct peer, hello);

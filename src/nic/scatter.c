@@ -21,7 +21,7 @@ static bool peek(struct nic *nic, struct step *s, struct pkt *p)
 	if (s->rx.len > 2 * s->rx.seg && first >= SCATTER_MIN + SIDE_BYTES &&
 	    s->rx.len <= BURST_SEGS * s->rx.seg &&
 	    pkt_parse(s->side, PKT_HDR_MAX, first, p) == CNT_NUM && p->ext &&
-	    p->hdr_len == XDATA_HDR && p->nonce == step_nonce(nic, s))
+	    p->hdr_len == XDATA_HDR)
 		return true;
 	__atomic_store_n(&nic->peek, 0, __ATOMIC_RELAXED);
 	return false;
@@ -38,8 +38,9 @@ static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
 	engine_refresh(nic, now);
 	nq = demux_find(nic, p->qpn);
 	s->scatter.pieces = &s->run.moves;
-	if (nq && qp_receives(&nq->qp) &&
-	    ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip))
+	if (nq && qp_receives(&nq->qp) && nq->qp.open.known &&
+	    ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip) &&
+	    qp_admits(&nq->qp, p))
 		ok = qp_scatter_plan(&nq->qp, p, segs, &s->scatter, now);
 	handoff_leave(&nic->engine);
 	handoff_unlock(&nic->engine);

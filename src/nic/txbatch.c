@@ -8,23 +8,14 @@
 
 #include <errno.h>
 
-static struct endpoint destination(const struct burst *b)
-{
-	struct endpoint to = b->to;
-
-	if (b->roce)
-		to.port = ROCE_PORT;
-	return to;
-}
-
 static int send_iov(struct nic *nic, struct step *s, unsigned n)
 {
 	struct burst *b = &s->burst;
-	struct os_tx tx = {.dst = destination(b),
+	struct os_tx tx = {.dst = b->to,
 			   .src = b->peer->local,
 			   .mark = b->mark,
 			   .port = b->qp ? b->qp->cfg.port : b->peer->port,
-			   .line = b->roce ? 0 : b->line,
+			   .line = b->line,
 			   .iov = s->iov,
 			   .niov = n,
 			   .seg = b->nsegs > 1 ? b->seg_len : 0};
@@ -120,7 +111,7 @@ static void seal(const struct step *s, uint8_t *pkt, uint32_t len,
 	struct path path = {.src = peer->local,
 			    .dst = s->burst.to.ip,
 			    .sport = sport,
-			    .dport = destination(&s->burst).port};
+			    .dport = s->burst.to.port};
 	struct span span = {pkt, len - ICRC_BYTES};
 
 	icrc_store(icrc(&path, (uint16_t)index, &span, 1),

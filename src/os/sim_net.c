@@ -32,7 +32,8 @@ enum {
 	 * opcode from 0xc0 on means that the CRC covers only the headers, of
 	 * which there are at least these. */
 	EXT_OPCODE = 0xc0,
-	EXT_ACK = 0xc3, /* those before it are sent with a lock held */
+	EXT_ACK = 0xc3, /* those before it are sent with a lock held, */
+	EXT_OPEN = 0xc4, /* and those of this */
 	EXT_HDR_BYTES = 12,
 };
 
@@ -620,6 +621,11 @@ static void say_sent(struct os *os, const struct sim_unit *u, unsigned to)
 		bth[6], bth[7], bth[9], bth[10], bth[11]);
 }
 
+static bool sent_locked(uint8_t opcode)
+{
+	return (opcode >= EXT_OPCODE && opcode < EXT_ACK) || opcode == EXT_OPEN;
+}
+
 int os_send(struct os *os, const struct os_tx *tx)
 {
 	struct sim *sim = os->sim;
@@ -632,7 +638,7 @@ int os_send(struct os *os, const struct os_tx *tx)
 	if (err)
 		return err;
 	err = tx_gather(os, tx, u->bytes);
-	if (u->len && (u->bytes[0] < EXT_OPCODE || u->bytes[0] >= EXT_ACK))
+	if (u->len && !sent_locked(u->bytes[0]))
 		sim_lose_cpu(sim);
 	to = ip_machine(sim, &tx->dst.ip);
 	if (!err && to == SIM_HOSTS_MAX)

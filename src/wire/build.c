@@ -73,7 +73,7 @@ static void build_xdata(struct writer *w, const struct pkt *pkt, uint32_t op)
 	const unsigned end = w->at + sizeof(struct xdata);
 	const bool request = op & OPF_REQUEST;
 
-	PUT(w, xdata, be32_put(pkt->nonce), be64_put(pkt->va),
+	PUT(w, xdata, be32_put(pkt->epoch), be64_put(pkt->va),
 	    be32_put(pkt->rkey), be32_put(pkt->dma_len), {0},
 	    request && pkt->unanswered ? XDATA_UNANSWERED : 0,
 	    be24_put(request ? pkt->placed_to : 0));
@@ -98,6 +98,12 @@ static void build_hello(struct writer *w, const struct pkt *pkt)
 	    be32_put(pkt->echo));
 }
 
+static void build_open(struct writer *w, const struct pkt *pkt)
+{
+	PUT(w, open_hdr, be32_put(pkt->epoch), be32_put(pkt->my_epoch),
+	    (uint8_t)pkt->open_flags, be24_put(pkt->src_qpn));
+}
+
 static void build_forward(struct writer *w, const struct pkt *pkt)
 {
 	struct forward *h = put(w, sizeof(*h));
@@ -110,7 +116,7 @@ static void build_forward(struct writer *w, const struct pkt *pkt)
 
 static void build_xack(struct writer *w, const struct pkt *pkt)
 {
-	PUT(w, xack, be32_put(pkt->nonce),
+	PUT(w, xack, be32_put(pkt->epoch),
 	    {pkt->syndrome, be24_put(pkt->aeth_msn)}, be24_put(pkt->accepted),
 	    (uint8_t)pkt->xack_flags, be32_put(pkt->credit),
 	    be16_put(pkt->question), be16_put(pkt->answer));
@@ -141,6 +147,9 @@ unsigned pkt_build(struct pkt *pkt, uint8_t *out)
 	case OP_X_HELLO:
 	case OP_X_HELLO_REPLY:
 		build_hello(&w, pkt);
+		break;
+	case OP_X_OPEN:
+		build_open(&w, pkt);
 		break;
 	case OP_X_FORWARD:
 		build_forward(&w, pkt);

@@ -100,7 +100,7 @@ ASSERT_HDR(ieth, 4);
  */
 enum { XDATA_UNANSWERED = 1 << 0 };
 struct xdata {
-	be32_t nonce;
+	be32_t epoch;
 	be64_t va;
 	be32_t rkey;
 	be32_t dma_len;
@@ -129,7 +129,7 @@ ASSERT_AT(xatomic, compare, 8);
  * with XACK_SUSPEND a be32_t.
  */
 struct xack {
-	be32_t nonce;
+	be32_t epoch;
 	struct aeth aeth;
 	be24_t accepted;
 	uint8_t flags;
@@ -143,6 +143,21 @@ ASSERT_AT(xack, flags, 11);
 ASSERT_AT(xack, credit, 12);
 ASSERT_AT(xack, question, 16);
 ASSERT_AT(xack, answer, 18);
+
+/**
+ * struct open_hdr - OP_X_OPEN behind the BTH.
+ * @flags:	enum open_flag
+ */
+struct open_hdr {
+	be32_t epoch;
+	be32_t my_epoch;
+	uint8_t flags;
+	be24_t src_qpn;
+};
+ASSERT_HDR(open_hdr, 12);
+ASSERT_AT(open_hdr, my_epoch, 4);
+ASSERT_AT(open_hdr, flags, 8);
+ASSERT_AT(open_hdr, src_qpn, 9);
 
 /** struct hello - OP_X_HELLO and OP_X_HELLO_REPLY behind the BTH. */
 struct hello {

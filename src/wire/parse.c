@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parse.c: bytes to struct pkt. Every length is checked here, once (IBTA 9.6.1,
  * packet header validation); behind it nobody looks at header bytes again.
- * Left to others: ICRC and nonce (icrc.c, nic/), P_Key, QP, peer, PSN, opcode
+ * Left to others: ICRC, nonce and epoch (icrc.c, nic/), P_Key, QP, peer, PSN, opcode
  * sequence and payload length against the path MTU (xport/).
  */
 #include "wire/hdr.h"
@@ -86,7 +86,7 @@ static void parse_xdata(struct cursor *c, struct pkt *pkt)
 	const struct xdata *h = TAKE(c, xdata);
 	const void *tail = h->imm_or_aeth;
 
-	pkt->nonce = be32_get(h->nonce);
+	pkt->epoch = be32_get(h->epoch);
 	pkt->va = be64_get(h->va);
 	pkt->rkey = be32_get(h->rkey);
 	pkt->dma_len = be32_get(h->dma_len);
@@ -122,6 +122,14 @@ static void parse_hello(const struct hello *h, struct pkt *pkt)
 	pkt->echo = be32_get(h->echo);
 }
 
+static void parse_open(const struct open_hdr *h, struct pkt *pkt)
+{
+	pkt->epoch = be32_get(h->epoch);
+	pkt->my_epoch = be32_get(h->my_epoch);
+	pkt->open_flags = h->flags & OPEN_KNOWN;
+	pkt->src_qpn = be24_get(h->src_qpn);
+}
+
 static void parse_forward(const struct forward *h, struct pkt *pkt)
 {
 	memcpy(pkt->fwd_src.ip.b, h->src, sizeof(h->src));
@@ -152,7 +160,7 @@ static bool parse_xack(struct cursor *c, struct pkt *pkt)
 {
 	const struct xack *h = TAKE(c, xack);
 
-	pkt->nonce = be32_get(h->nonce);
+	pkt->epoch = be32_get(h->epoch);
 	parse_aeth(&h->aeth, pkt);
 	pkt->accepted = be24_get(h->accepted);
 	pkt->xack_flags = h->flags & XACK_KNOWN;
@@ -197,6 +205,9 @@ static bool parse_ext_headers(struct cursor *c, struct pkt *pkt)
 	case OP_X_HELLO:
 	case OP_X_HELLO_REPLY:
 		parse_hello(TAKE(c, hello), pkt);
+		return true;
+	case OP_X_OPEN:
+		parse_open(TAKE(c, open_hdr), pkt);
 		return true;
 	case OP_X_FORWARD:
 		parse_forward(TAKE(c, forward), pkt);

@@ -58,6 +58,7 @@ enum bth_opcode {
 	OP_X_HELLO_REPLY = 0xc1,
 	OP_X_FORWARD = 0xc2, /* from the holder of 4791: a packet as it came */
 	OP_X_ACK = 0xc3, /* placed, accepted, what is missing, credit */
+	OP_X_OPEN = 0xc4, /* is that a QP of yours, connected to me? */
 	OP_X_DATA = 0xe0, /* | RC opcode: any RC packet but ACK */
 };
 
@@ -128,6 +129,13 @@ enum hello_feature {
 	HELLO_NOTIFY = 1 << 2, /* and WRITEs that notify are */
 };
 
+/* What else an OP_X_OPEN says. */
+enum open_flag {
+	OPEN_ASK = 1 << 0, /* its sender does not know whether it is known */
+	OPEN_SURE = 1 << 1, /* it knows the epoch of the receiver */
+	OPEN_KNOWN = OPEN_ASK | OPEN_SURE,
+};
+
 /* What else an OP_X_ACK says. */
 enum xack_flag {
 	XACK_SACK = 1 << 0, /* sack is valid: bit i = accepted + 1 + i came */
@@ -146,7 +154,7 @@ enum xack_flag {
 /**
  * struct pkt - One packet in host order. pkt_parse() fills it, pkt_build()
  * reads it. Which fields are valid follows from opcode_info(opcode)->flags;
- * the others are zero after pkt_parse(). In extension data packets @nonce,
+ * the others are zero after pkt_parse(). In extension data packets @epoch,
  * @va, @rkey and @dma_len are always valid, @syndrome and @aeth_msn in every
  * response, and @placed_to and @unanswered in every request.
  * @opcode:	as in the BTH, but for extension data packets the RC opcode,
@@ -159,7 +167,9 @@ enum xack_flag {
  * @imm:	immediate data as an opaque number whose memory image is the
  *		wire's (what ibv_wc.imm_data wants), or in host order the
  *		R_Key to invalidate, or the counter to raise
- * @nonce:	extension packets: what proves that the sender was answered
+ * @epoch:	data, OP_X_ACK and OP_X_OPEN: the secret of the receiving QP
+ * @my_epoch, @src_qpn: OP_X_OPEN: those of the sender
+ * @nonce:	hello: what proves that the sender was answered
  * @placed_to:	a request: of what the receiver asked its sender for, all up to this
  *		PSN is placed; @unanswered: some responses before are still to leave
  * @accepted:	OP_X_ACK: all PSNs up to and including this are accepted;
@@ -190,9 +200,9 @@ struct pkt {
 	uint32_t imm;
 	uint64_t swap_add; /* AtomicETH; AtomicAckETH: the original value */
 	uint64_t compare;
-	uint32_t qkey, src_qpn; /* DETH */
+	uint32_t qkey, src_qpn; /* DETH; OP_X_OPEN has the second */
 	/* extensions */
-	uint32_t nonce;
+	uint32_t epoch, my_epoch, open_flags;
 	psn_t placed_to;
 	bool unanswered;
 	psn_t accepted;
@@ -203,7 +213,7 @@ struct pkt {
 	uint32_t hold_us;
 	/* hello */
 	uint8_t version;
-	uint32_t features;
+	uint32_t nonce, features;
 	uint32_t my_nonce; /* what the receiver is to put into @nonce */
 	/* forward: where the packet that follows came from and went to;
 	 * datagrams: where this one did, set by nic/ */
@@ -236,7 +246,7 @@ struct path {
  *		or the whole packet if that is shorter)
  * @total:	length of the whole UDP payload, trailer included
  * @pkt:	written to; of use only if the packet is not dropped
- * Neither ICRC nor nonce is checked here.
+ * Neither ICRC nor nonce or epoch is checked here.
  * Return: CNT_NUM, or the counter (CNT_drop_...) of why it is dropped.
  */
 enum counter pkt_parse(const uint8_t *hdr, size_t hdr_avail, size_t total,

@@ -41,7 +41,7 @@ void ack_received(struct qp *qp, uint64_t now_ns)
 	if (r->received)
 		r->answers = 0;
 	r->received = true;
-	if (r->answers == ANSWERS_KNOWN && qp->peer->kind == PEER_NOPIN)
+	if (r->answers == ANSWERS_KNOWN && qp_open(qp))
 		ack_owe(qp, now_ns);
 	else
 		owe_by(qp, now_ns);
@@ -91,7 +91,8 @@ void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
 
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 {
-	if (qp->peer->kind != PEER_NOPIN)
+	/* It is said when its epoch is known. */
+	if (!qp_open(qp) && !qp->open.known)
 		return;
 	if (xack_flags & (XACK_HOLD | XACK_RESUME)) /* the newer one */
 		qp->resp.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
@@ -101,9 +102,8 @@ void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 
 bool ack_credit(struct qp *qp, uint64_t now_ns)
 {
-	if (!qp_receives(qp) || qp->peer->kind != PEER_NOPIN)
+	if (!qp_receives(qp) || !qp_open(qp))
 		return false;
-	qp->resp.ext = true;
 	ack_owe(qp, now_ns);
 	return true;
 }
@@ -178,7 +178,7 @@ static void extend(struct qp *qp, struct pkt *p, bool page)
 
 	p->opcode = OP_X_ACK;
 	p->ext = true;
-	p->nonce = qp->peer->nonce;
+	p->epoch = qp->open.theirs;
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer);
 	p->xack_flags = r->xack | (page ? XACK_FAULT : 0);
@@ -190,13 +190,6 @@ static void extend(struct qp *qp, struct pkt *p, bool page)
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
 	if (p->sack)
 		p->xack_flags |= XACK_SACK;
-}
-
-/* Who asks in the standard format before we know who it is may be either: both
- * are reached through 4791. */
-bool peer_unsure(const struct qp *qp)
-{
-	return qp->peer->kind == PEER_PROBING && !qp->resp.ext;
 }
 
 static bool nak_owed(const struct resp *r)
@@ -235,10 +228,12 @@ static const struct nak *nak_now(const struct qp *qp, psn_t limit)
 static bool make(struct qp *qp, struct pkt *p)
 {
 	struct resp *r = &qp->resp;
-	bool ext = qp->peer->kind == PEER_NOPIN && (r->ext || r->xack);
+	const bool ext = qp_open(qp);
 	psn_t limit = ack_limit(qp);
 	const struct nak *nak;
 
+	if (!ext && qp->open.known)
+		return false; /* it takes nothing without its epoch */
 	if (r->page_rnr.owed && psn_diff(r->page_rnr.psn, limit) < 0)
 		page_came(r);
 	nak = nak_now(qp, limit);
@@ -329,7 +324,7 @@ bool ack_first(struct qp *qp, uint64_t now_ns)
 	const struct resp *r = &qp->resp;
 	struct pkt p;
 
-	if (qp->peer->kind == PEER_NOPIN)
+	if (qp_open(qp))
 		return false;
 	if (r->acks_out)
 		return true;
@@ -372,12 +367,6 @@ static void remember(struct qp *qp, struct burst *b, const struct pkt *p)
 				   .syndrome = p->syndrome};
 }
 
-/* Of one send all packets go to one place, marked in one way. */
-static bool goes_with(const struct qp *qp, const struct burst *b)
-{
-	return b->roce == peer_unsure(qp) && burst_suits(b, qp);
-}
-
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	list_for_each_safe(l, tmp, &b->peer->owed) {
@@ -385,13 +374,12 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		struct pkt p;
 
 		if ((qp && must_go_alone(q)) || !make(q, &p) ||
-		    p.ext != b->ext || (b->nsegs && !goes_with(q, b)))
+		    p.ext != b->ext || (b->nsegs && !burst_suits(b, q)))
 			continue;
 		if (!burst_seg(b, &p, NULL))
 			break;
 		if (b->nsegs == 1)
 			burst_mark(b, q);
-		b->roce |= peer_unsure(q);
 		remember(q, b, &p);
 		said(q, &p, now_ns);
 		if (qp)
@@ -421,7 +409,7 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 		qp->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
 	if (error && again)
 		unsaid(qp, a, now_ns);
-	if (qp->peer->kind != PEER_NOPIN)
+	if (!qp_open(qp))
 		qp_kick_again(qp); /* ack_first() */
 }
 

@@ -39,10 +39,12 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 {
 	b->qp = qp;
 	b->peer = peer;
-	b->to = peer->ep;
+	b->to = ext ? peer->asked : peer->ep;
+	if (!ext && !peer->datagrams)
+		b->to.port = ROCE_PORT;
 	b->ext = ext;
 	burst_mark(b, qp);
-	b->request = b->roce = b->narrow = b->says = false;
+	b->request = b->opens = b->narrow = b->says = false;
 	b->nsegs = b->nacks = 0;
 	b->seg_len = b->total = b->ahead = 0;
 	b->epoch = b->out = 0;
@@ -59,6 +61,21 @@ void burst_spray(struct burst *b)
 		return;
 	p->path = (p->path + 1) % p->lines;
 	b->line = p->line[p->path];
+}
+
+void burst_open(struct burst *b)
+{
+	struct qp *qp = b->qp;
+	struct pkt p;
+
+	if (likely(list_empty(&qp->open.link)) || !b->ext || burst_full(b))
+		return;
+	open_fill(qp, &p, true);
+	if (!burst_seg(b, &p, NULL))
+		return;
+	list_del(&qp->open.link);
+	b->opens = true;
+	b->line = 0; /* it is believed from the port of the QP only */
 }
 
 bool burst_full(const struct burst *b)

@@ -254,7 +254,7 @@ void comp_page_came(struct qp *qp, uint64_t now_ns)
 {
 	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
 		return;
-	if (qp->peer->kind == PEER_NOPIN)
+	if (qp_open(qp))
 		retry_ask(qp, now_ns);
 	else
 		take_gap(qp, qp->req.una, now_ns);

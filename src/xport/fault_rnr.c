@@ -24,7 +24,7 @@ void rnr_silence(struct qp *qp, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
-	if (qp->peer->kind == PEER_NOPIN || r->silence_until ||
+	if (qp_open(qp) || r->silence_until ||
 	    !(qp_strategies(qp) & STRATEGY_BIT(STRATEGY_RNR)))
 		return;
 	r->silence_until = sat_add(now_ns, half_timeout_ns(qp));
@@ -63,7 +63,7 @@ static enum fault_answer answer(const struct fault *f)
 	r->forgot = true;
 	fault_note(f, STRATEGY_RNR);
 	/* Before we know who it is we could not say that it is a page. */
-	if (f->pkt->ext && qp->peer->kind == PEER_NOPIN) {
+	if (f->pkt->ext && qp_open(qp)) {
 		rnr(qp, rnr_code(qp, f->now_ns), f->psn, f->now_ns);
 		r->rnr_told = true;
 	} else {
@@ -89,7 +89,7 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns)
 		return;
 	}
 	r->silence_until = 0;
-	if (qp->peer->kind == PEER_NOPIN ||
+	if (qp_open(qp) ||
 	    !(r->forgot || r->wait.ticket.v || r->src_wait.ticket.v))
 		return;
 	if (r->src_wait.ticket.v && replay_busy(qp)) {

@@ -66,7 +66,7 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 {
 	struct peer *p = qp->peer;
 
-	if (p->kind != PEER_NOPIN)
+	if (!qp_open(qp))
 		return psn_diff(qp->req.snd, qp->req.una) <
 		       (int32_t)qp->req.cwnd;
 	if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)
@@ -102,7 +102,7 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 	struct req *r = &qp->req;
 	struct flight_run *run;
 
-	if (qp->peer->kind != PEER_NOPIN)
+	if (!qp_open(qp))
 		return;
 	if (r->flight_tail - r->flight_head == FLIGHT_RUNS) {
 		run = &r->flight[(r->flight_tail - 1) % FLIGHT_RUNS];
@@ -127,7 +127,7 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 
 	if (copies_out(r) && psn_diff(r->copies_to, from) > 0)
 		from = r->copies_to;
-	if (qp->peer->kind != PEER_NOPIN || psn_diff(to, from) <= 0)
+	if (!qp_open(qp) || psn_diff(to, from) <= 0)
 		return;
 	n = (uint32_t)psn_diff(to, from);
 	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));

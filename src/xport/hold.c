@@ -98,7 +98,7 @@ uint64_t qp_patience_ns(const struct qp *qp)
 	const uint64_t t = ack_timeout_to_ns(known ? qp->attr.timeout : 14);
 	const uint64_t tries = known ? qp->attr.retry_cnt : 0;
 
-	if (qp->peer->kind == PEER_NOPIN || t == UINT64_MAX)
+	if (qp_open(qp) || t == UINT64_MAX)
 		return UINT64_MAX;
 	return tries ? t * tries - t / 2 : 0;
 }

@@ -148,6 +148,8 @@ bool burst_suits(const struct burst *b, const struct qp *qp);
  * soon, and of no use when others overtake it.
  */
 void burst_spray(struct burst *b);
+/** burst_open() - If an OPEN is to be sent, let it leave with @b, of requests. */
+void burst_open(struct burst *b);
 /**
  * burst_next() - Append the middle packet of a message whose previous packet is
  * the last of @b: extension packets, no inline payload. Return: as burst_seg().
@@ -268,6 +270,8 @@ void retry_ask(struct qp *qp, uint64_t now_ns);
 /** retry_ask_again() - Send what was asked for in [@due, @end) again. */
 void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
 void retry_arm(struct qp *qp, uint64_t now_ns);
+/** retry_wait() - A request has to wait until it is known who the peer is. */
+void retry_wait(struct qp *qp, uint64_t now_ns);
 /** retry_disarm() - Nothing is waited for; the next question is the first. */
 void retry_disarm(struct req *r);
 /** retry_forget() - What the peer has and lacks is not known any more. */
@@ -336,6 +340,15 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 			      const uint8_t *payload, struct rx_run *run,
 			      uint64_t now_ns);
 
+/* open.c */
+/** open_begin() - A life of @qp begins: make its epoch, ask for the peer's. */
+void open_begin(struct qp *qp, uint64_t now_ns);
+/** open_end() - And ends. */
+void open_end(struct qp *qp);
+/** open_fill() - Make the OPEN that is to be sent. @rides: with data. */
+void open_fill(struct qp *qp, struct pkt *p, bool rides);
+void open_timeout(struct qp *qp, uint64_t now_ns);
+
 /* replay.c */
 bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
 void replay_unsent(struct qp *qp, const struct burst *b, int error,
@@ -379,7 +392,6 @@ bool ack_first(struct qp *qp, uint64_t now_ns);
 void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
 bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
-bool peer_unsure(const struct qp *qp);
 void ack_cancel(struct qp *qp);
 /** ack_rest() - Owe what an ACK could not say because of the READ answered now. */
 void ack_rest(struct qp *qp, uint64_t now_ns);

@@ -11,8 +11,9 @@
  * enum peer_kind - What we know of it.
  * PROBING: the hello is out; requests wait, packets from it are answered in the
  *   format they came in. Left by peer_answered().
- * NOPIN: extension packets with @nonce, to its own port.
- * STANDARD: plain RoCEv2 to UDP 4791; never an extension packet.
+ * NOPIN: it answered, or a connection with it is open (open.h).
+ * STANDARD: it did not; nothing but HELLO and OPEN is said to its own port.
+ * Which packets a QP sends follows from qp.open.
  */
 enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
 
@@ -30,11 +31,11 @@ struct lateness {
 
 /**
  * struct peer
- * @ep:		where packets for it go
- * @asked:	where the hello went: the port its QPN names
+ * @ep:		where datagrams for it go
+ * @asked:	the port its QPN names: where HELLO, OPEN and extension packets go
  * @local:	our address towards it
  * @mark:	of what is no QP's, and of @line: that of the first QP towards it
- * @nonce:	what our extension packets to it must carry
+ * @nonce:	what our HELLOs to it must carry; 0: it answered none yet
  * @insist:	a request needs a nopin, and nothing but silence says that it is none:
  *		it is to be asked for longer; @denied: it was, or nobody is there
  * @line:	quicker ways there for extension packets (os_connect()), the first

@@ -180,6 +180,7 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	x->strategies = strategy_set(STRATEGY_ADAPTIVE);
 	list_init(&x->runnable);
 	list_init(&x->drainable);
+	list_init(&x->opens);
 	list_init(&x->ack_peers);
 	list_init(&x->read_waiters);
 	list_init(&x->idle_waiters);
@@ -222,6 +223,8 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 	list_init(&qp->ack_link);
 	list_init(&qp->err_link);
 	list_init(&qp->drain_link);
+	list_init(&qp->open.link);
+	qp->open.ask_at = TIME_NEVER;
 	waiter_init(&qp->req.wait, qp);
 	waiter_init(&qp->req.rsp_wait, qp);
 	waiter_init(&qp->resp.wait, qp);
@@ -254,6 +257,7 @@ static void qp_disconnect(struct qp *qp)
 	struct mem *m = qp->x->mem;
 
 	CHECK(qp_idle(qp));
+	open_end(qp);
 	flow_forget(qp);
 	credit_leave(qp);
 	ack_cancel(qp);
@@ -390,6 +394,7 @@ static void to_reset(struct qp *qp, uint64_t now_ns)
 	qp->peer = NULL;
 	qp->abandoned = false;
 	qp->attr = (struct qp_attr){.port = 1};
+	qp->open.mine = 0;
 	req_reset(qp);
 	resp_reset(qp);
 	qp_set_state(qp, QPS_RESET, now_ns);
@@ -414,6 +419,8 @@ static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
 	if (from == QPS_RTR && to == QPS_RTS)
 		req_reset(qp);
 	qp_set_state(qp, to, now_ns);
+	if (to == QPS_RTR && !qp->cfg.ud)
+		open_begin(qp, now_ns);
 	if (to == QPS_RTS)
 		qp_kick(qp);
 	if (to == QPS_SQD)
@@ -492,6 +499,7 @@ void qp_rearm(struct qp *qp)
 		at = MIN(at, qp->resp.resume_at);
 	if (qp->state != QPS_ERR && qp->resp.repeat_at)
 		at = MIN(at, qp->resp.repeat_at);
+	at = MIN(at, qp->open.ask_at);
 	timerq_set(&qp->x->timers, &qp->timer, at);
 }
 
@@ -503,6 +511,7 @@ void qp_timeout(struct qp *qp, uint64_t now_ns)
 		retry_timeout(qp, now_ns);
 	if (qp->state != QPS_ERR)
 		resp_timeout(qp, now_ns);
+	open_timeout(qp, now_ns);
 	qp_rearm(qp);
 }
 
@@ -671,10 +680,11 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (qp->cfg.ud)
 		return qp->tx_moving = ud_tx(qp, b, now_ns);
 	found = replay_tx(qp, b, now_ns);
-	if (!found && qp->peer->kind == PEER_PROBING) {
+	if (!found && open_waits(qp)) {
 		/* requests wait for the answer to our question */
 		if (list_empty(&qp->peer_link))
 			list_add_tail(&qp->peer->stalled, &qp->peer_link);
+		retry_wait(qp, now_ns);
 		return false;
 	}
 	if (!found && !req_tx(qp, b, now_ns))

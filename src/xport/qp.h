@@ -11,6 +11,7 @@
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
+#include "xport/open.h"
 #include "xport/peer.h"
 
 struct xport;
@@ -284,7 +285,6 @@ struct nak {
  * @acks_out:	bursts that say something of this and are not committed
  * @life:	counts connections: what is out may be of the one before
  * @answer:	the question that XACK_PROBED answers
- * @ext:	format of the last request
  * @bare:	of @win
  * @res:	ring; of [res_at, res_next) some are not answered whole
  * @bursts:	counts bursts of responses
@@ -293,7 +293,7 @@ struct resp {
 	struct window win;
 	struct message msg;
 	bool gap_told, rnr_told, forgot, held, asked_hold, dead, revoked;
-	bool ack_owed, ack_rest, ext, established, answering, lossy;
+	bool ack_owed, ack_rest, established, answering, lossy;
 	bool received;
 	uint8_t fail_event, fail_status, answers;
 	struct nak nak, page_rnr;
@@ -354,6 +354,7 @@ struct qp {
 	bool abandoned; /* pushes no completion */
 	bool counts; /* immediate data of WRITEs is a counter to raise */
 	uint32_t mtu;
+	struct open open;
 	struct req req;
 	struct resp resp;
 	struct ud ud;

@@ -108,7 +108,7 @@ static bool answer_atomic(struct qp *qp, struct burst *b, struct resource *s)
 			.pkey = PKEY_DEFAULT,
 			.qpn = qp->attr.dest_qpn,
 			.psn = s->psn,
-			.nonce = qp->peer->nonce,
+			.epoch = qp->open.theirs,
 			.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
 			.aeth_msn = s->msn,
 			.swap_add = s->original};
@@ -145,7 +145,7 @@ static struct seg *response_headers(struct qp *qp, struct burst *b,
 			 .pkey = PKEY_DEFAULT,
 			 .qpn = qp->attr.dest_qpn,
 			 .psn = psn,
-			 .nonce = qp->peer->nonce,
+			 .epoch = qp->open.theirs,
 			 .dma_len = s->len,
 			 .syndrome = AETH_ACK | AETH_CREDIT_INVALID,
 			 .aeth_msn = s->msn,
@@ -198,7 +198,9 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 
 	if (!replay_busy(qp) || r->src_wait.ticket.v || r->pause_until)
 		return false;
-	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN && r->ext);
+	if (!qp_open(qp) && qp->open.known)
+		return false;
+	burst_reset(b, qp, qp->peer, qp_open(qp));
 	b->res = r->res_at;
 	r->bursts++;
 	while (replay_busy(qp)) {
@@ -221,7 +223,6 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0],
 		    burst_payload(b));
-	b->roce = peer_unsure(qp);
 	gso_sent(&r->gso, b);
 	ack_rest(qp, now_ns);
 	ack_append(qp, b, now_ns);

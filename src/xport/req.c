@@ -140,18 +140,22 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 /* Does the peer know how to do @w? */
 static bool peer_knows(const struct qp *qp, const struct wqe *w)
 {
-	return w->op != WR_WRITE_NOTIFY || (qp->peer->kind == PEER_NOPIN &&
-					    qp->peer->features & HELLO_NOTIFY);
+	return w->op != WR_WRITE_NOTIFY ||
+	       (qp_open(qp) && qp->peer->features & HELLO_NOTIFY);
 }
 
 /* It may be that it did not answer in time. Return: is it to be asked again? */
-static bool peer_in_doubt(struct qp *qp, const struct wqe *w)
+static bool peer_in_doubt(struct qp *qp, const struct wqe *w, uint64_t now_ns)
 {
 	struct peer *p = qp->peer;
 
-	if (peer_knows(qp, w) || p->kind != PEER_STANDARD || p->denied)
+	if (peer_knows(qp, w))
 		return false;
-	p->insist = true;
+	if (qp_open(qp)		    ? p->nonce != 0
+	    : p->kind == PEER_NOPIN ? !open_insist(qp, now_ns)
+				    : p->denied)
+		return false;
+	p->insist = p->kind == PEER_STANDARD;
 	if (list_empty(&qp->peer_link))
 		list_add_tail(&p->stalled, &qp->peer_link);
 	return true;
@@ -178,7 +182,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	enum verdict v = V_OK;
 	enum wc_status bad;
 
-	if (!known && (r->failed || peer_in_doubt(qp, w)))
+	if (!known && (r->failed || peer_in_doubt(qp, w, now_ns)))
 		return false; /* an earlier one ends them all, or it waits */
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
 		return false;
@@ -223,7 +227,7 @@ static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, bool ext)
 			.pkey = PKEY_DEFAULT,
 			.qpn = qp->attr.dest_qpn,
 			.psn = qp->req.snd,
-			.nonce = qp->peer->nonce,
+			.epoch = qp->open.theirs,
 			.va = w->raddr,
 			.rkey = w->rkey,
 			.dma_len = (uint32_t)w->length};
@@ -533,7 +537,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	}
 	if (ack_first(qp, now_ns))
 		return false;
-	burst_reset(b, qp, qp->peer, qp->peer->kind == PEER_NOPIN);
+	burst_reset(b, qp, qp->peer, qp_open(qp));
 	b->again = aim_at_lost(qp, &back, &back_cur);
 	b->from = r->snd;
 	b->max = r->max;
@@ -570,6 +574,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!b->ext)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
 	gso_sent(&r->gso, b);
+	burst_open(b);
 	ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
 	retry_arm(qp, now_ns);

@@ -22,7 +22,7 @@ void resp_reset(struct qp *qp)
 	r->asked_hold = false;
 	r->resume_at = 0;
 	r->fail_status = 0;
-	r->ack_owed = r->ack_rest = r->ext = false;
+	r->ack_owed = r->ack_rest = false;
 	r->established = r->answering = r->lossy = r->received = false;
 	r->answers = 0;
 	r->nak = r->page_rnr = (struct nak){0};
@@ -185,7 +185,6 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 		count(qp->x->cnt, CNT_drop_state);
 		return RX_NEXT;
 	}
-	r->ext = p->ext;
 	if (p->placed && p->psn != r->plan) {
 		/* a wrong guess put its payload somewhere else */
 		count(qp->x->cnt, CNT_drop_psn);

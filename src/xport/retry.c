@@ -37,11 +37,17 @@ static uint64_t ack_timeout_ns(const struct qp *qp)
 	uint64_t t = ack_timeout_to_ns(qp->attr.timeout);
 	uint64_t least = TIMEOUT_MIN_NS;
 
-	if (qp->peer->kind == PEER_NOPIN)
+	if (qp->peer->kind != PEER_STANDARD)
 		least = qp->req.retries == qp->attr.retry_cnt
 				? TIMEOUT_MIN_NOPIN_NS
 				: TIMEOUT_NEXT_NOPIN_NS;
 	return t == UINT64_MAX ? t : MAX(t, least);
+}
+
+/* Is something to be sent, and nobody has said yet who the peer is? */
+static bool waits_to_open(const struct qp *qp)
+{
+	return open_waits(qp) && qp->cfg.sq->cons != wq_end(qp->cfg.sq);
 }
 
 /* Is it the peer's turn, and should it be soon? Of one that asked us to hold we
@@ -50,7 +56,7 @@ static bool outstanding(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return r->suspend_until ||
+	return r->suspend_until || waits_to_open(qp) ||
 	       (!r->held && r->una != r->max && r->snd != r->una);
 }
 
@@ -72,11 +78,17 @@ void retry_arm(struct qp *qp, uint64_t now_ns)
 	}
 	if (r->rto_at == TIME_NEVER)
 		r->rto_at = sat_add(now_ns, ack_timeout_ns(qp));
-	if (r->probe_at == TIME_NEVER && qp->peer->kind == PEER_NOPIN) {
+	if (r->probe_at == TIME_NEVER && qp_open(qp)) {
 		r->probe_ns = PROBE_FIRST_NS;
 		r->probe_at = now_ns + r->probe_ns;
 	}
 	qp_rearm(qp);
+}
+
+void retry_wait(struct qp *qp, uint64_t now_ns)
+{
+	if (waits_to_open(qp) && (qp->state == QPS_RTS || qp->state == QPS_SQD))
+		retry_arm(qp, now_ns);
 }
 
 void retry_reload(struct qp *qp)
@@ -523,7 +535,7 @@ static void ack_timeout(struct qp *qp, uint64_t now_ns)
 		    r->una);
 	if (!retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
 		return;
-	if (qp->peer->kind != PEER_NOPIN) {
+	if (!qp_open(qp)) {
 		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
 		return;
 	}

@@ -151,7 +151,7 @@ bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p)
 		return false;
 	if (left > sc->qp->mtu && (p->op & OPF_LAST))
 		return false;
-	return p->ext && p->qpn == f->qpn && p->nonce == f->nonce &&
+	return p->ext && p->qpn == f->qpn && p->epoch == f->epoch &&
 	       p->psn == psn_add(f->psn, i) &&
 	       (p->op & kind) == (f->op & kind) &&
 	       (i == 0 || !(p->op & OPF_FIRST)) && p->va == f->va &&

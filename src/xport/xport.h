@@ -50,12 +50,14 @@ struct xport {
 	struct list drainable; /* QPs whose slots may be placeable now */
 	struct list read_waiters; /* QPs that wait for read_budget */
 	struct list idle_waiters; /* and for the moves in a revoked region */
+	struct list opens; /* QPs with an OPEN to send (open.c) */
 	struct list ack_peers; /* peers with ACKs owed to them */
 	struct list fired; /* CQs with an event to deliver */
 	struct list raised; /* counters whose waiters are to be told */
 	struct list errors; /* QPs with an asynchronous event to deliver */
 	struct timerq timers;
 	unsigned peers; /* that share push_budget and the redirect pool */
+	unsigned plain; /* QPs that nobody answered (open.c) */
 	bool starved; /* a QP found no free ticket */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */
 };
@@ -104,6 +106,22 @@ static inline bool qp_receives(const struct qp *qp)
 {
 	return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
 }
+
+/** qp_open() - Do @qp and its peer know each other's secret? */
+static inline bool qp_open(const struct qp *qp)
+{
+	return qp->open.theirs != 0;
+}
+
+/** qp_admits() - Does @p come from the peer of @qp, of a connection? What has our
+ * epoch does; without one it may, while we do not know better. */
+static inline bool qp_admits(const struct qp *qp, const struct pkt *p)
+{
+	return p->ext ? p->epoch == qp->open.mine : !qp_open(qp);
+}
+
+/** open_waits() - Do requests wait until it is known who the peer is? */
+bool open_waits(const struct qp *qp);
 
 /** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
  * were lost, owe what it was told last once more. false: nothing is owed. */
@@ -162,7 +180,7 @@ enum rx_result {
 };
 
 /**
- * qp_rx() - Take one packet whose CRC or nonce was already verified.
+ * qp_rx() - Take one packet whose CRC was already verified, and that @qp admits.
  * @payload:	stays valid until the run is committed
  * The run collects the moves; the caller executes them when the burst ends or
  * RX_FULL comes, and then calls qp_rx_commit() if run->qp is set.
@@ -255,14 +273,14 @@ struct burst_ack {
  * struct burst - Packets for one send call, all to one peer; all but the last
  * have equal length.
  * @qp:		NULL when it holds only ACKs
- * @to:		where @peer was when this was planned: it may turn out to be
- *		another kind of NIC before it is sent
+ * @to:		extension packets: the port that QPNs name; datagrams: where @peer
+ *		was when this was planned; all others: UDP 4791
  * @line:	one of peer.line then, if that is the way
  * @mark:	of all its packets: as the QP has it that they are of
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made
- * @roce:	to UDP 4791 whatever the peer's port is (peer_unsure())
+ * @opens:	an OPEN is in it
  * @request:	the requester's half (what -EFAULT means for whom)
  * @seg_len:	bytes of each packet but the last
  * @total:	bytes of all
@@ -283,7 +301,7 @@ struct burst {
 	struct endpoint to;
 	int line;
 	struct ip_mark mark;
-	bool ext, request, roce, narrow, again, says;
+	bool ext, request, opens, narrow, again, says;
 	unsigned nsegs, nacks;
 	uint32_t seg_len, total, ahead;
 	psn_t second, from, max;

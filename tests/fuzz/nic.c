@@ -85,6 +85,8 @@ static void rig_connect(struct rig *r)
 	peer = r->qp->qp.peer;
 	peer->kind = r->ext ? PEER_NOPIN : PEER_STANDARD;
 	peer->nonce = NONCE;
+	r->qp->qp.open.mine = r->qp->qp.open.theirs = r->ext ? NONCE : 0;
+	r->qp->qp.open.known = r->ext;
 	peer->budget = 1 << 20;
 	timerq_set(&r->nic->hello_timers, &peer->hello, TIME_NEVER);
 	peer_answered(&r->nic->x, peer);
@@ -309,7 +311,7 @@ static struct pkt some_packet(struct rig *r, struct input *in)
 			.opcode = some_opcode(in, r->ext),
 			.pkey = PKEY_DEFAULT,
 			.qpn = r->qpn,
-			.nonce = NONCE};
+			.epoch = NONCE};
 	const uint32_t flags = eat(in, 1);
 	const bool data = p.ext && p.opcode < OP_X_HELLO;
 	const uint32_t op =
@@ -369,7 +371,6 @@ static void receive(struct rig *r, struct input *in)
 	s->at = s->npkts = s->taken = 0;
 	s->scatter.qp = NULL;
 	s->lost = s->efault = false;
-	s->nonce = NONCE;
 	rx_run_init(&s->run);
 	s->rx = (struct os_rx){.src = {.ip = r->peer_ip, .port = 49152},
 			       .dst = gid.ip,

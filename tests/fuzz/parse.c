@@ -79,6 +79,9 @@ static void check_same(const struct pkt *a, const struct pkt *b)
 	SAME(a, b, compare);
 	SAME(a, b, qkey);
 	SAME(a, b, src_qpn);
+	SAME(a, b, epoch);
+	SAME(a, b, my_epoch);
+	SAME(a, b, open_flags);
 	SAME(a, b, nonce);
 	SAME(a, b, accepted);
 	SAME(a, b, xack_flags);
@@ -181,8 +184,9 @@ static struct pkt eat_pkt(struct input *in)
 	pkt.opcode = opcode >= OP_X_DATA ? opcode & 0x1f : opcode;
 	pkt.solicited = pkt.psn & 1;
 	pkt.ack_req = pkt.qpn & 1;
-	pkt.unanswered = pkt.nonce & 1;
+	pkt.unanswered = pkt.epoch & 1;
 	pkt.xack_flags &= XACK_KNOWN;
+	pkt.open_flags &= OPEN_KNOWN;
 	pkt.payload_len = 0;
 	if (op & OPF_PAYLOAD)
 		pkt.payload_len = eat_u32(in) % (MTU_MAX + 2);

@@ -173,7 +173,7 @@ void node_thread(struct node *node, void (*fn)(void *arg), void *arg)
 static bool no_hello(void *arg, const uint8_t *bytes, uint32_t len)
 {
 	(void)arg;
-	return len == 0 || bytes[0] != OP_X_HELLO;
+	return len == 0 || (bytes[0] != OP_X_HELLO && bytes[0] != OP_X_OPEN);
 }
 
 static bool late_hello(void *arg, const uint8_t *bytes, uint32_t len)

@@ -292,7 +292,6 @@ static void ack__credit_is_told(void **state)
 	(void)state;
 	send_all(&side[0]);
 	assert_false(qp->resp.ack_owed);
-	qp->resp.ext = true;
 	qp->peer->granted ^= 1;
 	ack_owe(qp, os_now(side[0].nic->os));
 	post(&side[0], WR_SEND_IMM, 8);

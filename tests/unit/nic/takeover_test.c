@@ -691,7 +691,7 @@ static void peers__late_answer_lends_no_more(void **state)
 	struct pkt m = {.opcode = OP_X_HELLO_REPLY,
 			.ext = true,
 			.version = 4,
-			.nonce = peers_nonce(nic, &p->asked.ip),
+			.nonce = peers_nonce(nic, &p->asked),
 			.my_nonce = p->nonce,
 			.credit = p->budget,
 			.slots = p->quota,

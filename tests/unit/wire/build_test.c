@@ -60,7 +60,7 @@ static void random_data_fields(struct pkt *p, uint32_t op)
 		p->src_qpn = rnd_next(&rnd) & 0xffffff;
 	}
 	if (p->ext)
-		p->nonce = (uint32_t)rnd_next(&rnd);
+		p->epoch = (uint32_t)rnd_next(&rnd);
 	if (p->ext && (op & OPF_REQUEST)) {
 		p->placed_to = rnd_next(&rnd) & PSN_MASK;
 		p->unanswered = rnd_next(&rnd) % 2;
@@ -78,7 +78,14 @@ static void random_control_fields(struct pkt *p)
 		}
 		return;
 	}
-	p->nonce = (uint32_t)rnd_next(&rnd);
+	if (p->opcode == OP_X_OPEN || p->opcode == OP_X_ACK)
+		p->epoch = (uint32_t)rnd_next(&rnd);
+	if (p->opcode == OP_X_OPEN) {
+		p->my_epoch = (uint32_t)rnd_next(&rnd);
+		p->open_flags = rnd_next(&rnd) & OPEN_KNOWN;
+		p->src_qpn = rnd_next(&rnd) & 0xffffff;
+		return;
+	}
 	p->credit = (uint32_t)rnd_next(&rnd);
 	if (p->opcode == OP_X_ACK) {
 		p->syndrome = (uint8_t)rnd_next(&rnd);
@@ -91,6 +98,7 @@ static void random_control_fields(struct pkt *p)
 		return;
 	}
 	p->version = (uint8_t)rnd_next(&rnd);
+	p->nonce = (uint32_t)rnd_next(&rnd);
 	p->features = (uint32_t)rnd_next(&rnd);
 	p->my_nonce = (uint32_t)rnd_next(&rnd);
 }

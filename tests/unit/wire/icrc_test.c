@@ -334,7 +334,7 @@ static void xcrc_next__counts(void **state)
 	(void)state;
 	p.payload_len = 4096;
 	for (unsigned bit = 0; bit <= 24; bit++) {
-		p.nonce = (uint32_t)rnd_next(&rnd);
+		p.epoch = (uint32_t)rnd_next(&rnd);
 		p.va = rnd_next(&rnd);
 		p.rkey = (uint32_t)rnd_next(&rnd);
 		p.qpn = (uint32_t)rnd_next(&rnd) & PSN_MASK;

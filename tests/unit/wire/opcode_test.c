@@ -39,6 +39,7 @@ static const struct {
 	{0xc1, "X_HELLO_REPLY", 44, 0},
 	{0xc2, "X_FORWARD", 54, 0},
 	{0xc3, "X_ACK", 32, 0},
+	{0xc4, "X_OPEN", 24, 0},
 	{0xf8, "X_WRITE_LAST_NOTIFY", 40, 0},
 	{0xf9, "X_WRITE_ONLY_NOTIFY", 40, 0},
 };

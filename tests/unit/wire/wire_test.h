@@ -78,6 +78,9 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(compare)                                                             \
 	X(qkey)                                                                \
 	X(src_qpn)                                                             \
+	X(epoch)                                                               \
+	X(my_epoch)                                                            \
+	X(open_flags)                                                          \
 	X(nonce)                                                               \
 	X(accepted)                                                            \
 	X(xack_flags)                                                          \

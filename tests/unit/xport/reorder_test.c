@@ -92,8 +92,16 @@ static void flow_copies_came__others_go_on(void **state)
 	struct peer p = {.kind = PEER_NOPIN,
 			 .budget = 4 * each,
 			 .late = {.wait_ns = 300 * US}};
-	struct qp qp = {.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
-	struct qp other = {.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+	struct qp qp = {.x = &x,
+			.peer = &p,
+			.open = {.theirs = 1, .ask_at = TIME_NEVER},
+			.state = QPS_RTS,
+			.mtu = 1024};
+	struct qp other = {.x = &x,
+			   .peer = &p,
+			   .open = {.theirs = 1, .ask_at = TIME_NEVER},
+			   .state = QPS_RTS,
+			   .mtu = 1024};
 
 	(void)state;
 	list_init(&p.stalled);
@@ -144,7 +152,10 @@ static void flow_again__once(void **state)
 	const uint32_t charge = 10000, each = flow_charge(false, 1, 1024);
 	struct xport x = {.read_budget = 1 << 20};
 	struct peer p = {.kind = PEER_NOPIN};
-	struct qp qp = {.x = &x, .peer = &p, .mtu = 1024};
+	struct qp qp = {.x = &x,
+			.peer = &p,
+			.open = {.theirs = 1, .ask_at = TIME_NEVER},
+			.mtu = 1024};
 	struct req *r = &qp.req;
 
 	(void)state;
@@ -194,7 +205,11 @@ static void flow_again__late(void **state)
 	const uint32_t each = flow_charge(false, 1, 1024);
 	struct xport x = {.read_budget = 1 << 20};
 	struct peer p = {.kind = PEER_NOPIN, .late = {.wait_ns = 300 * US}};
-	struct qp qp = {.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+	struct qp qp = {.x = &x,
+			.peer = &p,
+			.open = {.theirs = 1, .ask_at = TIME_NEVER},
+			.state = QPS_RTS,
+			.mtu = 1024};
 	struct req *r = &qp.req;
 
 	(void)state;
@@ -243,8 +258,11 @@ static void flow_again__ends(void **state)
 		struct xport x = {.read_budget = 1 << 20};
 		struct peer p = {.kind = PEER_NOPIN,
 				 .late = {.wait_ns = WAIT * MS}};
-		struct qp qp = {
-			.x = &x, .peer = &p, .state = QPS_RTS, .mtu = 1024};
+		struct qp qp = {.x = &x,
+				.peer = &p,
+				.open = {.theirs = 1, .ask_at = TIME_NEVER},
+				.state = QPS_RTS,
+				.mtu = 1024};
 		struct req *r = &qp.req;
 		uint64_t now = MS;
 

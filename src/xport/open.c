@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* open.c: a connection has a secret (design D15). Each life of a QP, from RTR on,
+ * has an epoch of 32 random bits, and the peer puts it into every extension packet.
+ * OPEN tells it: from the port that our QPN names to the port that the peer's QPN
+ * names, never to where a packet came from. A port is one process, so no other
+ * user of either host, and nobody who only knows addresses, numbers and keys,
+ * learns it. Whether an OPEN comes from there is checked by nic/.
+ *
+ * Theory of operation. A side that does not know the other's epoch asks: OPEN with
+ * epoch 0. The answer carries the epoch of the question, and its own: that proves
+ * the answer, and is believed. The third OPEN proves the same to the other side; it
+ * leaves with the first data. Each is said again, more and more rarely, until both
+ * know that both know (OPEN_ASK, OPEN_SURE). What is not proved by our own epoch is
+ * a question, and no more; an open QP answers none (or everybody could ask it), and
+ * others once a millisecond (or everybody could have us send).
+ *
+ * Who does not answer is a standard peer, or a process that does not run, or whose
+ * QP is not in RTR yet. So requests go out as standard packets after half a second,
+ * and the peer is asked on: a late answer still opens the connection.
+ */
+#include "xport/impl.h"
+
+enum {
+	OPEN_FIRST_NS = 1000 * 1000,
+	OPEN_MAX_NS = 1000 * 1000 * 1000,
+	OPEN_TELL_NS = 1000 * 1000, /* one question in that time is answered */
+	OPEN_TRIES = 9, /* in half a second */
+	/* in 7 s: then a standard NIC is left in peace */
+	OPEN_TRIES_STANDARD = 16,
+};
+
+static bool settled(const struct open *o)
+{
+	return o->theirs && o->known;
+}
+
+static void owe(struct qp *qp)
+{
+	if (list_empty(&qp->open.link))
+		list_add_tail(&qp->x->opens, &qp->open.link);
+}
+
+static void ask_in(struct qp *qp, uint64_t ns, uint64_t now_ns)
+{
+	qp->open.ask_ns = ns;
+	qp->open.ask_at = now_ns + ns;
+	qp_rearm(qp);
+}
+
+void open_begin(struct qp *qp, uint64_t now_ns)
+{
+	struct open *o = &qp->open;
+
+	*o = (struct open){.ask_at = TIME_NEVER};
+	list_init(&o->link);
+	do
+		o->mine = (uint32_t)rnd_next(&qp->x->rnd);
+	while (!o->mine);
+	open_restart(qp, now_ns);
+}
+
+static void set_plain(struct qp *qp, bool plain)
+{
+	qp->x->plain += plain - qp->open.plain;
+	qp->open.plain = plain;
+}
+
+void open_end(struct qp *qp)
+{
+	list_del(&qp->open.link);
+	qp->open.ask_at = TIME_NEVER;
+	set_plain(qp, false);
+}
+
+void open_restart(struct qp *qp, uint64_t now_ns)
+{
+	if (qp->open.theirs)
+		return;
+	qp->open.tries = 0;
+	owe(qp);
+	ask_in(qp, OPEN_FIRST_NS, now_ns);
+}
+
+bool open_insist(struct qp *qp, uint64_t now_ns)
+{
+	if (!qp->open.insisted) {
+		qp->open.insisted = true;
+		open_restart(qp, now_ns);
+	}
+	return qp->open.tries < OPEN_TRIES;
+}
+
+void open_fill(struct qp *qp, struct pkt *p, bool rides)
+{
+	struct open *o = &qp->open;
+
+	/* Data is answered anyway. */
+	*p = (struct pkt){.opcode = OP_X_OPEN,
+			  .ext = true,
+			  .pkey = PKEY_DEFAULT,
+			  .qpn = qp->attr.dest_qpn,
+			  .src_qpn = qp->cfg.qpn,
+			  .epoch = o->theirs ? o->theirs : o->heard,
+			  .my_epoch = o->mine,
+			  .open_flags = (o->theirs ? OPEN_SURE : 0) |
+					(o->known || rides ? 0 : OPEN_ASK)};
+}
+
+struct qp *open_next(struct xport *x, struct pkt *p)
+{
+	struct qp *qp;
+
+	if (list_empty(&x->opens))
+		return NULL;
+	qp = list_entry(x->opens.next, struct qp, open.link);
+	open_fill(qp, p, false);
+	list_del(&qp->open.link);
+	return qp;
+}
+
+/* It knows us: what waited for that goes on. */
+void open_proved(struct qp *qp, uint64_t now_ns)
+{
+	qp->open.known = true;
+	if (!qp->open.theirs)
+		open_restart(qp, now_ns);
+}
+
+/* Whatever waits for the peer's epoch goes on, and what left before it was known may
+ * have found nobody. */
+static void opened(struct qp *qp, uint32_t epoch, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	qp->open.theirs = epoch;
+	set_plain(qp, false);
+	list_del(&qp->peer_link);
+	qp_kick(qp);
+	ack_again(qp);
+	if ((qp->state == QPS_RTS || qp->state == QPS_SQD) && r->una != r->max)
+		retry_ask(qp, now_ns);
+}
+
+static void take_question(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct open *o = &qp->open;
+
+	if (o->theirs || (o->told_ns && now_ns < o->told_ns + OPEN_TELL_NS)) {
+		count(qp->x->cnt, CNT_drop_open);
+		return;
+	}
+	o->heard = p->my_epoch;
+	o->told_ns = now_ns;
+	owe(qp);
+	ask_in(qp, OPEN_FIRST_NS, now_ns);
+}
+
+bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	struct open *o = &qp->open;
+	const bool news = !o->theirs;
+
+	if (!p->my_epoch || (p->epoch && p->epoch != o->mine)) {
+		count(qp->x->cnt, CNT_drop_epoch);
+		return false;
+	}
+	if (!p->epoch) {
+		take_question(qp, p, now_ns);
+		return false;
+	}
+	if (!news && p->my_epoch != o->theirs) {
+		/* late, of a life that is over: this one never goes back */
+		count(qp->x->cnt, CNT_drop_open);
+		return false;
+	}
+	o->known |= (p->open_flags & OPEN_SURE) != 0;
+	if (news)
+		opened(qp, p->my_epoch, now_ns);
+	if (news || (p->open_flags & OPEN_ASK))
+		owe(qp);
+	if (news && !settled(o))
+		ask_in(qp, OPEN_FIRST_NS, now_ns);
+	return news;
+}
+
+/* Nobody answered for half a second: as if there were nobody to. */
+static void give_up(struct qp *qp)
+{
+	set_plain(qp, !qp->open.theirs);
+	qp_kick(qp);
+}
+
+void open_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct open *o = &qp->open;
+
+	if (now_ns < o->ask_at)
+		return;
+	o->ask_at = TIME_NEVER;
+	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.nak.owed))
+		return;
+	if (++o->tries == OPEN_TRIES)
+		give_up(qp);
+	if (!o->theirs && !o->known && o->tries >= OPEN_TRIES_STANDARD &&
+	    qp->peer->kind == PEER_STANDARD)
+		return;
+	owe(qp);
+	ask_in(qp, MIN(2 * o->ask_ns, (uint64_t)OPEN_MAX_NS), now_ns);
+}
+
+bool open_waits(const struct qp *qp)
+{
+	const struct open *o = &qp->open;
+
+	if (o->theirs)
+		return false;
+	return o->known || qp->peer->kind == PEER_PROBING ||
+	       (qp->peer->kind == PEER_NOPIN && !o->plain);
+}
