@@ -542,10 +542,8 @@ static int peer_notifies(struct nic *nic, struct qp *qp)
 		return p->features & HELLO_NOTIFY ? 0 : -EOPNOTSUPP;
 	if (qp_open(qp))
 		return -EAGAIN;
-	if (p->kind == PEER_NOPIN)
+	if (p->kind == PEER_NOPIN || p->denied)
 		return open_insist(qp, now) ? -EAGAIN : -EOPNOTSUPP;
-	if (p->denied)
-		return -EOPNOTSUPP;
 	peers_insist(nic, p, now);
 	return -EAGAIN;
 }

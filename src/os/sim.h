@@ -169,6 +169,14 @@ void sim_link_set(struct sim *sim, unsigned from, unsigned to,
 void sim_filter(struct sim *sim,
 		bool (*pass)(void *arg, const uint8_t *bytes, uint32_t len),
 		void *arg);
+/**
+ * sim_forge() - Somebody sends a packet that claims to be from port @sport of @as:
+ * it passes no filter and meets no mishap.
+ */
+void sim_forge(struct os *as, uint16_t sport, const struct endpoint *dst,
+	       const uint8_t *bytes, uint32_t len);
+/** sim_forge_error() - The same: @to hears that nobody is at @dst. */
+void sim_forge_error(struct os *to, const struct endpoint *dst);
 /** sim_partition() - Nothing passes between these machines, both ways. */
 void sim_partition(struct sim *sim, unsigned a, unsigned b, bool on);
 

@@ -663,6 +663,35 @@ int os_send(struct os *os, const struct os_tx *tx)
 	return 0;
 }
 
+void sim_forge(struct os *as, uint16_t sport, const struct endpoint *dst,
+	       const uint8_t *bytes, uint32_t len)
+{
+	struct sim_unit *u = malloc(sizeof(*u) + len);
+
+	CHECK(u);
+	*u = (struct sim_unit){
+		.from = as,
+		.src = {.ip = sim_host_ip(as, !ipaddr_is_v4(&dst->ip)),
+			.port = sport},
+		.dst = *dst,
+		.len = len,
+		.seg = len};
+	list_init(&u->link);
+	memcpy(u->bytes, bytes, len);
+	unit_fly(u, as->cfg.machine, ip_machine(as->sim, &dst->ip), false);
+}
+
+void sim_forge_error(struct os *to, const struct endpoint *dst)
+{
+	struct sim_icmp *icmp = calloc(1, sizeof(*icmp));
+
+	CHECK(icmp);
+	icmp->to = to;
+	icmp->error.dst = *dst;
+	icmp->error.err = ECONNREFUSED;
+	sim_at(to->sim, to->sim->now_ns, icmp_arrive, icmp, 0);
+}
+
 /* --- receiving ---------------------------------------------------------------------------- */
 
 static int rx_find(struct os *os, int want)

@@ -151,11 +151,15 @@ static bool peer_in_doubt(struct qp *qp, const struct wqe *w, uint64_t now_ns)
 
 	if (peer_knows(qp, w))
 		return false;
-	if (qp_open(qp)		    ? p->nonce != 0
-	    : p->kind == PEER_NOPIN ? !open_insist(qp, now_ns)
-				    : p->denied)
-		return false;
-	p->insist = p->kind == PEER_STANDARD;
+	if (qp_open(qp)) {
+		if (p->nonce)
+			return false; /* its NIC said that it does not */
+	} else if (p->kind == PEER_NOPIN || p->denied) {
+		if (!open_insist(qp, now_ns))
+			return false;
+	} else {
+		p->insist = true;
+	}
 	if (list_empty(&qp->peer_link))
 		list_add_tail(&p->stalled, &qp->peer_link);
 	return true;

@@ -14,7 +14,8 @@ static void expect_quiet(struct world *w)
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(never); i++)
-		EXPECT(w, w->total.v[never[i]] == 0,
+		/* A forged "port unreachable" may have it begin as with a card. */
+		EXPECT(w, w->total.v[never[i]] == 0 || w->cfg.attack_ns,
 		       "%s is %" PRIu64 " where nothing was lost",
 		       counter_info[never[i]].name, w->total.v[never[i]]);
 }

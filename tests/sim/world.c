@@ -99,6 +99,9 @@ void world_config_draw(struct world *w)
 	};
 	draw_memory(sim, c);
 	c->tickets = w->seed % 4 == 1 ? 12 : 1024;
+	/* by what is not used above */
+	c->attack_ns = w->seed % 3 == 2 ? 300 * SIM_US : 0;
+	c->mute = w->seed % 5 == 4 ? (unsigned)(w->seed / 5 % 8) : 0;
 }
 
 /* --- building -------------------------------------------------------------------- */
@@ -179,10 +182,14 @@ static bool no_hello(void *arg, const uint8_t *bytes, uint32_t len)
 static bool late_hello(void *arg, const uint8_t *bytes, uint32_t len)
 {
 	struct world *w = arg;
+	unsigned *left;
 
-	if (w->cfg.deaf == 0 || no_hello(NULL, bytes, len))
+	if (no_hello(NULL, bytes, len))
 		return true;
-	w->cfg.deaf--;
+	left = bytes[0] == OP_X_HELLO ? &w->cfg.deaf : &w->cfg.mute;
+	if (*left == 0)
+		return true;
+	--*left;
 	return false;
 }
 
@@ -193,7 +200,7 @@ void world_nodes(struct world *w)
 	w->strangers = c->standard || c->deaf;
 	if (c->standard)
 		sim_filter(w->sim, no_hello, NULL);
-	else if (c->deaf != 0)
+	else if (c->deaf != 0 || c->mute != 0)
 		sim_filter(w->sim, late_hello, w);
 	sim_link_default(w->sim, &c->link);
 	sim_preempt(w->sim, c->preempt, c->preempt_ns);
@@ -229,6 +236,9 @@ void world_build(struct world *w)
 			node_thread(node, application_thread, node);
 	}
 	chaos_start(w);
+	/* a flood is one where nobody reads */
+	if (c->attack_ns != 0 && c->preempt == 0 && c->conns != 0)
+		attack_start(w);
 }
 
 /* --- running ---------------------------------------------------------------------------- */
@@ -335,6 +345,7 @@ void world_close(struct world *w)
 	for (unsigned i = 0; i < w->cfg.nodes; i++)
 		node_close(&w->node[i]);
 	w->stats = *sim_stats(w->sim);
+	attack_watch(w);
 	w->hash = sim_hash(w->sim);
 	EXPECT(w, w->total.v[CNT_engine_majflt] >= w->stats.major,
 	       "I6: %" PRIu64 " moves met absent pages, %" PRIu64

@@ -61,6 +61,7 @@ enum op_kind {
  * @backing:	of the memory that the NICs work on
  * @counters:	flows have one, which OPK_NOTIFY needs
  * @weight:	of a node's NIC; 0: the usual
+ * @attack_ns:	mean time between forged packets, 0: never
  * @upcalls:	events that the queue of a node holds (upcall.c); 0: there is none
  */
 struct world_config {
@@ -76,7 +77,7 @@ struct world_config {
 	bool neighbours;
 	bool exact, force, choose, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;
-	uint64_t evict_ns, fork_ns, pause_ns, cut_ns, away_ns;
+	uint64_t evict_ns, fork_ns, pause_ns, cut_ns, away_ns, attack_ns;
 	uint32_t preempt;
 	uint64_t preempt_ns;
 	uint32_t full;
@@ -94,7 +95,8 @@ struct world_config {
 	bool polite; /* nothing is sent for which no receive is posted */
 	bool counters;
 	bool standard; /* no NIC learns that the others are nopins */
-	unsigned deaf; /* so many questions are lost: only some learn it */
+	unsigned deaf; /* so many HELLOs are lost: only some learn it */
+	unsigned mute; /* and so many OPENs */
 };
 
 /** struct area - Memory that the watch knows: what may be written when. */
@@ -178,6 +180,7 @@ struct world {
 	struct counters total; /* of all NICs, at the end */
 	struct sim_stats stats;
 	uint64_t hash;
+	uint64_t forged; /* packets that have to be dropped */
 	uint64_t forgotten; /* bytes that were given up in slots */
 	uint64_t longest_ns; /* that an operation took */
 };
@@ -223,6 +226,11 @@ void node_close(struct node *node);
 void conn_open(struct world *w, struct conn *conn, struct node *a,
 	       struct node *b);
 void end_destroy(struct end *e);
+
+/** attack_start() - Somebody forges packets, and must change nothing (attack.c). */
+void attack_start(struct world *w);
+/** attack_watch() - At the end: all of them were dropped, and counted. */
+void attack_watch(struct world *w);
 
 /** chaos_start() - Threads that evict, fork, pause and cut. */
 void chaos_start(struct world *w);
