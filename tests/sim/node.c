@@ -279,7 +279,7 @@ void application_thread(void *arg)
 
 /* --- connections ----------------------------------------------------------------------- */
 
-static void end_create(struct world *w, struct end *e, struct node *node)
+void end_create(struct world *w, struct end *e, struct node *node)
 {
 	struct sim *sim = w->sim;
 	struct nic_qp_init init = {
@@ -309,8 +309,8 @@ static void end_create(struct world *w, struct end *e, struct node *node)
 		e->sq_psn = 0xffffff - (uint32_t)sim_between(sim, 0, 40);
 }
 
-static void end_modify(struct world *w, struct end *e, struct qp_attr *attr,
-		       enum qp_state state, uint32_t mask)
+void end_modify(struct world *w, struct end *e, struct qp_attr *attr,
+		enum qp_state state, uint32_t mask)
 {
 	int err;
 
@@ -319,7 +319,7 @@ static void end_modify(struct world *w, struct end *e, struct qp_attr *attr,
 	EXPECT(w, err == 0, "nic_qp_modify to state %d: %d", state, err);
 }
 
-static void end_connect(struct world *w, struct end *e, const struct end *peer)
+void end_connect(struct world *w, struct end *e, const struct end *peer)
 {
 	const bool v6 = w->cfg.v6;
 	struct qp_attr attr = {

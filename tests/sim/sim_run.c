@@ -51,6 +51,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_sync,
 	&scenario_order,
 	&scenario_budget,
+	&scenario_open,
 };
 
 struct options {

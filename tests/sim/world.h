@@ -222,6 +222,11 @@ void area_kill(struct node *node, uint64_t addr);
 void node_open(struct node *node);
 void node_close(struct node *node);
 
+/** end_create(), end_modify(), end_connect() - The steps of conn_open(). */
+void end_create(struct world *w, struct end *e, struct node *node);
+void end_modify(struct world *w, struct end *e, struct qp_attr *attr,
+		enum qp_state state, uint32_t mask);
+void end_connect(struct world *w, struct end *e, const struct end *peer);
 /** conn_open() - Create and connect both QPs. */
 void conn_open(struct world *w, struct conn *conn, struct node *a,
 	       struct node *b);

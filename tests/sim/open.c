@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* open.c: how a connection becomes open (xport/open.c) when OPENs are lost or late,
+ * one side is long ready before the other, somebody says that nobody is there, the
+ * peer is the QP itself, was connected to an earlier life of ours, or is a standard
+ * one behind whose QPN an unrelated nopin has the port. Requests are WRITEs of nothing.
+ */
+#include "nic/impl.h"
+#include "oracle.h"
+#include "scenarios.h"
+
+#include <inttypes.h>
+
+#define SECOND (1000 * (uint64_t)SIM_MS)
+
+/** struct gate - What becomes of packets. */
+struct gate {
+	struct world *w;
+	unsigned lose; /* so many OPENs */
+	uint64_t until_ns; /* and all before this */
+	bool card; /* answer standard requests of end 0 */
+};
+
+static struct end *end_of(struct world *w, unsigned i)
+{
+	return &w->conn[0].end[i];
+}
+
+static struct qp *qp_of(struct world *w, unsigned i)
+{
+	return &end_of(w, i)->qp->qp;
+}
+
+/* The card that @w->conn[0].end[0] is connected to placed all up to @psn. */
+static void card_acks(void *arg, uint64_t psn)
+{
+	struct world *w = arg;
+	struct os *as = w->node[1].os;
+	const struct endpoint dst = {
+		.ip = sim_host_ip(w->node[0].os, w->cfg.v6),
+		.port = end_of(w, 0)->qp->port->number};
+	const struct path path = {.src = sim_host_ip(as, w->cfg.v6),
+				  .dst = dst.ip,
+				  .sport = ROCE_PORT,
+				  .dport = dst.port};
+	struct pkt p = {.opcode = OP_ACK,
+			.qpn = end_of(w, 0)->qpn,
+			.psn = (psn_t)psn,
+			.syndrome = AETH_ACK | AETH_CREDIT_INVALID};
+	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
+	struct span span = {bytes, pkt_build(&p, bytes)};
+
+	icrc_store(icrc(&path, 0, &span, 1), bytes + span.len);
+	sim_forge(as, ROCE_PORT, &dst, bytes, (uint32_t)span.len + ICRC_BYTES);
+}
+
+static bool pass(void *arg, const uint8_t *bytes, uint32_t len)
+{
+	struct gate *g = arg;
+	struct sim *sim = g->w->sim;
+
+	if (len < BTH_BYTES)
+		return true;
+	if (g->card && bytes[0] == OP_WRITE_ONLY)
+		sim_at(sim, sim_now(sim) + SIM_US, card_acks, g->w,
+		       (uint64_t)bytes[9] << 16 | (uint64_t)bytes[10] << 8 |
+			       bytes[11]);
+	if (bytes[0] != OP_X_OPEN)
+		return true;
+	if (sim_now(sim) < g->until_ns)
+		return false;
+	if (!g->lose)
+		return true;
+	g->lose--;
+	return false;
+}
+
+static void post(struct world *w, struct end *e)
+{
+	struct wqe *slot;
+
+	EXPECT(w, nic_send_begin(e->qp) == 0, "nic_send_begin");
+	slot = nic_send_slot(e->qp);
+	CHECK(slot);
+	*slot = (struct wqe){.op = WR_WRITE, .flags = WQE_SIGNALED};
+	nic_send_publish(e->qp);
+	nic_send_end(e->qp);
+}
+
+/* Its request ends within @ns, so. */
+static void completes(struct world *w, struct end *e, enum wc_status status,
+		      uint64_t ns)
+{
+	const uint64_t end = sim_now(w->sim) + ns;
+	struct cqe c;
+
+	while (nic_cq_poll(e->init.send_cq, 1, &c) == 0) {
+		EXPECT(w, sim_now(w->sim) < end,
+		       "QP %u: no completion in %" PRIu64 " ms", e->qpn,
+		       ns / SIM_MS);
+		world_run(w, 100 * SIM_US);
+	}
+	EXPECT(w, c.status == status, "QP %u: status %u instead of %u", e->qpn,
+	       c.status, status);
+}
+
+static void both_open(struct world *w)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct open *o = &qp_of(w, i)->open;
+
+		EXPECT(w,
+		       o->theirs == qp_of(w, !i)->open.mine && o->known &&
+			       o->ask_at == TIME_NEVER,
+		       "end %u is not open, or goes on asking", i);
+	}
+}
+
+static void both_work(struct world *w, uint64_t ns)
+{
+	for (unsigned i = 0; i < 2; i++)
+		post(w, end_of(w, i));
+	for (unsigned i = 0; i < 2; i++)
+		completes(w, end_of(w, i), WC_SUCCESS, ns);
+	world_run(w, SECOND);
+	both_open(w);
+}
+
+static void connect_both(struct world *w)
+{
+	end_connect(w, end_of(w, 0), end_of(w, 1));
+	end_connect(w, end_of(w, 1), end_of(w, 0));
+}
+
+static void run_lost(struct world *w, struct gate *g)
+{
+	g->lose = (unsigned)sim_between(w->sim, 0, 12);
+	connect_both(w);
+	both_work(w, 10 * SECOND);
+}
+
+static void run_one_side(struct world *w, struct gate *g)
+{
+	(void)g;
+	end_connect(w, end_of(w, 0), end_of(w, 1));
+	world_run(w, 10 * SECOND);
+	end_connect(w, end_of(w, 1), end_of(w, 0));
+	both_work(w, 100 * SIM_MS);
+}
+
+static void run_late(struct world *w, struct gate *g)
+{
+	w->cfg.retry_cnt = 0;
+	w->cfg.timeout = (uint8_t)sim_between(w->sim, 1, 14);
+	g->until_ns = sim_now(w->sim) + 100 * SIM_MS;
+	connect_both(w);
+	both_work(w, SECOND);
+}
+
+static void run_unreachable(struct world *w, struct gate *g)
+{
+	(void)g;
+	connect_both(w);
+	for (unsigned k = 0; k < 100; k++) {
+		for (unsigned i = 0; i < 2; i++)
+			sim_forge_error(end_of(w, i)->node->os,
+					&qp_of(w, i)->peer->asked);
+		world_run(w, 20 * SIM_US);
+	}
+	both_work(w, SECOND);
+}
+
+static void run_itself(struct world *w, struct gate *g)
+{
+	const struct end *e = end_of(w, 0);
+
+	(void)g;
+	end_connect(w, end_of(w, 0), e);
+	post(w, end_of(w, 0));
+	completes(w, end_of(w, 0), WC_SUCCESS, SECOND);
+	EXPECT(w, qp_of(w, 0)->open.theirs == qp_of(w, 0)->open.mine,
+	       "a QP does not know itself");
+}
+
+static void reset(struct world *w, unsigned i)
+{
+	struct qp_attr attr = {.port = 1};
+
+	end_modify(w, end_of(w, i), &attr, QPS_RESET, 0);
+}
+
+/* With the same PSN; the peer is that of the life before. */
+static void run_again(struct world *w, struct gate *g)
+{
+	(void)g;
+	connect_both(w);
+	both_work(w, SECOND);
+	reset(w, 0);
+	end_connect(w, end_of(w, 0), end_of(w, 1));
+	post(w, end_of(w, 0));
+	completes(w, end_of(w, 0), WC_RETRY_EXC_ERR, 10 * SECOND);
+	reset(w, 0);
+	reset(w, 1);
+	connect_both(w);
+	both_work(w, SECOND);
+}
+
+static void run_unrelated(struct world *w, struct gate *g)
+{
+	struct end card = *end_of(w, 1);
+
+	g->card = true;
+	card.qpn ^= 1;
+	end_connect(w, end_of(w, 0), &card);
+	post(w, end_of(w, 0));
+	completes(w, end_of(w, 0), WC_SUCCESS, 2 * SECOND);
+	EXPECT(w, !qp_open(qp_of(w, 0)), "a card has no secret");
+}
+
+static void run(struct world *w)
+{
+	static void (*const kinds[])(struct world * w, struct gate * g) = {
+		run_lost,   run_one_side, run_late,	run_unreachable,
+		run_itself, run_again,	  run_unrelated};
+	struct gate g = {.w = w};
+
+	w->cfg.conns = 1;
+	w->cfg.retry_cnt = 7;
+	world_nodes(w);
+	sim_filter(w->sim, pass, &g);
+	end_create(w, end_of(w, 0), &w->node[0]);
+	end_create(w, end_of(w, 1), &w->node[1]);
+	kinds[w->seed % ARRAY_SIZE(kinds)](w, &g);
+	world_close(w);
+}
+
+const struct scenario scenario_open = {
+	.name = "open",
+	.run = run,
+	.musts = 2,
+	.must = {CNT_drop_epoch, CNT_drop_open},
+};
