@@ -98,6 +98,7 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.nonce = nonce,
 			.features = HELLO_SUSPEND | HELLO_NOTIFY |
 				    (os_gro(nic->os) ? HELLO_GRO : 0),
+			.read_chunk = flow_read_chunk(&nic->x, MTU_MIN),
 			.my_nonce = peers_nonce(nic, to)};
 
 	if (known) {
@@ -456,6 +457,7 @@ static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p,
 	peer->nonce = p->my_nonce;
 	peer->budget = p->credit;
 	peer->features = p->features;
+	peer->read_chunk = p->read_chunk;
 	if (peer->kind != PEER_NOPIN)
 		is_nopin(nic, peer, now_ns);
 	else if (news) /* it proved it before */

@@ -92,10 +92,10 @@ static void build_xdata(struct writer *w, const struct pkt *pkt, uint32_t op)
 
 static void build_hello(struct writer *w, const struct pkt *pkt)
 {
-	PUT(w, hello, pkt->version, {0}, be32_put(pkt->features),
-	    be32_put(pkt->nonce), be32_put(pkt->my_nonce),
-	    be32_put(pkt->credit), be32_put(pkt->slots), be32_put(pkt->serial),
-	    be32_put(pkt->echo));
+	PUT(w, hello, pkt->version, be24_put(pkt->read_chunk),
+	    be32_put(pkt->features), be32_put(pkt->nonce),
+	    be32_put(pkt->my_nonce), be32_put(pkt->credit),
+	    be32_put(pkt->slots), be32_put(pkt->serial), be32_put(pkt->echo));
 }
 
 static void build_open(struct writer *w, const struct pkt *pkt)

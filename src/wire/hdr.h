@@ -162,7 +162,7 @@ ASSERT_AT(open_hdr, src_qpn, 9);
 /** struct hello - OP_X_HELLO and OP_X_HELLO_REPLY behind the BTH. */
 struct hello {
 	uint8_t version;
-	uint8_t resv[3];
+	be24_t read_chunk;
 	be32_t features;
 	be32_t nonce;
 	be32_t my_nonce;

@@ -113,6 +113,7 @@ static void parse_xdata(struct cursor *c, struct pkt *pkt)
 static void parse_hello(const struct hello *h, struct pkt *pkt)
 {
 	pkt->version = h->version;
+	pkt->read_chunk = be24_get(h->read_chunk);
 	pkt->features = be32_get(h->features);
 	pkt->nonce = be32_get(h->nonce);
 	pkt->my_nonce = be32_get(h->my_nonce);

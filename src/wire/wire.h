@@ -176,6 +176,8 @@ enum xack_flag {
  *		BTH.psn and AETH speak of what is placed
  * @hold_us:	XACK_SUSPEND: how long it is expected to take
  * @credit:	OP_X_ACK and hello: bytes of receive budget granted
+ * @read_chunk: hello: packets of the longest answer that its sender asks for in one READ
+ *		request; 24 bits
  * @slots, @serial: hello: slots of the redirect pool lent, and the number of that
  * @echo:	hello: the number of the receiver's quota that the sender keeps to
  * @placed:	set by nic/: the payload was received in place (scatter.c)
@@ -213,7 +215,7 @@ struct pkt {
 	uint32_t hold_us;
 	/* hello */
 	uint8_t version;
-	uint32_t nonce, features;
+	uint32_t nonce, features, read_chunk;
 	uint32_t my_nonce; /* what the receiver is to put into @nonce */
 	/* forward: where the packet that follows came from and went to;
 	 * datagrams: where this one did, set by nic/ */

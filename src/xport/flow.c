@@ -13,7 +13,7 @@
  */
 #include "xport/impl.h"
 
-enum { EVEN_MIN = 64 };
+enum { EVEN_MIN = 64, READ_CHUNK_MAX = 1 << 16 };
 
 /* What the kernel charges a socket: a burst that stays whole costs little more
  * than its bytes, a lone packet its bytes twice (power-of-two allocation) and
@@ -46,6 +46,14 @@ uint32_t flow_shares(const struct xport *x)
 	while (shares < x->peers)
 		shares *= 2;
 	return shares;
+}
+
+uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu)
+{
+	const uint32_t n = x->read_budget / 2 /
+			   MAX(1, flow_charge(false, 1, mtu));
+
+	return MIN(MAX(1, n), (uint32_t)READ_CHUNK_MAX);
 }
 
 uint32_t flow_share(const struct xport *x)

@@ -42,6 +42,7 @@ struct lateness {
  *		@lines of them; bursts with payload take @path and go in turn
  * @gso:	several packets a send
  * @datagrams:	only datagrams go there; it has no share of anything
+ * @read_chunk: packets of one READ request of its at most
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
  *		== sum of req.flight charges of the QPs towards it
@@ -77,7 +78,7 @@ struct peer {
 	struct ip_mark mark;
 	enum peer_kind kind;
 	uint32_t nonce;
-	uint32_t features;
+	uint32_t features, read_chunk;
 	bool gso, datagrams, insist, denied;
 	int line[PATHS_MAX];
 	unsigned lines, path;

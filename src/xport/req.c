@@ -50,8 +50,7 @@ void req_reset(struct qp *qp)
 	r->recover = r->map_base = r->probe_max = r->again_to = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
-	r->rd_chunk = MAX(1, qp->x->read_budget / 2 /
-				     MAX(1, flow_charge(false, 1, qp->mtu)));
+	r->rd_chunk = flow_read_chunk(qp->x, qp->mtu);
 	retry_forget(r);
 	r->doubted = r->rsp_doubted = 0;
 	r->rsp_gap_at = TIME_NEVER;

@@ -153,6 +153,25 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	return RX_NEXT;
 }
 
+/* How many packets a nopin may have on their way that are not placed: what it was
+ * lent, one, and the READs and atomics that it may ask for. */
+static uint32_t most_ahead(const struct qp *qp)
+{
+	return qp->peer->lent + 1 + qp->attr.max_dest_rd_atomic;
+}
+
+/* Can its sender be so far, when [next, ...) is missing? A READ stands for as many
+ * PSNs as its answer has packets. */
+static bool may_be_ahead(const struct qp *qp, int32_t ahead)
+{
+	const uint64_t reads = (uint64_t)MAX(1, qp->peer->read_chunk) *
+			       qp->attr.max_dest_rd_atomic;
+
+	return qp->resp.win.num < most_ahead(qp) &&
+	       (uint64_t)ahead <
+		       MIN(reads + most_ahead(qp), (uint64_t)REQ_PSNS_AHEAD);
+}
+
 static void take_ahead(struct qp *qp, const struct pkt *p,
 		       const uint8_t *payload, int32_t ahead, uint64_t now_ns)
 {
@@ -165,8 +184,10 @@ static void take_ahead(struct qp *qp, const struct pkt *p,
 	if (p->ext) {
 		if (win_has(&r->win, p->psn))
 			r->xack |= XACK_TWICE;
-		else if (ahead < REQ_PSNS_AHEAD)
+		else if (may_be_ahead(qp, ahead))
 			keep(qp, p, payload, now_ns);
+		else
+			count(qp->x->cnt, CNT_drop_psn);
 		ack_repeat(qp, now_ns);
 	} else if (!r->gap_told) {
 		r->gap_told = true;

@@ -337,6 +337,10 @@ bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
  */
 void qp_tx_commit(struct burst *b, int error, uint64_t now_ns);
 
+/** flow_read_chunk() - Packets of one READ request of a QP with path MTU @mtu at most:
+ * the most is that of the smallest. */
+uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu);
+
 /** flow_share() - What each of our peers is to have of push_budget. */
 uint32_t flow_share(const struct xport *x);
 

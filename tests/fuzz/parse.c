@@ -94,6 +94,7 @@ static void check_same(const struct pkt *a, const struct pkt *b)
 	SAME(a, b, sack);
 	SAME(a, b, version);
 	SAME(a, b, features);
+	SAME(a, b, read_chunk);
 	SAME(a, b, my_nonce);
 	SAME(a, b, fwd_src.port);
 	SAME(a, b, fwd_src.scope);
@@ -187,6 +188,7 @@ static struct pkt eat_pkt(struct input *in)
 	pkt.unanswered = pkt.epoch & 1;
 	pkt.xack_flags &= XACK_KNOWN;
 	pkt.open_flags &= OPEN_KNOWN;
+	pkt.read_chunk &= 0xffffff;
 	pkt.payload_len = 0;
 	if (op & OPF_PAYLOAD)
 		pkt.payload_len = eat_u32(in) % (MTU_MAX + 2);

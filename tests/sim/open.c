@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* open.c: how a connection becomes open (xport/open.c) when OPENs are lost or late,
  * one side is long ready before the other, somebody says that nobody is there, the
- * peer is the QP itself, was connected to an earlier life of ours, or is a standard
- * one behind whose QPN an unrelated nopin has the port. Requests are WRITEs of nothing.
+ * peer is the QP itself, was connected to an earlier life of ours, is a standard one
+ * behind whose QPN an unrelated nopin has the port, or sends what it may not. Requests are WRITEs of nothing.
  */
 #include "nic/impl.h"
 #include "oracle.h"
@@ -216,11 +216,58 @@ static void run_unrelated(struct world *w, struct gate *g)
 	EXPECT(w, !qp_open(qp_of(w, 0)), "a card has no secret");
 }
 
+/* A WRITE of nothing that comes @ahead of what is due. */
+static void forge_ahead(struct world *w, uint32_t ahead)
+{
+	const struct qp *qp = qp_of(w, 1);
+	struct pkt p = {.opcode = OP_WRITE_ONLY,
+			.ext = true,
+			.qpn = qp->cfg.qpn,
+			.psn = psn_add(qp->resp.win.next, ahead),
+			.epoch = qp->open.mine};
+	const struct endpoint dst = {
+		.ip = sim_host_ip(w->node[1].os, w->cfg.v6),
+		.port = end_of(w, 1)->qp->port->number};
+	uint8_t bytes[PKT_HDR_MAX + ICRC_BYTES];
+	const unsigned n = pkt_build(&p, bytes);
+
+	icrc_store(xcrc(bytes, n), bytes + n);
+	sim_forge(w->node[0].os, qp->peer->asked.port, &dst, bytes,
+		  n + ICRC_BYTES);
+	world_run(w, 100 * SIM_US);
+}
+
+/* A peer that is connected and does not keep to what it was lent. */
+static void run_ahead(struct world *w, struct gate *g)
+{
+	const struct window *win = &qp_of(w, 1)->resp.win;
+	const struct peer *peer;
+	uint32_t most, far;
+
+	(void)g;
+	connect_both(w);
+	both_work(w, SECOND);
+	peer = qp_of(w, 1)->peer;
+	most = peer->lent + 1 + w->cfg.rd_atomic;
+	far = peer->read_chunk * w->cfg.rd_atomic + most;
+	EXPECT(w, peer->read_chunk != 0, "HELLO says nothing of READs");
+	forge_ahead(w, far);
+	EXPECT(w, win->num == 0, "kept %u packets ahead", far);
+	forge_ahead(w, far - 1);
+	EXPECT(w, win->num == 1, "not kept %u packets ahead", far - 1);
+	for (uint32_t i = 1; i < most + 10; i++)
+		forge_ahead(w, i);
+	EXPECT(w, win->num <= most, "%u packets are kept, not %u", win->num,
+	       most);
+	/* I4 is about who keeps to it */
+	w->node[1].nic->cnt.v[CNT_beyond_credit] = 0;
+}
+
 static void run(struct world *w)
 {
 	static void (*const kinds[])(struct world * w, struct gate * g) = {
-		run_lost,   run_one_side, run_late,	run_unreachable,
-		run_itself, run_again,	  run_unrelated};
+		run_lost,   run_one_side, run_late,	 run_unreachable,
+		run_itself, run_again,	  run_unrelated, run_ahead};
 	struct gate g = {.w = w};
 
 	w->cfg.conns = 1;
@@ -236,6 +283,6 @@ static void run(struct world *w)
 const struct scenario scenario_open = {
 	.name = "open",
 	.run = run,
-	.musts = 2,
-	.must = {CNT_drop_epoch, CNT_drop_open},
+	.musts = 3,
+	.must = {CNT_drop_epoch, CNT_drop_open, CNT_drop_psn},
 };

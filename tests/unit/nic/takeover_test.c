@@ -637,13 +637,16 @@ static void flow__late_hold_charges_nobody(void **state)
 		side_qp_close(&b[i]);
 }
 
-/* What is behind a gap is kept however far it is: it was lent a slot, and if it were
- * dropped all of it would be sent again. */
+/* What is behind a gap is kept however far its sender may be: it was lent a slot, and
+ * if it were dropped all of it would be sent again. */
 static void resp__keeps_what_is_far_behind_a_gap(void **state)
 {
-	static const int32_t ahead[] = {1, 1024, 1025, 4000,
-					REQ_PSNS_AHEAD - 1};
-	struct resp *r = &side[1].qp->qp.resp;
+	const struct qp *qp = &side[1].qp->qp;
+	const struct resp *r = &qp->resp;
+	const uint32_t reads = qp->attr.max_dest_rd_atomic;
+	const uint32_t far = qp->peer->lent + 1 + reads +
+			     qp->peer->read_chunk * reads;
+	const uint32_t ahead[] = {1, far / 4, far / 2, far - 1};
 	struct pkt p = {.opcode = OP_X_DATA | OP_WRITE_ONLY,
 			.op = OPF_REQUEST | OPF_WRITE | OPF_FIRST | OPF_LAST,
 			.ext = true,
@@ -657,7 +660,7 @@ static void resp__keeps_what_is_far_behind_a_gap(void **state)
 	(void)state;
 	rx_run_init(&run);
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
-		p.psn = psn_add(r->win.next, (uint32_t)ahead[i]);
+		p.psn = psn_add(r->win.next, ahead[i]);
 		qp_rx(&side[1].qp->qp, &p, &byte, &run,
 		      os_now(side[1].nic->os));
 		assert_true(win_has(&r->win, p.psn));

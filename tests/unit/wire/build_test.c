@@ -98,6 +98,7 @@ static void random_control_fields(struct pkt *p)
 		return;
 	}
 	p->version = (uint8_t)rnd_next(&rnd);
+	p->read_chunk = rnd_next(&rnd) & 0xffffff;
 	p->nonce = (uint32_t)rnd_next(&rnd);
 	p->features = (uint32_t)rnd_next(&rnd);
 	p->my_nonce = (uint32_t)rnd_next(&rnd);

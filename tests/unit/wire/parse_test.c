@@ -156,8 +156,6 @@ static void pkt_parse__reserved_bits_ignored(void **state)
 			v.hdr[23] |= (uint8_t)~XACK_KNOWN;
 		if (v.pkt.opcode == OP_X_OPEN)
 			v.hdr[20] |= (uint8_t)~OPEN_KNOWN;
-		if (v.pkt.opcode == OP_X_HELLO)
-			memset(v.hdr + 13, 0xff, 3);
 		if (v.pkt.ext && v.pkt.op & OPF_REQUEST &&
 		    !(v.pkt.op & (OPF_IMM | OPF_INV | OPF_NOTIFY)))
 			memset(v.hdr + 32, 0xff, 4);

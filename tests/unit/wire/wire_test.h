@@ -95,6 +95,7 @@ static inline size_t unhex(const char *hex, uint8_t *out, size_t room)
 	X(answer)                                                              \
 	X(sack)                                                                \
 	X(version)                                                             \
+	X(read_chunk)                                                          \
 	X(features)                                                            \
 	X(my_nonce)                                                            \
 	X(fwd_src.port)                                                        \
