@@ -103,7 +103,7 @@ void open_fill(struct qp *qp, struct pkt *p, bool rides)
 			  .epoch = o->theirs ? o->theirs : o->heard,
 			  .my_epoch = o->mine,
 			  .open_flags = (o->theirs ? OPEN_SURE : 0) |
-					(o->known || rides ? 0 : OPEN_ASK)};
+					(settled(o) || rides ? 0 : OPEN_ASK)};
 }
 
 struct qp *open_next(struct xport *x, struct pkt *p)

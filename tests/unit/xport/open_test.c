@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* open_test.c: what a QP says about its secret, to whom, and what it believes; in the
+ * order of the rules in doc/wire.md, OPEN. */
+#include "xport/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+
+enum { THEIRS = 0xcafe, QPN = 7, DEST = 9 };
+
+static struct {
+	struct counters cnt;
+	struct xport x;
+	struct peer peer;
+	struct qp qp;
+} s;
+
+/* A QP in RTR, whose first question has left. */
+static int begin(void **state)
+{
+	const struct qp_config cfg = {.qpn = QPN};
+	struct pkt p;
+
+	(void)state;
+	memset(&s, 0, sizeof(s));
+	s.x.cnt = &s.cnt;
+	s.x.rnd = (struct rnd){1, 2, 3};
+	list_init(&s.x.opens);
+	list_init(&s.x.runnable);
+	list_init(&s.x.ack_peers);
+	timerq_init(&s.x.timers);
+	if (timerq_reserve(&s.x.timers, 1))
+		return -1;
+	qp_init(&s.qp, &s.x, &cfg);
+	s.qp.state = QPS_RTR;
+	s.qp.attr.dest_qpn = DEST;
+	s.qp.peer = &s.peer;
+	s.peer.kind = PEER_NOPIN;
+	open_begin(&s.qp, MS);
+	return open_next(&s.x, &p) == &s.qp ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	open_end(&s.qp);
+	qp_rearm(&s.qp);
+	list_del(&s.qp.run_link);
+	timerq_fini(&s.x.timers);
+	return 0;
+}
+
+static bool take(uint32_t epoch, uint32_t theirs, uint32_t flags, uint64_t now)
+{
+	const struct pkt p = {.opcode = OP_X_OPEN,
+			      .ext = true,
+			      .src_qpn = DEST,
+			      .epoch = epoch,
+			      .my_epoch = theirs,
+			      .open_flags = flags};
+
+	return open_take(&s.qp, &p, now);
+}
+
+static void says(uint32_t epoch, uint32_t flags)
+{
+	struct pkt p;
+
+	assert_ptr_equal(open_next(&s.x, &p), &s.qp);
+	assert_int_equal(p.qpn, DEST);
+	assert_int_equal(p.src_qpn, QPN);
+	assert_int_equal(p.my_epoch, s.qp.open.mine);
+	assert_int_equal(p.epoch, epoch);
+	assert_int_equal(p.open_flags, flags);
+}
+
+static void says_nothing(void)
+{
+	struct pkt p;
+
+	assert_null(open_next(&s.x, &p));
+}
+
+static void open_begin__epoch(void **state)
+{
+	const uint32_t mine = s.qp.open.mine;
+
+	(void)state;
+	assert_int_not_equal(mine, 0);
+	assert_false(qp_open(&s.qp));
+	open_end(&s.qp);
+	open_begin(&s.qp, MS);
+	assert_int_not_equal(s.qp.open.mine, mine);
+	says(0, OPEN_ASK);
+}
+
+/* It is answered, which proves nothing, and once a millisecond. */
+static void open_take__question(void **state)
+{
+	(void)state;
+	assert_false(take(0, THEIRS, OPEN_ASK, 10 * MS));
+	says(THEIRS, OPEN_ASK);
+	assert_false(qp_open(&s.qp));
+	assert_false(take(0, THEIRS + 1, OPEN_ASK, 11 * MS - 1));
+	says_nothing();
+	assert_int_equal(s.cnt.v[CNT_drop_open], 1);
+	assert_false(take(0, THEIRS + 1, OPEN_ASK, 11 * MS));
+	says(THEIRS + 1, OPEN_ASK);
+}
+
+static void open_take__answer(void **state)
+{
+	(void)state;
+	assert_true(take(s.qp.open.mine, THEIRS, OPEN_ASK, 2 * MS));
+	assert_int_equal(s.qp.open.theirs, THEIRS);
+	assert_false(s.qp.open.known);
+	says(THEIRS, OPEN_ASK | OPEN_SURE);
+	/* it was lost: both ask again */
+	assert_false(take(s.qp.open.mine, THEIRS, OPEN_ASK, 3 * MS));
+	says(THEIRS, OPEN_ASK | OPEN_SURE);
+	open_timeout(&s.qp, 4 * MS);
+	says(THEIRS, OPEN_ASK | OPEN_SURE);
+	assert_false(take(s.qp.open.mine, THEIRS, OPEN_SURE, 5 * MS));
+	says_nothing();
+	open_timeout(&s.qp, 5000 * MS);
+	says_nothing();
+	assert_int_equal(s.qp.open.ask_at, TIME_NEVER);
+}
+
+static void open_take__guess(void **state)
+{
+	(void)state;
+	assert_false(take(s.qp.open.mine + 1, THEIRS, OPEN_SURE, 2 * MS));
+	assert_false(take(s.qp.open.mine, 0, OPEN_SURE, 2 * MS));
+	assert_int_equal(s.cnt.v[CNT_drop_epoch], 2);
+	assert_false(qp_open(&s.qp));
+	says_nothing();
+}
+
+/* Nobody is told who does not know it already; and it never goes back. */
+static void open_take__when_open(void **state)
+{
+	(void)state;
+	assert_true(take(s.qp.open.mine, THEIRS, OPEN_SURE, 2 * MS));
+	says(THEIRS, OPEN_SURE);
+	assert_false(take(0, THEIRS, OPEN_ASK, 50 * MS));
+	assert_false(take(s.qp.open.mine, THEIRS + 1, OPEN_ASK, 50 * MS));
+	assert_int_equal(s.cnt.v[CNT_drop_open], 2);
+	assert_int_equal(s.qp.open.theirs, THEIRS);
+	says_nothing();
+}
+
+static void qp_admits__by_state(void **state)
+{
+	const struct pkt plain = {.op = OPF_REQUEST};
+	struct pkt ext = {.op = OPF_REQUEST, .ext = true};
+
+	(void)state;
+	ext.epoch = s.qp.open.mine;
+	assert_true(qp_admits(&s.qp, &plain));
+	assert_true(qp_admits(&s.qp, &ext));
+	assert_true(take(s.qp.open.mine, THEIRS, OPEN_SURE, 2 * MS));
+	assert_false(qp_admits(&s.qp, &plain));
+	assert_true(qp_admits(&s.qp, &ext));
+	ext.epoch++;
+	assert_false(qp_admits(&s.qp, &ext));
+}
+
+/* More and more rarely; after half a second requests wait no more; a standard NIC is
+ * left in peace at last, and a nopin never. */
+static void open_timeout__nobody_answers(void **state)
+{
+	const enum peer_kind kind = *(const enum peer_kind *)*state;
+	uint64_t at = s.qp.open.ask_at, gap = 0;
+	unsigned asked = 0;
+
+	s.peer.kind = kind;
+	assert_int_equal(at, 2 * MS);
+	while (at != TIME_NEVER && asked < 100) {
+		assert_true(s.qp.open.ask_at - at <= 1000 * MS);
+		gap = s.qp.open.ask_at - at;
+		at = s.qp.open.ask_at;
+		assert_int_equal(s.qp.open.plain, at > 512 * MS);
+		assert_int_equal(open_waits(&s.qp),
+				 kind == PEER_NOPIN && !s.qp.open.plain);
+		open_timeout(&s.qp, at);
+		if (s.qp.open.ask_at == TIME_NEVER)
+			break;
+		says(0, OPEN_ASK);
+		asked++;
+	}
+	says_nothing();
+	assert_int_equal(gap, 1000 * MS);
+	assert_int_equal(asked, kind == PEER_NOPIN ? 100 : 15);
+	assert_int_equal(s.x.plain, 1);
+	/* and yet */
+	assert_true(take(s.qp.open.mine, THEIRS, OPEN_SURE, at + MS));
+	assert_int_equal(s.x.plain, 0);
+}
+
+/* What came with our epoch is from who is open: it is asked for its own, and nothing
+ * standard is sent to it, however long that takes. */
+static void open_proved__asks(void **state)
+{
+	(void)state;
+	open_proved(&s.qp, 2 * MS);
+	says(0, OPEN_ASK);
+	s.qp.open.plain = true;
+	s.x.plain = 1;
+	assert_true(open_waits(&s.qp));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	static enum peer_kind nopin = PEER_NOPIN, standard = PEER_STANDARD;
+	const struct CMUnitTest tests[] = {
+		TEST(open_begin__epoch),
+		TEST(open_take__question),
+		TEST(open_take__answer),
+		TEST(open_take__guess),
+		TEST(open_take__when_open),
+		TEST(qp_admits__by_state),
+		cmocka_unit_test_prestate_setup_teardown(
+			open_timeout__nobody_answers, begin, end, &nopin),
+		cmocka_unit_test_prestate_setup_teardown(
+			open_timeout__nobody_answers, begin, end, &standard),
+		TEST(open_proved__asks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
