@@ -382,6 +382,11 @@ bool os_child(const struct os *os)
 
 /* --- os/os.h: addresses -------------------------------------------------------------- */
 
+void sim_host_mtu(struct os *os, uint32_t mtu)
+{
+	os->cfg.mtu = mtu;
+}
+
 struct ipaddr sim_host_ip(const struct os *os, bool v6)
 {
 	const uint8_t m = (uint8_t)os->cfg.machine;

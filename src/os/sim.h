@@ -99,6 +99,8 @@ struct os *sim_host_add(struct sim *sim, const struct sim_host_config *cfg);
 /** sim_host_use() - The next os_open() opens @os. */
 void sim_host_use(struct os *os);
 struct sim *sim_of(const struct os *os);
+/** sim_host_mtu() - Its interface takes IP packets of @mtu bytes from now on. */
+void sim_host_mtu(struct os *os, uint32_t mtu);
 /** sim_host_ip() - Its IPv4 (or, @v6, IPv6) address. */
 struct ipaddr sim_host_ip(const struct os *os, bool v6);
 

@@ -89,6 +89,15 @@ void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
 	owe_by(qp, now_ns);
 }
 
+void ack_answer(struct qp *qp, uint16_t question, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+
+	r->answer = question;
+	r->busy = qp->rx_moving || r->answering;
+	ack_say(qp, XACK_PROBED, now_ns);
+}
+
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 {
 	/* It is said when its epoch is known. */
@@ -162,13 +171,34 @@ static psn_t ack_limit(const struct qp *qp)
 		if (s->at < s->num && psn_diff(s->psn, limit) < 0)
 			limit = s->psn;
 	}
+	/* what is about to be answered must not be overtaken */
+	for (uint32_t i = 0; i < RESOURCES_MAX && r->answering; i++) {
+		const struct resource *s = &r->res[i];
+
+		if (s->used && s->burst == r->bursts &&
+		    psn_diff(s->psn, limit) < 0)
+			limit = s->psn;
+	}
 	return limit;
 }
 
-/* The question that goes out now: the one that is not answered, or the next. */
+/* The question that goes out now: the one that is not answered, or the next. None
+ * has the number 0. */
 static uint16_t question_now(const struct req *r)
 {
-	return r->asked ? r->question : (uint16_t)(r->question + 1);
+	const uint16_t next = (uint16_t)(r->question + 1);
+
+	return r->asked ? r->question : next ? next : 1;
+}
+
+/* What is to be said and cannot be now. A question must not overtake the data that
+ * it asks about, and the answer must know where that data is. */
+static uint32_t unsayable(const struct qp *qp)
+{
+	const bool busy = qp->rx_moving || qp->resp.answering;
+
+	return qp->resp.xack &
+	       ((qp->tx_moving ? XACK_PROBE : 0) | (busy ? XACK_PROBED : 0));
 }
 
 static void extend(struct qp *qp, struct pkt *p, bool page)
@@ -181,10 +211,10 @@ static void extend(struct qp *qp, struct pkt *p, bool page)
 	p->epoch = qp->open.theirs;
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer);
-	p->xack_flags = r->xack | (page ? XACK_FAULT : 0);
-	if (r->xack & XACK_PROBE)
+	p->xack_flags = (r->xack & ~unsayable(qp)) | (page ? XACK_FAULT : 0);
+	if (p->xack_flags & XACK_PROBE)
 		p->question = question_now(&qp->req);
-	if (r->xack & XACK_PROBED)
+	if (r->xack & XACK_PROBED) /* or, without the flag: we are busy */
 		p->answer = r->answer;
 	hold_extend(qp, p);
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
@@ -238,12 +268,9 @@ static bool make(struct qp *qp, struct pkt *p)
 		page_came(r);
 	nak = nak_now(qp, limit);
 	if ((nak_owed(r) && !nak && !(ext && r->xack)) ||
-	    (qp->state == QPS_ERR && !nak) || r->answering)
+	    (qp->state == QPS_ERR && !nak))
 		return false;
-	/* A question must not overtake the data that it asks about, and the
-	 * answer must know where that data is. */
-	if (((r->xack & XACK_PROBE) && qp->tx_moving) ||
-	    ((r->xack & XACK_PROBED) && qp->rx_moving))
+	if ((unsayable(qp) || r->answering) && !(ext && r->busy))
 		return false;
 	*p = (struct pkt){.opcode = OP_ACK,
 			  .pkey = PKEY_DEFAULT,
@@ -280,6 +307,7 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
+	uint32_t more = 0;
 
 	r->said_ns = now_ns;
 	r->repeat_at = 0;
@@ -292,14 +320,19 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		r->ack_rest = psn_diff(r->ack_to, p->psn) > 0;
 	if (kind == AETH_NAK)
 		count(qp->x->cnt, CNT_naks_tx);
-	if (p->opcode == OP_X_ACK && (r->xack & XACK_PROBE))
+	if (p->xack_flags & XACK_PROBE) {
 		question_asked(&qp->req);
-	if (p->opcode == OP_X_ACK)
-		r->xack = 0;
+		live_asked(qp, now_ns);
+	}
+	if (p->opcode == OP_X_ACK) {
+		more = unsayable(qp);
+		r->xack = more;
+		r->busy = false;
+	}
 	if (p->xack_flags & XACK_SUSPEND)
 		hold_said(qp);
 	count(qp->x->cnt, CNT_acks_tx);
-	if (!nak_owed(r))
+	if (!nak_owed(r) && !more)
 		ack_cancel(qp);
 }
 
@@ -341,7 +374,8 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 	uint32_t told = qp->peer->granted;
 	struct pkt p;
 
-	if (!r->ack_owed || nak_owed(r) || !b->ext || !make(qp, &p) || !p.ext)
+	if (!r->ack_owed || nak_owed(r) || r->busy || !b->ext ||
+	    !make(qp, &p) || !p.ext)
 		return;
 	b->says = !(p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
 		  p.accepted == p.psn;

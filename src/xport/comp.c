@@ -96,7 +96,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	if (psn_diff(target, r->una) > 0)
 		una_to(qp, target, !r->failed);
 	if (r->una != una)
-		retry_reload(qp);
+		live_reload(qp);
 	/* WRITEs alone must not leave it half the PSNs behind */
 	if (psn_diff(r->una, r->win.next) > 0)
 		r->win.next = r->una;
@@ -199,8 +199,9 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, psn, code, 0);
 	if (code == NAK_PSN_SEQUENCE) {
 		gso_missing(qp, &qp->req.gso, qp->req.una);
+		/* a nopin says so of what it forgot for a page, too */
 		if (qp->req.snd != qp->req.una &&
-		    retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+		    (qp_open(qp) || live_spend(qp, WC_RETRY_EXC_ERR, now_ns)))
 			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
 		return;
 	}
@@ -255,7 +256,7 @@ void comp_page_came(struct qp *qp, uint64_t now_ns)
 	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
 		return;
 	if (qp_open(qp))
-		retry_ask(qp, now_ns);
+		live_ask(qp, now_ns);
 	else
 		take_gap(qp, qp->req.una, now_ns);
 }
@@ -337,9 +338,11 @@ static void take_xack(struct qp *qp, const struct pkt *p, psn_t before,
 
 static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
+	const bool x = p->opcode == OP_X_ACK;
+	const bool answer = x && probed(qp, p);
 	struct req *r = &qp->req;
-	psn_t una = r->una, acc = r->acc;
-	bool x = p->opcode == OP_X_ACK;
+	psn_t acc = r->acc;
+	bool moved;
 
 	bool nak = (p->syndrome & AETH_KIND_MASK) != AETH_ACK;
 
@@ -355,7 +358,12 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		return;
 	if (x)
 		take_xack(qp, p, acc, now_ns);
-	retry_alive(qp, una != r->una || acc != r->acc, now_ns);
+	moved = live_moved(qp);
+	retry_news(qp, moved);
+	if (moved)
+		live_progress(qp, now_ns);
+	else
+		live_heard(qp, p, answer, now_ns);
 	qp_kick_again(qp);
 }
 
@@ -778,5 +786,8 @@ void comp_commit(struct rx_run *run, uint64_t now_ns)
 		}
 	}
 	still_overtaken(qp, now_ns);
-	retry_alive(qp, true, now_ns);
+	if (qp->state == QPS_ERR)
+		return;
+	retry_news(qp, true);
+	live_progress(qp, now_ns);
 }

@@ -136,7 +136,7 @@ static void begin(struct qp *qp, uint64_t ns, uint64_t now_ns)
 		return;
 	count(qp->x->cnt, CNT_suspend_heard);
 	flight_note(&qp->log, now_ns, FLIGHT_SUSPEND, r->una, 1, r->suspend_ns);
-	retry_disarm(r);
+	live_stop(qp, now_ns);
 }
 
 static void end(struct qp *qp, uint64_t now_ns)
@@ -145,7 +145,7 @@ static void end(struct qp *qp, uint64_t now_ns)
 
 	flight_note(&qp->log, now_ns, FLIGHT_SUSPEND, r->una, 0, 0);
 	r->suspend_until = 0;
-	retry_disarm(r);
+	live_stop(qp, now_ns);
 }
 
 void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns)
@@ -172,5 +172,5 @@ void hold_timeout(struct qp *qp, uint64_t now_ns)
 	end(qp, now_ns);
 	retry_resume(qp, now_ns);
 	if (r->snd != r->una)
-		retry_arm(qp, now_ns);
+		live_start(qp, now_ns);
 }

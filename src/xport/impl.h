@@ -265,20 +265,12 @@ uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
 void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
 /** retry_unsent() - Nothing of @b left: go on where it began. */
 void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
-/** retry_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
-void retry_ask(struct qp *qp, uint64_t now_ns);
 /** retry_ask_again() - Send what was asked for in [@due, @end) again. */
 void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
-void retry_arm(struct qp *qp, uint64_t now_ns);
-/** retry_wait() - A request has to wait until it is known who the peer is. */
-void retry_wait(struct qp *qp, uint64_t now_ns);
-/** retry_disarm() - Nothing is waited for; the next question is the first. */
-void retry_disarm(struct req *r);
 /** retry_forget() - What the peer has and lacks is not known any more. */
 void retry_forget(struct req *r);
-/** retry_reload() - There was progress: what it cost before counts no more. */
-void retry_reload(struct qp *qp);
-void retry_alive(struct qp *qp, bool progress, uint64_t now_ns);
+/** retry_news() - The peer was heard of; @progress: and is further than before. */
+void retry_news(struct qp *qp, bool progress);
 void retry_timeout(struct qp *qp, uint64_t now_ns);
 /** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
 void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns);
@@ -293,9 +285,43 @@ void retry_resume(struct qp *qp, uint64_t now_ns);
 bool retry_may(const struct req *r);
 bool retry_is_lost(const struct qp *qp, psn_t psn);
 void retry_resent(struct qp *qp, psn_t psn);
-/** retry_spend() - One retry. false: none was left, the QP failed. */
-bool retry_spend(struct qp *qp, enum wc_status status, uint64_t now_ns);
 bool retry_next_lost(struct qp *qp, psn_t *psn);
+
+/* live.c */
+void live_reset(struct req *r);
+/** live_start() - It is the peer's turn: the clocks that stand run. */
+void live_start(struct qp *qp, uint64_t now_ns);
+/** live_stop() - It is not; the next question is the first. */
+void live_stop(struct qp *qp, uint64_t now_ns);
+/** live_restart() - What was sent is to be sent again. */
+void live_restart(struct qp *qp, uint64_t now_ns);
+/** live_wait_open() - A request has to wait until it is known who the peer is. */
+void live_wait_open(struct qp *qp, uint64_t now_ns);
+/** live_sent() - What begins at @from left; live_none_sent(): nothing can. */
+void live_sent(struct qp *qp, psn_t from, uint64_t now_ns);
+void live_none_sent(struct qp *qp, uint64_t now_ns);
+/** live_reload() - It has all its retries again. */
+void live_reload(struct qp *qp);
+/** live_spend() - One retry. false: none was left, the QP failed. */
+bool live_spend(struct qp *qp, enum wc_status status, uint64_t now_ns);
+/** live_moved() - Is it further than it ever was, since this was asked last? */
+bool live_moved(struct qp *qp);
+void live_progress(struct qp *qp, uint64_t now_ns);
+/** live_heard() - @p came and is no progress; @answer: to our newest question. */
+void live_heard(struct qp *qp, const struct pkt *p, bool answer,
+		uint64_t now_ns);
+/** live_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
+void live_ask(struct qp *qp, uint64_t now_ns);
+/** live_asked() - That is about to leave. */
+void live_asked(struct qp *qp, uint64_t now_ns);
+/** live_repeats() - Is the oldest packet to be sent again? live_repeated(): it was;
+ * live_unsent(): what begins at @from was not. */
+bool live_repeats(const struct req *r);
+void live_repeated(struct qp *qp, uint64_t now_ns);
+void live_unsent(struct qp *qp, psn_t from);
+void live_timeout(struct qp *qp, uint64_t now_ns);
+/** live_next() - When it is to be called next. */
+uint64_t live_next(const struct req *r);
 
 /* reorder.c */
 /** late_came() - A gap was filled after @ns by what had been sent first. */
@@ -383,6 +409,9 @@ void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
 void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns);
 /** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
+/** ack_answer() - It was asked where we are: say that, or that it is not known while
+ * something of @qp moves, and then that. */
+void ack_answer(struct qp *qp, uint16_t question, uint64_t now_ns);
 /** ack_headers() - What a request says of what is placed here. */
 void ack_headers(const struct qp *qp, struct pkt *p);
 /** ack_first() - Does a request to a peer that is no nopin, which says nothing of what

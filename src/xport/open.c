@@ -138,7 +138,7 @@ static void opened(struct qp *qp, uint32_t epoch, uint64_t now_ns)
 	qp_kick(qp);
 	ack_again(qp);
 	if ((qp->state == QPS_RTS || qp->state == QPS_SQD) && r->una != r->max)
-		retry_ask(qp, now_ns);
+		live_ask(qp, now_ns);
 }
 
 static void take_question(struct qp *qp, const struct pkt *p, uint64_t now_ns)

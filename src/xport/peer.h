@@ -68,6 +68,7 @@ struct lateness {
  * @owed:	QPs (qp.ack_link) with an ACK owed to it
  * @ack_link:	on xport.ack_peers while @owed is not empty
  * @acks_out:	bursts with ACKs to it that are planned and not committed
+ * @heard_ns:	when anything came from it to a QP; @probed_ns: when any asked it
  * @ack_due_ns:	when the oldest owed ACK must leave
  * @ack_after_ns: the socket was full: no burst of ACKs before
  */
@@ -93,7 +94,7 @@ struct peer {
 	struct list stalled;
 	struct list owed, ack_link;
 	unsigned acks_out;
-	uint64_t ack_due_ns, ack_after_ns;
+	uint64_t ack_due_ns, ack_after_ns, heard_ns, probed_ns;
 	/* nic/peers.c */
 	struct timer hello; /* once it is known: tell it its quota again */
 	uint64_t tell_ns;

@@ -293,7 +293,7 @@ void qp_kick_again(struct qp *qp)
 	const struct req *r = &qp->req;
 
 	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max || retry_may(r) ||
-	    r->ask_again || replay_busy(qp))
+	    r->ask_again || live_repeats(r) || replay_busy(qp))
 		qp_kick(qp);
 }
 
@@ -484,7 +484,7 @@ void qp_rearm(struct qp *qp)
 	uint64_t at = TIME_NEVER;
 
 	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
-		at = MIN(r->rto_at, r->probe_at);
+		at = live_next(r);
 		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
 		at = MIN(at, r->late_until ? r->late_until : TIME_NEVER);
@@ -556,10 +556,11 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		return run->qp && run->qp != qp
 			       ? RX_FULL
 			       : ud_rx(qp, pkt, payload, run, now_ns);
+	if (pkt->ext)
+		qp->peer->heard_ns = now_ns;
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp_receives(qp)) {
-		qp->resp.answer = pkt->question;
-		ack_say(qp, XACK_PROBED, now_ns);
+		ack_answer(qp, pkt->question, now_ns);
 	}
 	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR) {
 		qp->peer->budget = pkt->credit;
@@ -684,7 +685,7 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		/* requests wait for the answer to our question */
 		if (list_empty(&qp->peer_link))
 			list_add_tail(&qp->peer->stalled, &qp->peer_link);
-		retry_wait(qp, now_ns);
+		live_wait_open(qp, now_ns);
 		return false;
 	}
 	if (!found && !req_tx(qp, b, now_ns))

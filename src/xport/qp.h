@@ -150,6 +150,32 @@ enum copies {
 	COPIES_NUM
 };
 
+/*
+ * TRIAL_NONE: until nothing has moved for an ACK timeout; again after progress and
+ *	when a retry is spent
+ * TRIAL_DUE: the oldest packet is to be sent once more
+ * TRIAL_MADE: it was, and questions of after that count
+ */
+enum trial { TRIAL_NONE, TRIAL_DUE, TRIAL_MADE };
+
+/**
+ * struct live - Does the requester get anywhere? (live.c)
+ * @silent_at:	then the peer was silent for an ACK timeout (TIME_NEVER: it is not
+ *		its turn)
+ * @stalled_at:	then nothing moved for one, of what was not explained (TIME_NEVER:
+ *		this clock stands, and has @left_ns to go)
+ * @una, @best:	of the last progress; the highest req.acc since
+ * @explained:	the last answer gave a reason to wait
+ * @excused:	it was silent because we did not ask, at @asked_ns last
+ * @window:	nothing could be sent, as others have the window
+ */
+struct live {
+	uint64_t silent_at, stalled_at, left_ns, asked_ns;
+	psn_t una, best;
+	bool explained, excused, window;
+	enum trial trial;
+};
+
 /**
  * struct req - Requester. PSNs: una <= snd <= max, una <= acc <= max.
  * @una:	first PSN not completed (not placed at the peer, or response not
@@ -228,7 +254,8 @@ struct req {
 	uint32_t forgotten, doubt, copies[COPIES_NUM];
 	psn_t doubt_at, copies_end[COPIES_ACCEPTED], copies_to, read_twice_to;
 	uint8_t retries, rnr_retries;
-	uint64_t rto_at, probe_at, probe_ns, pause_until, hold_until;
+	struct live live;
+	uint64_t probe_at, probe_ns, pause_until, hold_until;
 	uint64_t late_until, suspend_until, suspend_ns;
 	bool held, failed, rsp_gap, rsp_missed, ask_again;
 	bool asked, revoked;
@@ -284,7 +311,8 @@ struct nak {
  * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
  * @acks_out:	bursts that say something of this and are not committed
  * @life:	counts connections: what is out may be of the one before
- * @answer:	the question that XACK_PROBED answers
+ * @answer:	the question that XACK_PROBED answers; @busy: it came while something
+ *		moved, which is to be said at once
  * @bare:	of @win
  * @res:	ring; of [res_at, res_next) some are not answered whole
  * @bursts:	counts bursts of responses
@@ -294,7 +322,7 @@ struct resp {
 	struct message msg;
 	bool gap_told, rnr_told, forgot, held, asked_hold, dead, revoked;
 	bool ack_owed, ack_rest, established, answering, lossy;
-	bool received;
+	bool received, busy;
 	uint8_t fail_event, fail_status, answers;
 	struct nak nak, page_rnr;
 	psn_t plan, ack_to;

@@ -57,8 +57,8 @@ void req_reset(struct qp *qp)
 	r->held = r->failed = r->rsp_gap = false;
 	r->rsp_missed = r->ask_again = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
-	retry_reload(qp);
-	retry_disarm(r);
+	live_reload(qp);
+	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
 	r->pause_until = r->hold_until = r->suspend_until = 0;
 	r->epoch++;
@@ -518,10 +518,13 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 		r->snd = psn_add(r->snd, psns);
 		if (again)
 			retry_resent(qp, was);
-		if (psn_diff(r->snd, r->max) > 0)
+		if (psn_diff(r->snd, r->max) > 0) {
 			new_packets(qp, b);
-		else
+		} else {
 			count(qp->x->cnt, CNT_retransmits);
+			if (was == r->una)
+				live_repeated(qp, now_ns);
+		}
 		if (again && !(retry_is_lost(qp, r->snd) && retry_may(r)))
 			return;
 	}
@@ -568,8 +571,10 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		r->snd = back;
 		r->cur = back_cur;
 	}
-	if (!b->nsegs)
+	if (!b->nsegs) {
+		live_none_sent(qp, now_ns);
 		return false;
+	}
 	if (b->again)
 		flow_again(qp, b->from, to, b->charge);
 	/* Whatever ended the burst (the window, a page of ours) lasts until an
@@ -580,7 +585,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	burst_open(b);
 	ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
-	retry_arm(qp, now_ns);
+	live_sent(qp, b->from, now_ns);
 	return true;
 }
 
@@ -589,6 +594,7 @@ void req_unsent(struct qp *qp, const struct burst *b, int error,
 {
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
+	live_unsent(qp, b->from);
 	/* What is sent again is asked about again. */
 	if (b->epoch == qp->req.epoch && !b->again)
 		retry_unsent(qp, b, now_ns);

@@ -25,6 +25,7 @@ void resp_reset(struct qp *qp)
 	r->ack_owed = r->ack_rest = false;
 	r->established = r->answering = r->lossy = r->received = false;
 	r->answers = 0;
+	r->busy = false;
 	r->nak = r->page_rnr = (struct nak){0};
 	r->xack = 0;
 	r->acks_out = 0;

@@ -12,112 +12,27 @@
  * time, as news comes (RFC 6937): what was only late comes meanwhile. Answers may
  * be late (a thread of the peer lost its CPU between making one and sending it,
  * say), so questions have numbers, and one is repeated until it is answered.
- * Retries are only spent when a peer says nothing for the whole ACK timeout;
- * nothing else is sent again for that, because the peer may be alive and only not
- * have run.
+ * When a retry is spent is in live.c.
  */
 #include "xport/impl.h"
 
 enum {
 	LOST_AT_ONCE = 16, /* are sent again before the peer is heard of */
-	PROBE_FIRST_NS = 1000 * 1000,
-	PROBE_MAX_NS = 50 * 1000 * 1000,
 	HOLD_MAX_NS = 100 * 1000 * 1000,
-	/* Timeouts below these only measure the hosts' schedulers: a NIC in a
-	 * process among many that spin may not run for half a second. What is
-	 * lost between nopins is found by asking; the timeout is for the dead. */
-	TIMEOUT_MIN_NS = 1000 * 1000,
-	TIMEOUT_MIN_NOPIN_NS = 2000 * 1000 * 1000, /* the first */
-	TIMEOUT_NEXT_NOPIN_NS = 250 * 1000 * 1000,
 	CWND_MAX = 128,
 };
 
-static uint64_t ack_timeout_ns(const struct qp *qp)
-{
-	uint64_t t = ack_timeout_to_ns(qp->attr.timeout);
-	uint64_t least = TIMEOUT_MIN_NS;
-
-	if (qp->peer->kind != PEER_STANDARD)
-		least = qp->req.retries == qp->attr.retry_cnt
-				? TIMEOUT_MIN_NOPIN_NS
-				: TIMEOUT_NEXT_NOPIN_NS;
-	return t == UINT64_MAX ? t : MAX(t, least);
-}
-
-/* Is something to be sent, and nobody has said yet who the peer is? */
-static bool waits_to_open(const struct qp *qp)
-{
-	return open_waits(qp) && qp->cfg.sq->cons != wq_end(qp->cfg.sq);
-}
-
-/* Is it the peer's turn, and should it be soon? Of one that asked us to hold we
- * want to hear now and then. */
-static bool outstanding(const struct qp *qp)
-{
-	const struct req *r = &qp->req;
-
-	return r->suspend_until || waits_to_open(qp) ||
-	       (!r->held && r->una != r->max && r->snd != r->una);
-}
-
-void retry_disarm(struct req *r)
-{
-	r->rto_at = r->probe_at = TIME_NEVER;
-	r->probe_ns = PROBE_FIRST_NS;
-}
-
-void retry_arm(struct qp *qp, uint64_t now_ns)
+void retry_news(struct qp *qp, bool progress)
 {
 	struct req *r = &qp->req;
 
-	if (r->suspend_until) {
-		if (r->probe_at == TIME_NEVER)
-			r->probe_at = now_ns + hold_ask_ns(r);
-		qp_rearm(qp);
-		return;
-	}
-	if (r->rto_at == TIME_NEVER)
-		r->rto_at = sat_add(now_ns, ack_timeout_ns(qp));
-	if (r->probe_at == TIME_NEVER && qp_open(qp)) {
-		r->probe_ns = PROBE_FIRST_NS;
-		r->probe_at = now_ns + r->probe_ns;
-	}
-	qp_rearm(qp);
-}
-
-void retry_wait(struct qp *qp, uint64_t now_ns)
-{
-	if (waits_to_open(qp) && (qp->state == QPS_RTS || qp->state == QPS_SQD))
-		retry_arm(qp, now_ns);
-}
-
-void retry_reload(struct qp *qp)
-{
-	qp->req.retries = qp->attr.retry_cnt;
-	qp->req.rnr_retries = qp->attr.rnr_retry;
-}
-
-void retry_alive(struct qp *qp, bool progress, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-
-	if (qp->state == QPS_ERR)
-		return;
 	if (progress) {
 		gso_passed(&r->gso, r->una);
-		retry_reload(qp);
-		r->probe_at = TIME_NEVER;
 		if (r->cwnd < MAX(1, MIN(CWND_MAX, 65536 / qp->mtu)))
 			r->cwnd++;
 	}
 	if (r->recovering && psn_diff(r->acc, r->recover) >= 0)
 		r->recovering = false;
-	r->rto_at = TIME_NEVER;
-	if (outstanding(qp))
-		retry_arm(qp, now_ns);
-	else
-		retry_disarm(r);
-	qp_rearm(qp);
 }
 
 /* READ chunks and atomics before @to that are still to be answered stay asked
@@ -177,10 +92,7 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
 	r->epoch++;
 	flow_forget(qp);
 	recount_reads(qp, to);
-	retry_disarm(r);
-	if (outstanding(qp))
-		retry_arm(qp, now_ns);
-	qp_rearm(qp);
+	live_restart(qp, now_ns);
 	qp_kick(qp);
 }
 
@@ -222,21 +134,6 @@ void retry_ask_again(struct qp *qp, psn_t due, psn_t end)
 	r->again_at = due;
 	r->again_end = r->again_to = end;
 	qp_kick(qp);
-}
-
-bool retry_spend(struct qp *qp, enum wc_status status, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-	uint32_t index;
-
-	if (r->retries) {
-		r->retries--;
-		return true;
-	}
-	if (!req_wqe_at(qp, r->una, &index))
-		index = qp->cfg.sq->cons;
-	comp_fail_wqe(qp, index, status, now_ns);
-	return false;
 }
 
 void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns)
@@ -344,6 +241,10 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 {
 	struct req *r = &qp->req;
 
+	if (live_repeats(r)) {
+		*psn = r->una;
+		return true;
+	}
 	if (r->ask_again && next_again(qp, psn))
 		return true;
 	r->ask_again = false;
@@ -493,57 +394,6 @@ void retry_twice(struct qp *qp, uint64_t now_ns)
 
 /* --- time ------------------------------------------------------------------ */
 
-static void ask(struct qp *qp, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-
-	r->probe_at = now_ns +
-		      (r->suspend_until ? hold_ask_ns(r) : r->probe_ns);
-	ack_say(qp, XACK_PROBE, now_ns);
-}
-
-static void probe(struct qp *qp, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-
-	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
-	ask(qp, now_ns);
-}
-
-void retry_ask(struct qp *qp, uint64_t now_ns)
-{
-	qp->req.probe_ns = PROBE_FIRST_NS;
-	ask(qp, now_ns);
-	qp_rearm(qp);
-}
-
-static void ack_timeout(struct qp *qp, uint64_t now_ns)
-{
-	struct req *r = &qp->req;
-
-	if (win_behind(&r->win) || r->rsp_wait.ticket.v || qp->rx_moving ||
-	    !outstanding(qp)) {
-		/* the peer has done its part; the wait is ours */
-		r->rto_at = outstanding(qp)
-				    ? sat_add(now_ns, ack_timeout_ns(qp))
-				    : TIME_NEVER;
-		return;
-	}
-	count(qp->x->cnt, CNT_timeouts);
-	gso_missing(qp, &r->gso, r->una);
-	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
-		    r->una);
-	if (!retry_spend(qp, WC_RETRY_EXC_ERR, now_ns))
-		return;
-	if (!qp_open(qp)) {
-		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
-		return;
-	}
-	/* It heard our questions no better than it would hear all the rest. */
-	r->rto_at = sat_add(now_ns, ack_timeout_ns(qp));
-	probe(qp, now_ns);
-}
-
 void retry_timeout(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
@@ -561,10 +411,5 @@ void retry_timeout(struct qp *qp, uint64_t now_ns)
 		gap_lost(qp, now_ns);
 	if (now_ns >= r->rsp_gap_at)
 		comp_timeout(qp, now_ns);
-	if (now_ns >= r->rto_at)
-		ack_timeout(qp, now_ns);
-	else if (now_ns >= r->probe_at && outstanding(qp))
-		probe(qp, now_ns);
-	else if (now_ns >= r->probe_at)
-		r->probe_at = TIME_NEVER;
+	live_timeout(qp, now_ns);
 }

@@ -19,11 +19,11 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
              "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
              "ud", "flood", "resume", "notify", "upcall", "sync",
-             "order", "budget", "open"]
+             "order", "budget", "open", "ending"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
          "mem_release_test", "nic_prefetch_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
-         "xport_credit_test", "xport_open_test", "xport_reorder_test", "nic_peers_test",
+         "xport_credit_test", "xport_open_test", "xport_reorder_test", "xport_live_test", "nic_peers_test",
          "xport_fault_adaptive_test", "xport_backup_test", "xport_ud_test",
          "wire_grh_test",
          "nic_ud_test", "mem_moving_test", "mem_renew_test", "nic_takeover_test",

@@ -169,6 +169,7 @@ void node_watch(const struct node *node)
 
 	reg_watch(node);
 	node_accounts(node, false);
+	node_live(node);
 	list_for_each(l, &nic->peers) {
 		const struct peer *p = list_entry(l, struct peer, link);
 
@@ -319,14 +320,15 @@ void end_modify(struct world *w, struct end *e, struct qp_attr *attr,
 	EXPECT(w, err == 0, "nic_qp_modify to state %d: %d", state, err);
 }
 
-void end_connect(struct world *w, struct end *e, const struct end *peer)
+static void connect_at(struct world *w, struct end *e, const struct end *peer,
+		       uint32_t rq_psn)
 {
 	const bool v6 = w->cfg.v6;
 	struct qp_attr attr = {
 		.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
 			  ACCESS_REMOTE_ATOMIC,
 		.path_mtu = w->cfg.path_mtu,
-		.rq_psn = peer->sq_psn,
+		.rq_psn = rq_psn,
 		.sq_psn = e->sq_psn,
 		.dest_qpn = peer->qpn,
 		.port = 1,
@@ -352,6 +354,11 @@ void end_connect(struct world *w, struct end *e, const struct end *peer)
 			   QPA_MAX_RD_ATOMIC);
 }
 
+void end_connect(struct world *w, struct end *e, const struct end *peer)
+{
+	connect_at(w, e, peer, peer->sq_psn);
+}
+
 void conn_open(struct world *w, struct conn *conn, struct node *a,
 	       struct node *b)
 {
@@ -359,6 +366,15 @@ void conn_open(struct world *w, struct conn *conn, struct node *a,
 	end_create(w, &conn->end[1], b);
 	end_connect(w, &conn->end[0], &conn->end[1]);
 	end_connect(w, &conn->end[1], &conn->end[0]);
+}
+
+void end_again(struct end *e, const struct end *peer, uint32_t rq_psn)
+{
+	struct qp_attr attr = {.state = QPS_RESET};
+	struct world *w = e->node->w;
+
+	end_modify(w, e, &attr, QPS_RESET, 0);
+	connect_at(w, e, peer, rq_psn);
 }
 
 /* Programs must not post to a QP that they destroy; completions may come until

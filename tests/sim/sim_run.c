@@ -52,6 +52,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_order,
 	&scenario_budget,
 	&scenario_open,
+	&scenario_ending,
 };
 
 struct options {

@@ -177,6 +177,7 @@ struct world {
 	bool strangers; /* some nopins do not know each other, or not at first */
 	unsigned suspending, longs; /* suspend.c */
 	bool busy; /* a thread of the scenario is not done with it */
+	void *own; /* the scenario's */
 	struct counters total; /* of all NICs, at the end */
 	struct sim_stats stats;
 	uint64_t hash;
@@ -230,6 +231,8 @@ void end_connect(struct world *w, struct end *e, const struct end *peer);
 /** conn_open() - Create and connect both QPs. */
 void conn_open(struct world *w, struct conn *conn, struct node *a,
 	       struct node *b);
+/** end_again() - Reset the QP and connect it again; its peer is to send @rq_psn next. */
+void end_again(struct end *e, const struct end *peer, uint32_t rq_psn);
 void end_destroy(struct end *e);
 
 /** attack_start() - Somebody forges packets, and must change nothing (attack.c). */
@@ -260,6 +263,8 @@ void node_registered(struct node *node, uint64_t addr);
 
 /** node_watch() - What must be true of its NIC at any time. */
 void node_watch(const struct node *node);
+/** node_live() - Of its requests, each will end (I8; live.c). */
+void node_live(const struct node *node);
 /**
  * node_accounts() - Every fault is accounted, for each of whom it concerns (I6;
  * accounts.c). @over: no QP is left, so no fault either.

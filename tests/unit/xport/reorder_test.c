@@ -110,7 +110,7 @@ static void flow_copies_came__others_go_on(void **state)
 	list_init(&other.run_link);
 	timerq_init(&x.timers);
 	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
-	retry_disarm(&qp.req);
+	live_reset(&qp.req);
 	qp.req.gap_at = qp.req.rsp_gap_at = TIME_NEVER;
 	qp.req.snd = qp.req.max = 4;
 	flow_sent(&qp, 4, 4 * each);
@@ -195,7 +195,7 @@ static void late_open(struct qp *qp)
 	list_init(&qp->x->read_waiters);
 	timerq_init(&qp->x->timers);
 	assert_int_equal(timerq_reserve(&qp->x->timers, 1), 0);
-	retry_disarm(&qp->req);
+	live_reset(&qp->req);
 	qp->req.gap_at = qp->req.rsp_gap_at = TIME_NEVER;
 }
 

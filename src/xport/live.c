@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* live.c: requester: does it get anywhere, and when is a retry spent (I8, IBTA
+ * 9.7.6.1.3)? Every request ends: pages have no limit, silence has one, and an answer
+ * that moves nothing is silence.
+ *
+ * Theory of operation. A requester that waits for its peer asks where that is
+ * (XACK_PROBE), ever more rarely, and has two clocks of an ACK timeout:
+ *  - @silent_at runs from the last time that the peer said something of use: it
+ *    answered our newest question, gave a reason to wait, or moved us. Nothing else
+ *    is sent again when it is over: the peer may be alive and only not have run.
+ *  - @stalled_at runs while nothing moves. Progress is a new req.una, or a req.acc
+ *    higher than ever since: what is accepted, forgotten and accepted again is none.
+ *    Once it is over the oldest packet is sent again and a new question asked behind
+ *    it; an answer that neither moves nor explains anything then spends a retry.
+ * An answer *explains* if it shows the oldest request in the peer's hands (accepted
+ * and not placed, a READ not answered), or says HOLD, SUSPEND, a RNR or that its QP is
+ * moving. @stalled_at stands still until an answer explains nothing: so a wait that is
+ * explained has no limit, and one that is explained in turn has.
+ *
+ * What waits for our own host spends nothing: a page or a move of ours, a full socket,
+ * a process that did not run and so did not ask.
+ *
+ * A request that does not leave, because the window is full (flow.c, credit.c), ends
+ * with the silence of the peer, whoever has the window: of a peer that no QP has heard
+ * of for so long there is no reason to think that it will give any of it back.
+ *
+ * A standard peer answers no question: its ACKs, of whatever kind, are news, and it is
+ * sent everything again for each retry. Nothing but these repetitions provokes ACKs,
+ * so it cannot keep a request waiting with them.
+ */
+#include "xport/impl.h"
+
+#include <stdio.h>
+
+enum {
+	PROBE_FIRST_NS = 1000 * 1000,
+	PROBE_MAX_NS = 50 * 1000 * 1000,
+	/* Who asked last so long ago did not run, or could not send. */
+	UNASKED_NS = 4 * PROBE_MAX_NS,
+	/* Timeouts below these only measure the hosts' schedulers: a NIC in a
+	 * process among many that spin may not run for half a second. What is
+	 * lost between nopins is found by asking; the timeout is for the dead. */
+	TIMEOUT_MIN_NS = 1000 * 1000,
+	TIMEOUT_MIN_NOPIN_NS = 2000 * 1000 * 1000, /* the first */
+	TIMEOUT_NEXT_NOPIN_NS = 250 * 1000 * 1000,
+};
+
+#define WHOLE_NS UINT64_MAX /* of live.left_ns: an ACK timeout */
+
+static uint64_t ack_timeout_ns(const struct qp *qp)
+{
+	uint64_t t = ack_timeout_to_ns(qp->attr.timeout);
+	uint64_t least = TIMEOUT_MIN_NS;
+
+	if (qp->peer->kind != PEER_STANDARD)
+		least = qp->req.retries == qp->attr.retry_cnt
+				? TIMEOUT_MIN_NOPIN_NS
+				: TIMEOUT_NEXT_NOPIN_NS;
+	return t == UINT64_MAX ? t : MAX(t, least);
+}
+
+/* Is something to be sent, and nobody has said yet who the peer is? */
+static bool waits_to_open(const struct qp *qp)
+{
+	return open_waits(qp) && qp->cfg.sq->cons != wq_end(qp->cfg.sq);
+}
+
+/* Is it the peer's turn, and should it be soon? Of one that asked us to hold we
+ * want to hear now and then. */
+static bool outstanding(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	return r->suspend_until || waits_to_open(qp) ||
+	       (!r->held && r->una != r->max && r->snd != r->una);
+}
+
+static bool waits_for_window(const struct qp *qp)
+{
+	return qp->req.live.window && qp_open(qp) && !qp->req.held &&
+	       !outstanding(qp);
+}
+
+static bool peers_turn(const struct qp *qp)
+{
+	return outstanding(qp) || waits_for_window(qp);
+}
+
+/* --- the clocks -------------------------------------------------------------- */
+
+void live_reset(struct req *r)
+{
+	r->live = (struct live){.silent_at = TIME_NEVER,
+				.stalled_at = TIME_NEVER,
+				.left_ns = WHOLE_NS,
+				.una = r->una,
+				.best = r->acc};
+	r->probe_at = TIME_NEVER;
+	r->probe_ns = PROBE_FIRST_NS;
+}
+
+/* What was said, and what it cost, counts no more. */
+static void begin_anew(struct req *r)
+{
+	struct live *l = &r->live;
+
+	l->silent_at = l->stalled_at = TIME_NEVER;
+	l->left_ns = WHOLE_NS;
+	l->explained = l->excused = false;
+	l->trial = TRIAL_NONE;
+}
+
+static void stand(struct live *l, uint64_t now_ns)
+{
+	if (l->stalled_at == TIME_NEVER)
+		return;
+	l->left_ns = l->stalled_at > now_ns ? l->stalled_at - now_ns : 0;
+	l->stalled_at = TIME_NEVER;
+}
+
+void live_stop(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	stand(&r->live, now_ns);
+	r->live.silent_at = r->probe_at = TIME_NEVER;
+	r->probe_ns = PROBE_FIRST_NS;
+}
+
+void live_start(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	struct live *l = &r->live;
+
+	if (r->suspend_until) {
+		if (r->probe_at == TIME_NEVER)
+			r->probe_at = now_ns + hold_ask_ns(r);
+		qp_rearm(qp);
+		return;
+	}
+	if (l->silent_at == TIME_NEVER)
+		l->silent_at = sat_add(now_ns, ack_timeout_ns(qp));
+	if (l->stalled_at == TIME_NEVER && qp_open(qp) && !l->explained &&
+	    l->trial == TRIAL_NONE && outstanding(qp))
+		l->stalled_at = sat_add(now_ns, l->left_ns == WHOLE_NS
+							? ack_timeout_ns(qp)
+							: l->left_ns);
+	if (r->probe_at == TIME_NEVER && qp_open(qp)) {
+		r->probe_ns = PROBE_FIRST_NS;
+		r->probe_at = now_ns + r->probe_ns;
+	}
+	qp_rearm(qp);
+}
+
+static void start_if(struct qp *qp, uint64_t now_ns)
+{
+	if (peers_turn(qp))
+		live_start(qp, now_ns);
+	else
+		live_stop(qp, now_ns);
+	qp_rearm(qp);
+}
+
+void live_restart(struct qp *qp, uint64_t now_ns)
+{
+	live_stop(qp, now_ns);
+	start_if(qp, now_ns);
+}
+
+/* An ACK timeout after @peer was heard of by whatever QP. */
+static uint64_t peer_silent_at(const struct qp *qp)
+{
+	return sat_add(qp->peer->heard_ns, ack_timeout_ns(qp));
+}
+
+void live_wait_open(struct qp *qp, uint64_t now_ns)
+{
+	if (waits_to_open(qp) && (qp->state == QPS_RTS || qp->state == QPS_SQD))
+		live_start(qp, now_ns);
+}
+
+void live_none_sent(struct qp *qp, uint64_t now_ns)
+{
+	qp->req.live.window = !list_empty(&qp->peer_link);
+	if (waits_for_window(qp))
+		live_start(qp, now_ns);
+}
+
+void live_sent(struct qp *qp, psn_t from, uint64_t now_ns)
+{
+	struct live *l = &qp->req.live;
+
+	l->window = false;
+	if (from == qp->req.una && l->silent_at != TIME_NEVER)
+		l->silent_at = MAX(l->silent_at, peer_silent_at(qp));
+	live_start(qp, now_ns);
+}
+
+/* --- retries ----------------------------------------------------------------- */
+
+void live_reload(struct qp *qp)
+{
+	qp->req.retries = qp->attr.retry_cnt;
+	qp->req.rnr_retries = qp->attr.rnr_retry;
+}
+
+bool live_spend(struct qp *qp, enum wc_status status, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+
+	if (r->retries) {
+		r->retries--;
+		return true;
+	}
+	if (!req_wqe_at(qp, r->una, &index))
+		index = qp->cfg.sq->cons;
+	comp_fail_wqe(qp, index, status, now_ns);
+	return false;
+}
+
+/* @why: of the ACK timeout. Return: false: it was the last. */
+static bool spend(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	count(qp->x->cnt, CNT_timeouts);
+	gso_missing(qp, &r->gso, r->una);
+	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
+		    r->una);
+	if (!live_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+		return false;
+	begin_anew(r);
+	if (peers_turn(qp))
+		live_start(qp, now_ns);
+	return true;
+}
+
+/* --- what is heard -------------------------------------------------------------- */
+
+bool live_moved(struct qp *qp)
+{
+	struct live *l = &qp->req.live;
+	const struct req *r = &qp->req;
+	const bool una = r->una != l->una;
+
+	if (!una && psn_diff(r->acc, l->best) <= 0)
+		return false;
+	l->una = r->una;
+	l->best = una ? r->acc : l->best;
+	if (psn_diff(r->acc, l->best) > 0)
+		l->best = r->acc;
+	return true;
+}
+
+void live_progress(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	live_moved(qp);
+	live_reload(qp);
+	begin_anew(r);
+	r->probe_at = TIME_NEVER;
+	start_if(qp, now_ns);
+}
+
+/* Does @p give a reason to wait? */
+static bool explains(const struct qp *qp, const struct pkt *p)
+{
+	const struct req *r = &qp->req;
+
+	if (p->xack_flags & (XACK_HOLD | XACK_SUSPEND | XACK_FAULT))
+		return true;
+	if ((p->syndrome & AETH_KIND_MASK) == AETH_RNR)
+		return psn_diff(p->psn, r->una) >= 0;
+	if (p->answer && !(p->xack_flags & XACK_PROBED)) /* it is moving */
+		return r->asked && p->answer == r->question;
+	return (p->xack_flags & XACK_PROBED) && r->una != r->max &&
+	       psn_diff(p->accepted, r->una) >= 0 &&
+	       psn_diff(p->psn, r->una) < 0;
+}
+
+static void explained(struct qp *qp, bool on, uint64_t now_ns)
+{
+	struct live *l = &qp->req.live;
+
+	l->silent_at = TIME_NEVER;
+	l->excused = false;
+	l->explained = on;
+	if (on)
+		stand(l, now_ns);
+}
+
+/**
+ * live_heard() - See impl.h.
+ * @answer:	to our newest question
+ */
+void live_heard(struct qp *qp, const struct pkt *p, bool answer,
+		uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	bool why;
+
+	if (!qp_open(qp)) {
+		r->live.silent_at = TIME_NEVER;
+		start_if(qp, now_ns);
+		return;
+	}
+	why = explains(qp, p);
+	if (answer || why)
+		explained(qp, why, now_ns);
+	if (answer && !why && r->live.trial == TRIAL_MADE && outstanding(qp) &&
+	    !spend(qp, now_ns))
+		return;
+	start_if(qp, now_ns);
+}
+
+/* --- questions ------------------------------------------------------------------ */
+
+static void ask(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	r->probe_at = now_ns +
+		      (r->suspend_until ? hold_ask_ns(r) : r->probe_ns);
+	ack_say(qp, XACK_PROBE, now_ns);
+}
+
+/* Of those that wait for the window one asks, if nobody has. */
+static void probe(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
+	if (waits_for_window(qp) && qp->peer->probed_ns + PROBE_MAX_NS > now_ns)
+		r->probe_at = now_ns + PROBE_MAX_NS;
+	else
+		ask(qp, now_ns);
+}
+
+void live_ask(struct qp *qp, uint64_t now_ns)
+{
+	qp->req.probe_ns = PROBE_FIRST_NS;
+	ask(qp, now_ns);
+	qp_rearm(qp);
+}
+
+void live_asked(struct qp *qp, uint64_t now_ns)
+{
+	qp->req.live.asked_ns = qp->peer->probed_ns = now_ns;
+}
+
+bool live_repeats(const struct req *r)
+{
+	return r->live.trial == TRIAL_DUE && r->snd != r->una &&
+	       r->una != r->max;
+}
+
+void live_repeated(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->live.trial != TRIAL_DUE)
+		return;
+	r->live.trial = TRIAL_MADE;
+	r->asked = false; /* what was asked before says nothing of it */
+	live_ask(qp, now_ns);
+}
+
+void live_unsent(struct qp *qp, psn_t from)
+{
+	struct req *r = &qp->req;
+
+	if (r->live.trial == TRIAL_MADE && from == r->una)
+		r->live.trial = TRIAL_DUE;
+}
+
+/* --- time ------------------------------------------------------------------------ */
+
+/* The peer has done its part, or cannot know that it is its turn. */
+static bool is_ours(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	return win_behind(&r->win) || r->rsp_wait.ticket.v || !qp_idle(qp) ||
+	       (r->wait.ticket.v && r->snd == r->una) || r->pause_until ||
+	       !peers_turn(qp);
+}
+
+/* It was not asked for so long: by a process that did not run, it may be. But who
+ * runs that rarely all the time has to come to an end, too. */
+static bool excuse(struct qp *qp, uint64_t now_ns)
+{
+	const bool window = waits_for_window(qp);
+	struct live *l = &qp->req.live;
+	const uint64_t asked_ns = window ? MAX(l->asked_ns, qp->peer->probed_ns)
+					 : l->asked_ns;
+
+	if (!qp_open(qp) || l->excused || asked_ns + UNASKED_NS > now_ns)
+		return false;
+	l->excused = true;
+	return true;
+}
+
+static void silence(struct qp *qp, uint64_t now_ns)
+{
+	struct live *l = &qp->req.live;
+
+	l->silent_at = TIME_NEVER;
+	if (is_ours(qp)) {
+		start_if(qp, now_ns);
+		return;
+	}
+	if (waits_for_window(qp) && peer_silent_at(qp) > now_ns) {
+		l->silent_at = peer_silent_at(qp);
+		qp_rearm(qp);
+		return;
+	}
+	if (excuse(qp, now_ns)) {
+		live_start(qp, now_ns);
+		probe(qp, now_ns);
+		return;
+	}
+	if (!spend(qp, now_ns))
+		return;
+	if (!qp_open(qp))
+		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
+	else /* it heard our questions no better than all the rest */
+		probe(qp, now_ns);
+}
+
+/* Once more, and a question behind it. */
+static void stalled(struct qp *qp, uint64_t now_ns)
+{
+	struct live *l = &qp->req.live;
+
+	l->stalled_at = TIME_NEVER;
+	if (is_ours(qp) || !outstanding(qp)) {
+		l->left_ns = WHOLE_NS;
+		start_if(qp, now_ns);
+		return;
+	}
+	l->left_ns = 0;
+	l->trial = TRIAL_DUE;
+	qp_kick(qp);
+}
+
+void live_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (now_ns >= r->live.silent_at)
+		silence(qp, now_ns);
+	else if (now_ns >= r->probe_at && peers_turn(qp))
+		probe(qp, now_ns);
+	else if (now_ns >= r->probe_at)
+		r->probe_at = TIME_NEVER;
+	if (now_ns >= r->live.stalled_at && qp->state != QPS_ERR)
+		stalled(qp, now_ns);
+}
+
+uint64_t live_next(const struct req *r)
+{
+	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe_at);
+}

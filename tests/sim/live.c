@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* live.c: I8: whatever is posted and not complete waits for something that ends: the
+ * engine is about to look at it, or something of its own host is under way, or a
+ * deadline is set. Looked at all the time in every scenario; ending.c tries the
+ * endings.
+ */
+#include "nic/impl.h"
+#include "oracle.h"
+
+/* To a standard peer an ACK that is owed leaves first (ack_first()). */
+static bool ack_leaves(const struct qp *qp)
+{
+	return qp->resp.acks_out ||
+	       (qp->resp.ack_owed && !list_empty(&qp->peer->ack_link));
+}
+
+static bool engine_acts(const struct nic_qp *nq)
+{
+	const struct qp *qp = &nq->qp;
+
+	return nq->posted || !list_empty(&qp->run_link) ||
+	       !list_empty(&qp->drain_link) || !qp_idle(qp) || ack_leaves(qp) ||
+	       qp->timer.at_ns <= os_now(nq->nic->os);
+}
+
+/* Nobody can ask a standard peer whether it lives: who has the room for responses
+ * ends, and then it may be sent to. */
+static bool waits_for_room(const struct qp *qp)
+{
+	return !qp_open(qp) && !list_empty(&qp->peer_link) && qp->x->read_out;
+}
+
+/* A page, a ticket, moves in a region that was revoked; or what the peer is. */
+static bool host_acts(const struct qp *qp)
+{
+	return waits_for_room(qp) || qp->req.wait.ticket.v ||
+	       qp->req.rsp_wait.ticket.v || !list_empty(&qp->idle_link) ||
+	       qp->peer->hello.at_ns != TIME_NEVER;
+}
+
+static bool has_work(const struct nic_qp *nq)
+{
+	const struct qp *qp = &nq->qp;
+
+	if (qp->cfg.ud)
+		return false;
+	if (qp->state == QPS_SQD)
+		return qp->req.una != qp->req.max;
+	return qp->state == QPS_RTS && nq->sq.cons != wq_end(&nq->sq);
+}
+
+/* timeout 0 is for ever, but for what the peer says. */
+static uint64_t deadline(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+	uint64_t at = r->hold_until ? r->hold_until : TIME_NEVER;
+
+	if (!qp->attr.timeout)
+		return qp->timer.at_ns;
+	at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
+	at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
+	return MIN(at, r->live.silent_at);
+}
+
+void node_live(const struct node *node)
+{
+	list_for_each(l, &node->nic->qps) {
+		const struct nic_qp *nq = list_entry(l, struct nic_qp, all);
+		const struct qp *qp = &nq->qp;
+
+		if (!has_work(nq) || engine_acts(nq) || host_acts(qp))
+			continue;
+		EXPECT(node->w, deadline(qp) != TIME_NEVER,
+		       "node %u: I8: QP %u waits for nothing: una %u, acc %u, "
+		       "snd %u, max %u, %u posted",
+		       node->index, qp->cfg.qpn, qp->req.una, qp->req.acc,
+		       qp->req.snd, qp->req.max, wq_end(&nq->sq) - nq->sq.cons);
+	}
+}

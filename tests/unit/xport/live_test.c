@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* live_test.c: when a retry is spent, on clocks of its own: a requester with packets
+ * [10, 14) on their way, of which the first are lost, and a peer that says what it is
+ * told to say.
+ */
+#include "xport/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+/* timeout 14 is less than what is asked of the first silence, and of others */
+#define FIRST_NS (2000 * MS)
+#define NEXT_NS	 (250 * MS)
+
+enum { UNA = 10, MAX_PSN = 14, RETRIES = 3 };
+
+static struct {
+	struct xport x;
+	struct counters cnt;
+	struct peer peer;
+	struct qp qp;
+	struct wq *sq;
+	uint64_t now;
+} s;
+
+static void open_qp(enum peer_kind kind)
+{
+	const struct endpoint ep = {.port = 1};
+	const struct ipaddr ip = {.b = {0}};
+	struct req *r = &s.qp.req;
+
+	memset(&s, 0, sizeof(s));
+	s.now = 1000 * MS;
+	s.x.cnt = &s.cnt;
+	list_init(&s.x.runnable);
+	list_init(&s.x.read_waiters);
+	list_init(&s.x.ack_peers);
+	timerq_init(&s.x.timers);
+	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
+	peer_init(&s.peer, &ep, &ip);
+	s.peer.kind = kind;
+	assert_int_equal(qp_init(&s.qp, &s.x, &(struct qp_config){0}), 0);
+	s.sq = calloc(1, sizeof(*s.sq));
+	assert_non_null(s.sq);
+	s.qp.cfg.sq = s.sq;
+	s.qp.peer = &s.peer;
+	s.qp.open.theirs = kind == PEER_NOPIN;
+	s.qp.mtu = 1024;
+	s.qp.state = QPS_RTS;
+	s.qp.attr = (struct qp_attr){.timeout = 14, .retry_cnt = RETRIES};
+	r->gap_at = r->rsp_gap_at = TIME_NEVER;
+	r->una = r->acc = r->placed = UNA;
+	r->snd = r->max = MAX_PSN;
+	live_reset(r);
+	live_reload(&s.qp);
+	live_start(&s.qp, s.now);
+}
+
+static void close_qp(void)
+{
+	ack_cancel(&s.qp);
+	s.qp.state = QPS_ERR;
+	qp_rearm(&s.qp);
+	list_del(&s.qp.run_link);
+	timerq_fini(&s.x.timers);
+	free(s.sq);
+}
+
+/* What engine and socket do: what is to be sent again is, and questions leave. */
+static void serve(void)
+{
+	struct req *r = &s.qp.req;
+
+	if (live_repeats(r))
+		live_repeated(&s.qp, s.now);
+	if (!(s.qp.resp.xack & XACK_PROBE))
+		return;
+	if (!r->asked)
+		r->question++;
+	r->asked = true;
+	s.qp.resp.xack = 0;
+	live_asked(&s.qp, s.now);
+}
+
+/* Timers run and questions leave, @ns long. */
+static void pass(uint64_t ns)
+{
+	const uint64_t end = s.now + ns;
+
+	while (timerq_next(&s.x.timers) <= end) {
+		s.now = MAX(s.now, timerq_next(&s.x.timers));
+		live_timeout(&s.qp, s.now);
+		qp_rearm(&s.qp);
+		serve();
+	}
+	s.now = end;
+}
+
+/* The newest question is answered: @accepted is the last PSN of those. */
+static void answer(psn_t placed, psn_t accepted, uint32_t flags)
+{
+	struct req *r = &s.qp.req;
+	const struct pkt p = {.opcode = OP_X_ACK,
+			      .ext = true,
+			      .syndrome = AETH_ACK,
+			      .psn = placed,
+			      .accepted = accepted,
+			      .answer = r->question,
+			      .xack_flags = XACK_PROBED | flags};
+
+	assert_true(r->asked);
+	s.peer.heard_ns = s.now;
+	r->acc = psn_add(accepted, 1);
+	r->asked = false;
+	if (live_moved(&s.qp))
+		live_progress(&s.qp, s.now);
+	else
+		live_heard(&s.qp, &p, true, s.now);
+	/* none is answered twice */
+	live_ask(&s.qp, s.now);
+	serve();
+}
+
+static void answer_all(uint64_t ns, uint32_t flags)
+{
+	for (uint64_t end = s.now + ns; s.now < end;) {
+		pass(MIN(20 * MS, end - s.now));
+		answer(UNA - 1, UNA - 1, flags);
+	}
+}
+
+static void live__silence(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	pass(FIRST_NS - 1);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	pass(1);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	pass(NEXT_NS - 1);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	pass(1);
+	assert_int_equal(s.qp.req.retries, RETRIES - 2);
+	close_qp();
+}
+
+/* An ACK that answers nothing and moves nothing is no sign of life. */
+static void live__ack_of_nothing(void **state)
+{
+	const struct pkt p = {.opcode = OP_X_ACK,
+			      .ext = true,
+			      .syndrome = AETH_ACK,
+			      .psn = UNA - 1,
+			      .accepted = UNA - 1};
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	for (int i = 0; i < 21; i++) {
+		pass(100 * MS);
+		live_heard(&s.qp, &p, false, s.now);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* Answers that move nothing: once for each ACK timeout, of questions behind a
+ * repetition. */
+static void live__moves_nothing(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	answer_all(FIRST_NS - 20 * MS, 0);
+	assert_int_equal(s.qp.req.live.trial, TRIAL_NONE);
+	pass(20 * MS);
+	assert_int_equal(s.qp.req.live.trial, TRIAL_MADE);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	answer(UNA - 1, UNA - 1, 0);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	answer_all(NEXT_NS + 20 * MS, 0);
+	assert_int_equal(s.qp.req.retries, RETRIES - 2);
+	close_qp();
+}
+
+/* What was asked before the repetition says nothing of it. */
+static void live__earlier_question(void **state)
+{
+	uint16_t before;
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	answer_all(FIRST_NS - 20 * MS, 0);
+	before = s.qp.req.question;
+	pass(20 * MS);
+	assert_int_equal(s.qp.req.live.trial, TRIAL_MADE);
+	assert_int_not_equal(s.qp.req.question, before);
+	close_qp();
+}
+
+static void live__explained(void **state)
+{
+	static const uint32_t flags[] = {XACK_HOLD, XACK_SUSPEND, XACK_FAULT};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		open_qp(PEER_NOPIN);
+		answer_all(60 * FIRST_NS, flags[i]);
+		assert_int_equal(s.qp.req.retries, RETRIES);
+		pass(FIRST_NS);
+		assert_int_equal(s.qp.req.retries, RETRIES - 1);
+		close_qp();
+	}
+}
+
+/* Accepted and not placed: as long as it takes, and then it is silent. */
+static void live__accepted(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	for (int i = 0; i < 10000; i++) {
+		pass(20 * MS);
+		answer(UNA - 1, UNA, 0);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	pass(FIRST_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* Accepted and forgotten in turn is no progress, and explains half of the time. */
+static void live__accepted_in_turn(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	pass(MS);
+	answer(UNA - 1, UNA, 0);
+	for (uint64_t end = s.now + 2 * FIRST_NS + 100 * MS; s.now < end;) {
+		pass(20 * MS);
+		answer(UNA - 1, UNA - 1, 0);
+		pass(20 * MS);
+		answer(UNA - 1, UNA, 0);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* A READ whose ACK comes without its response explains nothing. */
+static void live__answered_and_not_come(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	for (uint64_t end = s.now + FIRST_NS + 40 * MS; s.now < end;) {
+		pass(20 * MS);
+		answer(UNA, UNA, 0);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* It cannot say where it is: its QP is moving. */
+static void live__busy(void **state)
+{
+	struct pkt p = {.opcode = OP_X_ACK,
+			.ext = true,
+			.syndrome = AETH_ACK,
+			.psn = UNA - 1,
+			.accepted = UNA - 1};
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	pass(MS);
+	for (int i = 0; i < 1000; i++) {
+		pass(20 * MS);
+		p.answer = s.qp.req.question;
+		live_heard(&s.qp, &p, false, s.now);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	/* of an earlier question that says nothing */
+	p.answer = (uint16_t)(s.qp.req.question - 1);
+	for (uint64_t end = s.now + FIRST_NS; s.now < end;) {
+		pass(20 * MS);
+		live_heard(&s.qp, &p, false, s.now);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+static void live__progress(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	pass(FIRST_NS + NEXT_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES - 2);
+	answer(UNA - 1, UNA, 0);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	pass(FIRST_NS - 1);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	close_qp();
+}
+
+/* We did not run, so nobody was asked: that costs nothing, once. */
+static void live__did_not_run(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	pass(10 * MS);
+	s.now += 100 * FIRST_NS;
+	live_timeout(&s.qp, s.now);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	s.now += 100 * FIRST_NS;
+	live_timeout(&s.qp, s.now);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* A page of ours, a move, a full socket, timeout 0. */
+static void live__ours(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	s.qp.req.rsp_wait.ticket.v = 1;
+	pass(10 * FIRST_NS);
+	s.qp.req.rsp_wait.ticket.v = 0;
+	s.qp.tx_moving = true;
+	pass(10 * FIRST_NS);
+	s.qp.tx_moving = false;
+	s.qp.req.pause_until = TIME_NEVER - 1;
+	pass(10 * FIRST_NS);
+	s.qp.req.pause_until = 0;
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	close_qp();
+	open_qp(PEER_NOPIN);
+	s.qp.attr.timeout = 0;
+	live_restart(&s.qp, s.now);
+	pass(1000 * FIRST_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	close_qp();
+}
+
+/* Nothing could be sent, as others have the window: the peer's silence counts, of
+ * whatever QP, and only one of those that wait asks. */
+static void live__window(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	r->una = r->snd = r->max = r->acc = MAX_PSN;
+	live_moved(&s.qp);
+	live_stop(&s.qp, s.now);
+	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
+	s.peer.probed_ns = s.now;
+	live_none_sent(&s.qp, s.now);
+	for (int i = 0; i < 1000; i++) {
+		pass(20 * MS);
+		s.peer.heard_ns = s.peer.probed_ns = s.now;
+	}
+	assert_int_equal(r->retries, RETRIES);
+	assert_int_equal(r->question, 0);
+	/* who had the window is gone, and kicked us */
+	list_del(&s.qp.peer_link);
+	pass(FIRST_NS);
+	assert_int_equal(r->retries, RETRIES - 1);
+	assert_int_not_equal(r->question, 0);
+	/* some of it came when others were silent, too */
+	live_sent(&s.qp, MAX_PSN, s.now);
+	r->snd = r->max = psn_add(MAX_PSN, 1);
+	pass(NEXT_NS);
+	assert_int_equal(r->retries, RETRIES - 2);
+	close_qp();
+}
+
+/* A suspension ends by silence while a WRITE is outstanding. */
+static void live__suspension_ends_by_silence(void **state)
+{
+	const struct pkt p = {.opcode = OP_X_ACK,
+			      .ext = true,
+			      .syndrome = AETH_ACK,
+			      .psn = UNA - 1,
+			      .accepted = UNA - 1,
+			      .xack_flags = XACK_SUSPEND,
+			      .hold_us = 1000};
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	hold_heard(&s.qp, &p, s.now);
+	live_heard(&s.qp, &p, false, s.now);
+	assert_int_equal(s.qp.req.live.silent_at, TIME_NEVER);
+	s.now += 3 * MS;
+	hold_timeout(&s.qp, s.now);
+	assert_int_equal(s.qp.req.live.silent_at, s.now + FIRST_NS);
+	close_qp();
+}
+
+/* Its ACKs are news, whatever they say; everything is sent again for each retry. */
+static void live__standard(void **state)
+{
+	const uint64_t timeout_ns = ack_timeout_to_ns(14);
+	const struct pkt p = {.opcode = OP_ACK, .syndrome = AETH_ACK};
+
+	(void)state;
+	open_qp(PEER_STANDARD);
+	pass(timeout_ns - 1);
+	live_heard(&s.qp, &p, false, s.now);
+	pass(timeout_ns - 1);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	pass(1);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	assert_int_equal(s.qp.req.snd, UNA);
+	close_qp();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(live__silence),
+		cmocka_unit_test(live__ack_of_nothing),
+		cmocka_unit_test(live__moves_nothing),
+		cmocka_unit_test(live__earlier_question),
+		cmocka_unit_test(live__explained),
+		cmocka_unit_test(live__accepted),
+		cmocka_unit_test(live__accepted_in_turn),
+		cmocka_unit_test(live__answered_and_not_come),
+		cmocka_unit_test(live__busy),
+		cmocka_unit_test(live__progress),
+		cmocka_unit_test(live__did_not_run),
+		cmocka_unit_test(live__ours),
+		cmocka_unit_test(live__window),
+		cmocka_unit_test(live__suspension_ends_by_silence),
+		cmocka_unit_test(live__standard),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
