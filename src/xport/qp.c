@@ -161,7 +161,7 @@ static void copy_attr(struct qp_attr *to, const struct qp_attr *from,
 	if (mask & QPA_MIN_RNR_TIMER)
 		to->min_rnr_timer = from->min_rnr_timer;
 	if (mask & QPA_MAX_RD_ATOMIC)
-		to->max_rd_atomic = from->max_rd_atomic;
+		to->max_rd_atomic = MAX(from->max_rd_atomic, 1); /* as cards */
 	if (mask & QPA_MAX_DEST_RD_ATOMIC)
 		to->max_dest_rd_atomic = from->max_dest_rd_atomic;
 	if (mask & QPA_EN_SQD_ASYNC_NOTIFY)

@@ -395,6 +395,8 @@ static void configure(struct play *p)
 	c->retry_cnt = (uint8_t)sim_between(sim, 0, 3);
 	if (p->ending == HONEST)
 		c->retry_cnt = (uint8_t)sim_between(sim, 0, 1);
+	/* 0 is 1, as with cards, or a READ would wait for ever */
+	c->rd_atomic = (uint8_t)sim_between(sim, 0, 2);
 	c->strategies = strategy_set(world_strategy(p->w, false));
 	c->slots = sim_chance(sim, SIM_PPM / 2) ? 16 : 256;
 	if (p->ending == FORGETS) {

@@ -144,6 +144,19 @@ static void modify__values(void **state)
 	}
 }
 
+/* As with cards. */
+static void modify__no_reads_are_one(void **state)
+{
+	struct side *s = &side[0];
+	struct qp_attr a = side_attr(s, &side[1]);
+
+	(void)state;
+	go_to(s, &side[1], QPS_RTR);
+	a.max_rd_atomic = 0;
+	assert_int_equal(side_next(s, &a, QPS_RTS), 0);
+	assert_int_equal(side_query(s).max_rd_atomic, 1);
+}
+
 /* --- SQD ---------------------------------------------------------------------- */
 
 static void drain(struct side *s)
@@ -234,6 +247,7 @@ int main(void)
 		TEST(modify__needs_every_attribute),
 		TEST(modify__transitions),
 		TEST(modify__values),
+		TEST(modify__no_reads_are_one),
 		TEST(sqd__nothing_begins),
 		TEST(sqd__what_was_begun_ends),
 	};
