@@ -657,6 +657,9 @@ struct trace_qp {
 	psn_t una, acc, snd, max;
 	psn_t head, next;
 	uint32_t sq, rq;
+	enum live_wait wait;
+	uint64_t spent_at;
+	uint8_t retries, retry_cnt;
 	struct flight log;
 };
 /** trace_state() - Its name. */

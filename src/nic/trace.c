@@ -27,6 +27,19 @@ const char *trace_state(enum qp_state state)
 	return state < QPS_NUM ? state_names[state] : "?";
 }
 
+static const char *const wait_names[LIVE_WAIT_NUM] = {
+	[LIVE_NOTHING] = "nothing",
+	[LIVE_HELLO] = "word whether its peer is a nopin",
+	[LIVE_OWN] = "a page or a move of this host",
+	[LIVE_PAUSE] = "the end of a pause (no receive, or a full socket)",
+	[LIVE_HOLD] = "a page of the peer, which said hold",
+	[LIVE_REGION] = "a region that the peer has suspended",
+	[LIVE_WINDOW] = "room at the peer, which others have",
+	[LIVE_EXPLAINED] = "the peer, which has it and says so",
+	[LIVE_STALLED] = "the peer, which answers and moves nothing",
+	[LIVE_ANSWER] = "an answer of the peer",
+};
+
 /* Append; what does not fit is cut. Return: the new length. */
 __attribute__((format(printf, 4, 5))) static size_t add(char *buf, size_t size,
 							size_t len,
@@ -57,6 +70,21 @@ static size_t add_flight(char *buf, size_t size, size_t len,
 	return len;
 }
 
+static size_t add_wait(char *buf, size_t size, size_t len,
+		       const struct trace_qp *t, uint64_t now_ns)
+{
+	const uint64_t at = MAX(t->spent_at, now_ns);
+
+	if (t->wait == LIVE_NOTHING)
+		return len;
+	len = add(buf, size, len, "  waits for %s; %u of %u retries left",
+		  wait_names[t->wait], t->retries, t->retry_cnt);
+	if (t->spent_at != TIME_NEVER)
+		len = add(buf, size, len, ", one ends in %" PRIu64 " ms",
+			  (at - now_ns) / 1000000);
+	return add(buf, size, len, "\n");
+}
+
 void trace_copy(struct trace_qp *t, const struct nic_qp *nq)
 {
 	const struct qp *qp = &nq->qp;
@@ -72,7 +100,10 @@ void trace_copy(struct trace_qp *t, const struct nic_qp *nq)
 			       .next = qp->resp.win.next,
 			       .sq = wq_end(&nq->sq) - nq->sq.cons,
 			       .rq = wq_end(&nq->rq) - nq->rq.cons,
+			       .retries = qp->req.retries,
+			       .retry_cnt = qp->attr.retry_cnt,
 			       .log = qp->log};
+	t->wait = live_waits(qp, &t->spent_at);
 }
 
 size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
@@ -88,6 +119,7 @@ size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 		t->qpn, trace_state(t->state), t->dest_qpn, t->sq, t->una,
 		t->acc, t->snd, t->max, t->rq, t->head, t->next);
 
+	len = add_wait(buf, size, len, t, now_ns);
 	return add_flight(buf, size, len, &t->log, now_ns);
 }
 

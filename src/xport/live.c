@@ -463,3 +463,41 @@ uint64_t live_next(const struct req *r)
 {
 	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe_at);
 }
+
+/* --- what is told ------------------------------------------------------------------ */
+
+static bool has_work(const struct qp *qp)
+{
+	if (qp->cfg.ud || (qp->state != QPS_RTS && qp->state != QPS_SQD))
+		return false;
+	return qp->req.una != qp->req.max ||
+	       (qp->state == QPS_RTS && qp->cfg.sq->cons != wq_end(qp->cfg.sq));
+}
+
+enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at)
+{
+	const struct req *r = &qp->req;
+	const struct live *l = &r->live;
+
+	*spent_at = TIME_NEVER;
+	if (!has_work(qp))
+		return LIVE_NOTHING;
+	if (waits_to_open(qp)) {
+		*spent_at = l->silent_at;
+		return LIVE_HELLO;
+	}
+	if (r->pause_until)
+		return LIVE_PAUSE;
+	if (r->held)
+		return LIVE_HOLD;
+	if (r->suspend_until)
+		return LIVE_REGION;
+	if (is_ours(qp))
+		return LIVE_OWN;
+	*spent_at = l->silent_at;
+	if (!outstanding(qp))
+		return LIVE_WINDOW;
+	if (l->explained)
+		return LIVE_EXPLAINED;
+	return l->trial == TRIAL_MADE ? LIVE_STALLED : LIVE_ANSWER;
+}

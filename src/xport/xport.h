@@ -123,6 +123,34 @@ static inline bool qp_admits(const struct qp *qp, const struct pkt *p)
 /** open_waits() - Do requests wait until it is known who the peer is? */
 bool open_waits(const struct qp *qp);
 
+/**
+ * enum live_wait - What the oldest request of a connection waits for; of several the
+ * first.
+ * LIVE_OWN: a page or a move of this host
+ * LIVE_PAUSE: the peer had no receive, or our socket no room
+ * LIVE_HOLD, LIVE_REGION: the peer misses a page, or has suspended a region
+ * LIVE_WINDOW: others have the window
+ * LIVE_EXPLAINED: the peer, which gave a reason when it was asked last
+ * LIVE_STALLED: the peer, which answers, and neither moves nor gives any
+ * LIVE_ANSWER: the peer
+ */
+enum live_wait {
+	LIVE_NOTHING,
+	LIVE_HELLO,
+	LIVE_OWN,
+	LIVE_PAUSE,
+	LIVE_HOLD,
+	LIVE_REGION,
+	LIVE_WINDOW,
+	LIVE_EXPLAINED,
+	LIVE_STALLED,
+	LIVE_ANSWER,
+	LIVE_WAIT_NUM
+};
+
+/** live_waits() - @spent_at: when a retry is spent if nothing happens, or TIME_NEVER. */
+enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at);
+
 /** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
  * were lost, owe what it was told last once more. false: nothing is owed. */
 bool ack_last(struct qp *qp, uint64_t now_ns);

@@ -32,6 +32,30 @@ static void trace_format__head(void **state)
 	assert_int_equal(len, strlen(buf));
 }
 
+static void trace_format__what_it_waits_for(void **state)
+{
+	struct trace_qp t = quiet;
+	char buf[1024];
+
+	(void)state;
+	t.wait = LIVE_ANSWER;
+	t.retries = 2;
+	t.retry_cnt = 7;
+	t.spent_at = 230999999;
+	trace_format(buf, sizeof(buf), &t, 1000000);
+	assert_non_null(strstr(buf, "\n  waits for an answer of the peer; 2 of "
+				    "7 retries left, one ends in 229 ms\n"));
+	trace_format(buf, sizeof(buf), &t, UINT64_C(1) << 40);
+	assert_non_null(strstr(buf, "one ends in 0 ms\n"));
+	for (int i = LIVE_NOTHING + 1; i < LIVE_WAIT_NUM; i++) {
+		t.wait = (enum live_wait)i;
+		t.spent_at = TIME_NEVER;
+		trace_format(buf, sizeof(buf), &t, 0);
+		assert_non_null(strstr(buf, "; 2 of 7 retries left\n"));
+		assert_null(strstr(buf, "null"));
+	}
+}
+
 static void trace_format__events_in_order(void **state)
 {
 	struct trace_qp t = quiet;
@@ -123,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trace_format__head),
+		cmocka_unit_test(trace_format__what_it_waits_for),
 		cmocka_unit_test(trace_format__events_in_order),
 		cmocka_unit_test(trace_format__never_too_long),
 		cmocka_unit_test_setup_teardown(trace_copy__lengths, open_sides,

@@ -44,8 +44,10 @@ static void open_qp(enum peer_kind kind)
 	peer_init(&s.peer, &ep, &ip);
 	s.peer.kind = kind;
 	assert_int_equal(qp_init(&s.qp, &s.x, &(struct qp_config){0}), 0);
-	s.sq = calloc(1, sizeof(*s.sq));
+	s.sq = aligned_alloc(_Alignof(struct wq), sizeof(*s.sq));
 	assert_non_null(s.sq);
+	memset(s.sq, 0, sizeof(*s.sq));
+	s.sq->prod = 1; /* one is posted and not begun */
 	s.qp.cfg.sq = s.sq;
 	s.qp.peer = &s.peer;
 	s.qp.open.theirs = kind == PEER_NOPIN;
@@ -100,6 +102,14 @@ static void pass(uint64_t ns)
 	s.now = end;
 }
 
+static void waits(enum live_wait wait, uint64_t in_ns)
+{
+	uint64_t at;
+
+	assert_int_equal(live_waits(&s.qp, &at), wait);
+	assert_int_equal(at, in_ns == TIME_NEVER ? in_ns : s.now + in_ns);
+}
+
 /* The newest question is answered: @accepted is the last PSN of those. */
 static void answer(psn_t placed, psn_t accepted, uint32_t flags)
 {
@@ -137,8 +147,10 @@ static void live__silence(void **state)
 {
 	(void)state;
 	open_qp(PEER_NOPIN);
+	waits(LIVE_ANSWER, FIRST_NS);
 	pass(FIRST_NS - 1);
 	assert_int_equal(s.qp.req.retries, RETRIES);
+	waits(LIVE_ANSWER, 1);
 	pass(1);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	pass(NEXT_NS - 1);
@@ -178,6 +190,7 @@ static void live__moves_nothing(void **state)
 	pass(20 * MS);
 	assert_int_equal(s.qp.req.live.trial, TRIAL_MADE);
 	assert_int_equal(s.qp.req.retries, RETRIES);
+	waits(LIVE_STALLED, FIRST_NS - 20 * MS);
 	answer(UNA - 1, UNA - 1, 0);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	answer_all(NEXT_NS + 20 * MS, 0);
@@ -208,6 +221,7 @@ static void live__explained(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		open_qp(PEER_NOPIN);
 		answer_all(60 * FIRST_NS, flags[i]);
+		waits(LIVE_EXPLAINED, FIRST_NS);
 		assert_int_equal(s.qp.req.retries, RETRIES);
 		pass(FIRST_NS);
 		assert_int_equal(s.qp.req.retries, RETRIES - 1);
@@ -323,12 +337,14 @@ static void live__ours(void **state)
 	open_qp(PEER_NOPIN);
 	s.qp.req.rsp_wait.ticket.v = 1;
 	pass(10 * FIRST_NS);
+	waits(LIVE_OWN, TIME_NEVER);
 	s.qp.req.rsp_wait.ticket.v = 0;
 	s.qp.tx_moving = true;
 	pass(10 * FIRST_NS);
 	s.qp.tx_moving = false;
 	s.qp.req.pause_until = TIME_NEVER - 1;
 	pass(10 * FIRST_NS);
+	waits(LIVE_PAUSE, TIME_NEVER);
 	s.qp.req.pause_until = 0;
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	close_qp();
@@ -345,6 +361,7 @@ static void live__ours(void **state)
 static void live__window(void **state)
 {
 	struct req *r = &s.qp.req;
+	uint64_t at;
 
 	(void)state;
 	open_qp(PEER_NOPIN);
@@ -360,6 +377,7 @@ static void live__window(void **state)
 	}
 	assert_int_equal(r->retries, RETRIES);
 	assert_int_equal(r->question, 0);
+	assert_int_equal(live_waits(&s.qp, &at), LIVE_WINDOW);
 	/* who had the window is gone, and kicked us */
 	list_del(&s.qp.peer_link);
 	pass(FIRST_NS);
@@ -389,6 +407,7 @@ static void live__suspension_ends_by_silence(void **state)
 	hold_heard(&s.qp, &p, s.now);
 	live_heard(&s.qp, &p, false, s.now);
 	assert_int_equal(s.qp.req.live.silent_at, TIME_NEVER);
+	waits(LIVE_REGION, TIME_NEVER);
 	s.now += 3 * MS;
 	hold_timeout(&s.qp, s.now);
 	assert_int_equal(s.qp.req.live.silent_at, s.now + FIRST_NS);
