@@ -546,11 +546,16 @@ static void commit_acks(struct nic *nic, const struct step *s, uint64_t now_ns)
 
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 {
+	const struct burst *b = &s->burst;
+
 	if (s->kind == STEP_SEND) {
 		count(&nic->cnt, CNT_tx_bursts);
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
 			engine_closed(nic);
+		if (s->error == -EMSGSIZE)
+			peers_too_large(nic, b->peer,
+					b->nsegs > 1 ? b->seg_len : b->total);
 		commit_acks(nic, s, now_ns);
 		if (s->burst.qp) {
 			qp_tx_commit(&s->burst, s->error, now_ns);

@@ -329,6 +329,7 @@ struct nic {
 	struct list qps, peers, asyncs;
 	struct list dests; /* peers that datagrams go to, the last used first */
 	bool closed, dead;
+	bool too_large; /* a packet, for some peer (relaxed) */
 	struct timerq hello_timers;
 	unsigned nqps, ud_qps, ndests, standard_peers, lined, sprayed;
 	size_t rcvbuf;
@@ -416,6 +417,9 @@ void peer_put(struct nic *nic, struct peer *p);
 void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		 uint64_t now_ns);
 void peers_timers(struct nic *nic, uint64_t now_ns);
+/** peers_too_large() - A packet of so many bytes to @p could not be sent: the log will
+ * say by which interface. */
+void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes);
 /** peers_errors() - Take the ICMP errors. Takes the engine lock. */
 void peers_errors(struct nic *nic);
 /** peer_aim() - See ud_next(); asks who is there if that was never asked. */

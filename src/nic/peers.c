@@ -25,6 +25,8 @@ enum {
 	WIRE_VERSION = 4,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
 	SPRAY_MAX = 64, /* descriptors beyond the first of each peer */
+	IPV4_BYTES = 28, /* with UDP */
+	IPV6_BYTES = 48,
 	DESTS_MAX = 256, /* that are remembered while nothing is sent there */
 };
 
@@ -595,12 +597,63 @@ static void unreachable(struct nic *nic, const struct list *peers,
 	}
 }
 
+static const struct os_addr *addr_find(const struct os_net *net,
+				       const struct ipaddr *ip)
+{
+	for (unsigned i = 0; i < net->naddrs; i++)
+		if (ipaddr_eq(&net->addr[i].ip, ip))
+			return &net->addr[i];
+	return NULL;
+}
+
+void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes)
+{
+	if (p->too_large)
+		return;
+	p->too_large = bytes +
+		       (ipaddr_is_v4(&p->ep.ip) ? IPV4_BYTES : IPV6_BYTES);
+	__atomic_store_n(&nic->too_large, true, __ATOMIC_RELAXED);
+}
+
+/* The requests end as those to a silent peer do, and this is why. */
+static void say_too_large(struct peer *p, const struct os_addr *via)
+{
+	if (!p->too_large || !via || p->told_mtu == via->mtu)
+		return;
+	p->told_mtu = via->mtu;
+	log_warn("packets of %u bytes to port %u do not leave by %s: its MTU "
+		 "is %u%s",
+		 p->too_large, p->ep.port, via->ifname, via->mtu,
+		 p->too_large <= via->mtu ? ", that of the way is less" : "");
+}
+
+/* What MTUs are now. They are asked for without the lock. */
+static void look_at_mtus(struct nic *nic)
+{
+	struct os_net net;
+
+	if (!__atomic_load_n(&nic->too_large, __ATOMIC_RELAXED) ||
+	    !__atomic_exchange_n(&nic->too_large, false, __ATOMIC_RELAXED) ||
+	    os_net_read(nic->os, &net))
+		return;
+	nic_lock(nic);
+	list_for_each(l, &nic->peers) {
+		struct peer *p = list_entry(l, struct peer, link);
+
+		say_too_large(p, addr_find(&net, &p->local));
+		p->too_large = 0;
+	}
+	nic_unlock(nic);
+	os_net_free(&net);
+}
+
 void peers_errors(struct nic *nic)
 {
 	struct endpoint dst;
 	uint32_t mtu;
 	int err;
 
+	look_at_mtus(nic);
 	while (os_recv_error(nic->os, &dst, &err, &mtu) > 0) {
 		if (err != ECONNREFUSED)
 			continue;

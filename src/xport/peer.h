@@ -101,6 +101,8 @@ struct peer {
 	unsigned hello_tries, reminded;
 	int port;
 	uint64_t asked_ns; /* when the last hello went out */
+	uint32_t too_large; /* IP packets of so many bytes could not be sent */
+	uint32_t told_mtu; /* the interface's, when the log said so last */
 	uint32_t granted; /* what it was told last that it may fill */
 	bool shrinks; /* it is to be told less */
 };

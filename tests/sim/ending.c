@@ -259,6 +259,14 @@ static void reason_ends(struct play *p)
 		post_receive(p, &w->conn[i].end[1]);
 }
 
+static unsigned told;
+
+static void count_line(const char *line, int len)
+{
+	(void)len;
+	told += strstr(line, "by sim0: its MTU is 200") != NULL;
+}
+
 /* Before the last requests are posted. */
 static void begin(struct play *p, uint64_t ns)
 {
@@ -280,8 +288,11 @@ static void begin(struct play *p, uint64_t ns)
 	}
 	if (p->ending == SMALL)
 		p->small = 200;
-	if (p->ending == SHRUNK)
+	if (p->ending == SHRUNK) {
+		told = 0;
+		log_to(count_line);
 		sim_host_mtu(w->node[0].os, 200);
+	}
 	if (p->ending == FORGETS) {
 		slow_pages(&p->side[1], 30 * SECOND_NS);
 		node_thread(&w->node[1], forget_thread, &w->node[1]);
@@ -368,6 +379,8 @@ static void dishonest(struct play *p, uint64_t ns, uint64_t since)
 	if (p->ending == FORGETS)
 		most = 3 * limit; /* with what was explained */
 	expect_ended(p, WC_RETRY_EXC_ERR, limit / 10 * 9, since, most);
+	EXPECT(p->w, p->ending != SHRUNK || told == 1,
+	       "the log says %u times why", told);
 }
 
 /* --- the scenario ------------------------------------------------------------------- */
