@@ -156,6 +156,7 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 uint8_t link_timeout = 20, link_retries = 7, link_rnr_retries = 7;
+uint32_t link_psn_ahead;
 
 static void connect_to(struct link *l, const struct hello *mine,
 		       const struct hello *peer)
@@ -169,7 +170,7 @@ static void connect_to(struct link *l, const struct hello *mine,
 		.path_mtu = l->h->mtu,
 		.dest_qp_num = peer->qpn,
 		.rq_psn = peer->psn,
-		.sq_psn = mine->psn,
+		.sq_psn = (mine->psn + link_psn_ahead) & 0xffffff,
 		.max_dest_rd_atomic = RD_DEPTH,
 		.max_rd_atomic = RD_DEPTH,
 		.min_rnr_timer = 1,

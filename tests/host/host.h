@@ -140,6 +140,8 @@ struct link {
 /** link_timeout, link_retries, link_rnr_retries - Of links that are opened from now
  * on. */
 extern uint8_t link_timeout, link_retries, link_rnr_retries;
+/** link_psn_ahead - And by so many their PSNs are ahead of what their peer expects. */
+extern uint32_t link_psn_ahead;
 
 void host_open(struct host *h);
 
