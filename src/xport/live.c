@@ -161,10 +161,17 @@ static void start_if(struct qp *qp, uint64_t now_ns)
 	qp_rearm(qp);
 }
 
+/* A nopin that lets everything be sent again and again is as silent as before. */
 void live_restart(struct qp *qp, uint64_t now_ns)
 {
+	const uint64_t silent_at = qp->req.live.silent_at;
+
 	live_stop(qp, now_ns);
-	start_if(qp, now_ns);
+	if (qp_open(qp))
+		qp->req.live.silent_at = silent_at;
+	if (peers_turn(qp))
+		live_start(qp, now_ns);
+	qp_rearm(qp);
 }
 
 /* An ACK timeout after @peer was heard of by whatever QP. */
@@ -186,13 +193,14 @@ void live_none_sent(struct qp *qp, uint64_t now_ns)
 		live_start(qp, now_ns);
 }
 
-void live_sent(struct qp *qp, psn_t from, uint64_t now_ns)
+void live_sent(struct qp *qp, uint64_t now_ns)
 {
 	struct live *l = &qp->req.live;
 
-	l->window = false;
-	if (from == qp->req.una && l->silent_at != TIME_NEVER)
+	/* its own time begins, if others heard of the peer until now */
+	if (l->window && l->silent_at != TIME_NEVER)
 		l->silent_at = MAX(l->silent_at, peer_silent_at(qp));
+	l->window = false;
 	live_start(qp, now_ns);
 }
 

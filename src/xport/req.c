@@ -585,7 +585,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	burst_open(b);
 	ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
-	live_sent(qp, b->from, now_ns);
+	live_sent(qp, now_ns);
 	return true;
 }
 

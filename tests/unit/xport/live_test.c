@@ -179,6 +179,23 @@ static void live__ack_of_nothing(void **state)
 	close_qp();
 }
 
+/* Nor is one for which everything is sent again. */
+static void live__sent_again_and_again(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	for (int i = 0; i < 23; i++) {
+		pass(89 * MS);
+		s.qp.req.snd = UNA;
+		live_restart(&s.qp, s.now);
+		pass(1 * MS);
+		s.qp.req.snd = MAX_PSN;
+		live_sent(&s.qp, s.now);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
 /* Answers that move nothing: once for each ACK timeout, of questions behind a
  * repetition. */
 static void live__moves_nothing(void **state)
@@ -350,7 +367,9 @@ static void live__ours(void **state)
 	close_qp();
 	open_qp(PEER_NOPIN);
 	s.qp.attr.timeout = 0;
-	live_restart(&s.qp, s.now);
+	live_stop(&s.qp, s.now);
+	s.qp.req.live.left_ns = UINT64_MAX;
+	live_start(&s.qp, s.now);
 	pass(1000 * FIRST_NS);
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	close_qp();
@@ -384,7 +403,7 @@ static void live__window(void **state)
 	assert_int_equal(r->retries, RETRIES - 1);
 	assert_int_not_equal(r->question, 0);
 	/* some of it came when others were silent, too */
-	live_sent(&s.qp, MAX_PSN, s.now);
+	live_sent(&s.qp, s.now);
 	r->snd = r->max = psn_add(MAX_PSN, 1);
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES - 2);
@@ -437,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live__silence),
 		cmocka_unit_test(live__ack_of_nothing),
+		cmocka_unit_test(live__sent_again_and_again),
 		cmocka_unit_test(live__moves_nothing),
 		cmocka_unit_test(live__earlier_question),
 		cmocka_unit_test(live__explained),
