@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 enum { MANY = 200, LEN = 8192, SMALL_MTU = 1000, WHOLE_MTU = 65536 };
 
@@ -120,6 +121,16 @@ static void warm_up(struct peer *p)
 	}
 }
 
+/* Until none of its threads runs any more. */
+static void stop_peer(const struct peer *p)
+{
+	int status;
+
+	REQUIRE(kill(p->pid, SIGSTOP) == 0);
+	REQUIRE(waitpid(p->pid, &status, WUNTRACED) == p->pid);
+	REQUIRE(WIFSTOPPED(status));
+}
+
 /* Both at once, so that what else the host does is the same for both. */
 static void against(unsigned n, bool stop)
 {
@@ -134,8 +145,9 @@ static void against(unsigned n, bool stop)
 	warm_up(&one);
 	if (stop)
 		warm_up(&many);
-	REQUIRE(kill(one.pid, SIGSTOP) == 0);
-	REQUIRE(!stop || kill(many.pid, SIGSTOP) == 0);
+	stop_peer(&one);
+	if (stop)
+		stop_peer(&many);
 	post_all(&one);
 	post_all(&many);
 	wait_both(&one_ns, &many_ns);
