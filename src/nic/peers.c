@@ -528,7 +528,7 @@ void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
 	else if (nq->init.ud)
 		count(&nic->cnt, CNT_drop_opcode);
 	else if (!nq->qp.open.mine)
-		count(&nic->cnt, CNT_drop_state);
+		count(&nic->cnt, CNT_drop_open);
 	else if (!from_peer_port(&nq->qp, p, rx))
 		count(&nic->cnt, CNT_drop_peer);
 	else if (open_take(&nq->qp, p, now_ns))
