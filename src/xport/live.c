@@ -37,6 +37,8 @@ enum {
 	PROBE_MAX_NS = 50 * 1000 * 1000,
 	/* Who asked last so long ago did not run, or could not send. */
 	UNASKED_NS = 4 * PROBE_MAX_NS,
+	/* The peer of a QP that lets others ask was heard of since. */
+	HEARD_NS = 2 * PROBE_MAX_NS,
 	/* Timeouts below these only measure the hosts' schedulers: a NIC in a
 	 * process among many that spin may not run for half a second. What is
 	 * lost between nopins is found by asking; the timeout is for the dead. */
@@ -334,13 +336,21 @@ static void ask(struct qp *qp, uint64_t now_ns)
 	ack_say(qp, XACK_PROBE, now_ns);
 }
 
+/* Did another QP ask, and is the peer heard of? One that is gone over there is not
+ * answered, and its questions say nothing. */
+static bool others_ask(const struct peer *p, uint64_t now_ns)
+{
+	return p->probed_ns + PROBE_MAX_NS > now_ns &&
+	       p->heard_ns + HEARD_NS > now_ns;
+}
+
 /* Of those that wait for the window one asks, if nobody has. */
 static void probe(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
 	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
-	if (waits_for_window(qp) && qp->peer->probed_ns + PROBE_MAX_NS > now_ns)
+	if (waits_for_window(qp) && others_ask(qp->peer, now_ns))
 		r->probe_at = now_ns + PROBE_MAX_NS;
 	else
 		ask(qp, now_ns);
@@ -395,16 +405,13 @@ static bool is_ours(const struct qp *qp)
 	       !peers_turn(qp);
 }
 
-/* It was not asked for so long: by a process that did not run, it may be. But who
- * runs that rarely all the time has to come to an end, too. */
+/* We did not ask for so long: our process did not run, it may be. But who runs that
+ * rarely all the time has to come to an end, too. */
 static bool excuse(struct qp *qp, uint64_t now_ns)
 {
-	const bool window = waits_for_window(qp);
 	struct live *l = &qp->req.live;
-	const uint64_t asked_ns = window ? MAX(l->asked_ns, qp->peer->probed_ns)
-					 : l->asked_ns;
 
-	if (!qp_open(qp) || l->excused || asked_ns + UNASKED_NS > now_ns)
+	if (!qp_open(qp) || l->excused || l->asked_ns + UNASKED_NS > now_ns)
 		return false;
 	l->excused = true;
 	return true;

@@ -375,6 +375,20 @@ static void live__ours(void **state)
 	close_qp();
 }
 
+/* All is done but what others, who have the window, do not let go. */
+static void wait_for_window(void)
+{
+	struct req *r = &s.qp.req;
+
+	open_qp(PEER_NOPIN);
+	r->una = r->snd = r->max = r->acc = MAX_PSN;
+	live_moved(&s.qp);
+	live_stop(&s.qp, s.now);
+	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
+	s.peer.heard_ns = s.peer.probed_ns = s.now;
+	live_none_sent(&s.qp, s.now);
+}
+
 /* Nothing could be sent, as others have the window: the peer's silence counts, of
  * whatever QP, and only one of those that wait asks. */
 static void live__window(void **state)
@@ -383,13 +397,7 @@ static void live__window(void **state)
 	uint64_t at;
 
 	(void)state;
-	open_qp(PEER_NOPIN);
-	r->una = r->snd = r->max = r->acc = MAX_PSN;
-	live_moved(&s.qp);
-	live_stop(&s.qp, s.now);
-	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
-	s.peer.probed_ns = s.now;
-	live_none_sent(&s.qp, s.now);
+	wait_for_window();
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
 		s.peer.heard_ns = s.peer.probed_ns = s.now;
@@ -407,6 +415,40 @@ static void live__window(void **state)
 	r->snd = r->max = psn_add(MAX_PSN, 1);
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES - 2);
+	close_qp();
+}
+
+/* One that has the window asks, too, and its own QP over there is gone: its questions
+ * are not answered, and say nothing of the peer. Ours are. */
+static void live__window_of_dead(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	wait_for_window();
+	for (int i = 0; i < 1000; i++) {
+		pass(20 * MS);
+		s.peer.probed_ns = s.now;
+		if (r->asked)
+			answer(MAX_PSN - 1, MAX_PSN - 1, 0);
+	}
+	assert_int_equal(r->retries, RETRIES);
+	assert_int_not_equal(r->question, 0);
+	close_qp();
+}
+
+/* Our process did not run, and the first to run asked for its own QP. */
+static void live__window_did_not_run(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	wait_for_window();
+	s.now += FIRST_NS;
+	s.peer.probed_ns = s.now;
+	pass(NEXT_NS);
+	assert_int_equal(r->retries, RETRIES);
+	assert_int_not_equal(r->question, 0);
 	close_qp();
 }
 
@@ -468,6 +510,8 @@ int main(void)
 		cmocka_unit_test(live__did_not_run),
 		cmocka_unit_test(live__ours),
 		cmocka_unit_test(live__window),
+		cmocka_unit_test(live__window_of_dead),
+		cmocka_unit_test(live__window_did_not_run),
 		cmocka_unit_test(live__suspension_ends_by_silence),
 		cmocka_unit_test(live__standard),
 	};
