@@ -111,17 +111,19 @@ uint64_t net_turn(struct nic *nic, uint64_t until)
 	return until;
 }
 
-void nic_query(struct nic *nic, struct nic_attr *out)
+int nic_query(struct nic *nic, struct nic_attr *out)
 {
-	*out = (struct nic_attr){.gids = NIC_GIDS_MAX};
+	*out = (struct nic_attr){.gids = 0};
 	if (nic_child(nic))
-		return;
+		return -ENODEV;
+	out->gids = NIC_GIDS_MAX;
 	out->guid = nic->guid;
 	memcpy(out->netdev, nic->netdev, sizeof(out->netdev));
 	pthread_mutex_lock(&nic->gids_lock);
 	out->active_mtu = __atomic_load_n(&nic->mtu, __ATOMIC_RELAXED);
 	out->active = nic->gids.active;
 	pthread_mutex_unlock(&nic->gids_lock);
+	return 0;
 }
 
 int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)

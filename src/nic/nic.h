@@ -76,7 +76,8 @@ struct nic_attr {
 	char netdev[16];
 	bool active;
 };
-void nic_query(struct nic *nic, struct nic_attr *out);
+/** nic_query() - Return: 0; -ENODEV in a child of fork(): *@out is zero then. */
+int nic_query(struct nic *nic, struct nic_attr *out);
 
 /** nic_fault() - What answers missing pages where nothing else was chosen. */
 int nic_fault(struct nic *nic, enum strategy *out);

@@ -74,7 +74,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 
 	if (device != &the.dev || nic_get(&nic))
 		return 0;
-	nic_query(nic, &attr);
+	(void)nic_query(nic, &attr);
 	nic_put(nic);
 	be = be64_put(attr.guid);
 	memcpy(&guid, &be, sizeof(guid));

@@ -71,8 +71,10 @@ static void fill_device(const struct nic_attr *nic, struct ibv_device_attr *a)
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	struct nic_attr nic;
+	const int rc = nic_query(vctx_of(context)->nic, &nic);
 
-	nic_query(vctx_of(context)->nic, &nic);
+	if (rc)
+		return -rc;
 	fill_device(&nic, attr);
 	return 0;
 }
@@ -84,10 +86,13 @@ int query_device_ext(struct ibv_context *context,
 {
 	struct ibv_device_attr_ex all = {0};
 	struct nic_attr nic;
+	int rc;
 
 	if ((input && input->comp_mask) || size < sizeof(all.orig_attr))
 		return EINVAL;
-	nic_query(vctx_of(context)->nic, &nic);
+	rc = nic_query(vctx_of(context)->nic, &nic);
+	if (rc)
+		return -rc;
 	fill_device(&nic, &all.orig_attr);
 	all.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	all.odp_caps.per_transport_caps.rc_odp_caps = RC_ODP_CAPS;
@@ -123,12 +128,14 @@ int query_port_ext(struct ibv_context *context, uint8_t port,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
-
 	struct counters c;
+	int rc;
 
 	if (port != PORT_NUM)
 		return EINVAL;
-	nic_query(vctx_of(context)->nic, &nic);
+	rc = nic_query(vctx_of(context)->nic, &nic);
+	if (rc)
+		return -rc;
 	all.state = nic.active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
 	all.phys_state = nic.active ? PHYS_LINK_UP : PHYS_DISABLED;
 	nic_counters(vctx_of(context)->nic, &c);

@@ -191,13 +191,13 @@ static void list_children(struct out *o, const struct row *parent)
 static int ask(struct nic_attr *attr)
 {
 	struct nic *nic;
-	const int rc = nic_get(&nic);
+	int rc = nic_get(&nic);
 
 	if (rc)
 		return rc;
-	nic_query(nic, attr);
+	rc = nic_query(nic, attr);
 	nic_put(nic);
-	return 0;
+	return rc;
 }
 
 static int read_slot(unsigned index, struct nic_gid *gid)

@@ -227,6 +227,8 @@ static void idle_costs_nothing(long long opened_ms)
 static int child_main(struct link *l)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_device_attr_ex device_ex;
+	struct ibv_device_attr device;
 	struct ibv_port_attr port;
 	struct ibv_wc wc;
 	uint8_t *own = malloc(LINK_BYTES);
@@ -238,8 +240,9 @@ static int child_main(struct link *l)
 	REQUIRE(!ibv_reg_mr(l->pd, own, LINK_BYTES, 0) && errno == ENODEV);
 	REQUIRE(!ibv_alloc_pd(l->ctx) && errno == ENODEV);
 	REQUIRE(ibv_dereg_mr(l->mr) == ENODEV);
-	REQUIRE(ibv_query_port(l->ctx, 1, &port) == ENODEV ||
-		port.state == IBV_PORT_ACTIVE);
+	REQUIRE(ibv_query_port(l->ctx, 1, &port) == ENODEV);
+	REQUIRE(ibv_query_device(l->ctx, &device) == ENODEV);
+	REQUIRE(ibv_query_device_ex(l->ctx, NULL, &device_ex) == ENODEV);
 	REQUIRE(ibv_destroy_qp(l->qp[0]) == ENODEV);
 	REQUIRE(ibv_close_device(l->ctx) == ENODEV);
 	return 0;

@@ -63,7 +63,7 @@ static struct nic_attr port(void)
 {
 	struct nic_attr a;
 
-	nic_query(nic, &a);
+	assert_int_equal(nic_query(nic, &a), 0);
 	return a;
 }
 

@@ -98,7 +98,7 @@ int nic_present(void)
 	return fake.present ? 0 : fake.present_error;
 }
 
-void nic_query(struct nic *nic, struct nic_attr *out)
+int nic_query(struct nic *nic, struct nic_attr *out)
 {
 	(void)nic;
 	*out = (struct nic_attr){
@@ -108,6 +108,7 @@ void nic_query(struct nic *nic, struct nic_attr *out)
 		.netdev = "eth0",
 		.active = !fake.down,
 	};
+	return 0;
 }
 
 int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out)
