@@ -20,7 +20,9 @@ enum {
 	SMALL = 200,
 	QKEY = 0x1234,
 	HELLO = 0xc0,
-	HELLO_REPLY = 0xc1
+	HELLO_REPLY = 0xc1,
+	IPV4_HEADER = 20,
+	IPV6_HEADER = 40
 };
 
 static const struct mark {
@@ -133,21 +135,36 @@ static void look(const uint8_t *udp, struct mark got)
 	seen[of]++;
 }
 
+/* Return: a UDP packet of our IP version? Others are not judged: neighbours are
+ * asked for, and errors told of. */
+static bool is_udp(const uint8_t *p, size_t n)
+{
+	const uint8_t *ip = p + ETH_HLEN;
+
+	if (n < ETH_HLEN + (v6 ? IPV6_HEADER : IPV4_HEADER) ||
+	    (p[12] << 8 | p[13]) != (v6 ? ETH_P_IPV6 : ETH_P_IP))
+		return false;
+	return ip[v6 ? 6 : 9] == IPPROTO_UDP;
+}
+
 static void listen_to(int raw)
 {
+	const size_t udp = ETH_HLEN + (v6 ? IPV6_HEADER : IPV4_HEADER);
 	static uint8_t p[1 << 17];
 	ssize_t n;
 
 	while ((n = recv(raw, p, sizeof(p), MSG_DONTWAIT)) > 0) {
 		const uint8_t *ip = p + ETH_HLEN;
 
-		REQUIRE(n > ETH_HLEN + 40 + 8 + 12);
-		if (!v6 && p[12] == 8 && p[13] == 0 && ip[9] == IPPROTO_UDP)
-			look(ip + 20, (struct mark){ip[1], ip[8]});
-		else if (v6 && p[12] == 0x86 && ip[6] == IPPROTO_UDP)
-			look(ip + 40,
+		if (!is_udp(p, (size_t)n))
+			continue;
+		REQUIRE_LE(udp + 8 + 12, (size_t)n);
+		if (v6)
+			look(p + udp,
 			     (struct mark){(uint8_t)(ip[0] << 4 | ip[1] >> 4),
 					   ip[7]});
+		else
+			look(p + udp, (struct mark){ip[1], ip[8]});
 	}
 }
 
