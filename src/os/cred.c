@@ -42,12 +42,20 @@ static uint32_t overflow_uid(void)
 /* Has our user namespace a number for each user there can be? */
 static bool every_uid_mapped(void)
 {
-	unsigned long inside, outside, count;
-	char text[128];
+	enum { INSIDE, OUTSIDE, COUNT, NUMBERS };
+	unsigned long number[NUMBERS];
+	char text[128], *at = text;
 
-	return read_text("/proc/self/uid_map", text, sizeof(text)) &&
-	       sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
-	       inside == 0 && count == UINT32_MAX;
+	if (!read_text("/proc/self/uid_map", text, sizeof(text)))
+		return false;
+	for (unsigned i = 0; i < NUMBERS; i++) {
+		char *from = at;
+
+		number[i] = strtoul(from, &at, 10);
+		if (at == from)
+			return false;
+	}
+	return number[INSIDE] == 0 && number[COUNT] == UINT32_MAX;
 }
 
 static bool in_our_userns(pid_t pid)

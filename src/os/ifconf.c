@@ -76,9 +76,8 @@ static bool ifconf_address(const char *text, uint8_t ip[16])
 {
 	if (strspn(text, "0123456789abcdef") != 32)
 		return false;
-	for (unsigned i = 0; i < 16; i++)
-		ip[i] = (uint8_t)(hex_digit(text[2 * i]) << 4 |
-				  hex_digit(text[2 * i + 1]));
+	for (unsigned i = 0; i < 16; i++, text += 2)
+		ip[i] = (uint8_t)(hex_digit(text[0]) << 4 | hex_digit(text[1]));
 	return true;
 }
 
