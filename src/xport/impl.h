@@ -297,8 +297,9 @@ void live_stop(struct qp *qp, uint64_t now_ns);
 void live_restart(struct qp *qp, uint64_t now_ns);
 /** live_wait_open() - A request has to wait until it is known who the peer is. */
 void live_wait_open(struct qp *qp, uint64_t now_ns);
-/** live_sent() - Requests leave; live_none_sent(): none can. */
-void live_sent(struct qp *qp, uint64_t now_ns);
+/** live_sent() - Requests leave (@first: and none were on their way);
+ * live_none_sent(): none can. */
+void live_sent(struct qp *qp, bool first, uint64_t now_ns);
 void live_none_sent(struct qp *qp, uint64_t now_ns);
 /** live_reload() - It has all its retries again. */
 void live_reload(struct qp *qp);

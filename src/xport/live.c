@@ -195,12 +195,12 @@ void live_none_sent(struct qp *qp, uint64_t now_ns)
 		live_start(qp, now_ns);
 }
 
-void live_sent(struct qp *qp, uint64_t now_ns)
+void live_sent(struct qp *qp, bool first, uint64_t now_ns)
 {
 	struct live *l = &qp->req.live;
 
 	/* its own time begins, if others heard of the peer until now */
-	if (l->window && l->silent_at != TIME_NEVER)
+	if (first && l->window && l->silent_at != TIME_NEVER)
 		l->silent_at = MAX(l->silent_at, peer_silent_at(qp));
 	l->window = false;
 	live_start(qp, now_ns);

@@ -533,6 +533,7 @@ static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
 bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
+	const bool first = r->snd == r->una;
 	uint32_t back_cur = r->cur;
 	psn_t back = r->snd, to;
 
@@ -585,7 +586,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	burst_open(b);
 	ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
-	live_sent(qp, now_ns);
+	live_sent(qp, first, now_ns);
 	return true;
 }
 

@@ -598,6 +598,8 @@ MUTATIONS = [
      "asked_ns + UNASKED_NS > now_ns", "1"),
     ("live: a QP that is gone over there asks for all", "src/xport/live.c",
      "p->heard_ns + HEARD_NS > now_ns", "1"),
+    ("live: others are heard of for what is on its way", "src/xport/live.c",
+     "if (first && l->window &&", "if (l->window &&"),
     ("live: what others asked was asked for us", "src/xport/live.c",
      "l->excused || l->asked_ns + UNASKED_NS",
      "l->excused || MAX(l->asked_ns, qp->peer->probed_ns) + UNASKED_NS"),

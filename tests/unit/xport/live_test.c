@@ -190,7 +190,7 @@ static void live__sent_again_and_again(void **state)
 		live_restart(&s.qp, s.now);
 		pass(1 * MS);
 		s.qp.req.snd = MAX_PSN;
-		live_sent(&s.qp, s.now);
+		live_sent(&s.qp, true, s.now);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
@@ -411,7 +411,7 @@ static void live__window(void **state)
 	assert_int_equal(r->retries, RETRIES - 1);
 	assert_int_not_equal(r->question, 0);
 	/* some of it came when others were silent, too */
-	live_sent(&s.qp, s.now);
+	live_sent(&s.qp, true, s.now);
 	r->snd = r->max = psn_add(MAX_PSN, 1);
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES - 2);
@@ -434,6 +434,23 @@ static void live__window_of_dead(void **state)
 	}
 	assert_int_equal(r->retries, RETRIES);
 	assert_int_not_equal(r->question, 0);
+	close_qp();
+}
+
+/* Who has packets on their way, and more that find the window full, is silent itself,
+ * however often what is on its way is sent again. */
+static void live__window_of_own(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
+	for (uint64_t end = s.now + FIRST_NS; s.now < end;) {
+		live_none_sent(&s.qp, s.now);
+		pass(20 * MS);
+		s.peer.heard_ns = s.now;
+		live_sent(&s.qp, false, s.now);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
 }
 
@@ -511,6 +528,7 @@ int main(void)
 		cmocka_unit_test(live__ours),
 		cmocka_unit_test(live__window),
 		cmocka_unit_test(live__window_of_dead),
+		cmocka_unit_test(live__window_of_own),
 		cmocka_unit_test(live__window_did_not_run),
 		cmocka_unit_test(live__suspension_ends_by_silence),
 		cmocka_unit_test(live__standard),
