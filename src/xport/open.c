@@ -9,10 +9,12 @@
  * Theory of operation. A side that does not know the other's epoch asks: OPEN with
  * epoch 0. The answer carries the epoch of the question, and its own: that proves
  * the answer, and is believed. The third OPEN proves the same to the other side; it
- * leaves with the first data. Each is said again, more and more rarely, until both
- * know that both know (OPEN_ASK, OPEN_SURE). What is not proved by our own epoch is
- * a question, and no more; an open QP answers none (or everybody could ask it), and
- * others once a millisecond (or everybody could have us send).
+ * leaves with the first data. Who does not know asks again, who does says the third
+ * again, more and more rarely, until both know that both know (OPEN_ASK, OPEN_SURE).
+ * What is not proved by our own epoch is a question, and no more: it is answered once,
+ * and changes nothing of when and what we ask (or everybody could have two QPs answer
+ * what neither asked). An open QP answers none (or everybody could ask it), and others
+ * once a millisecond (or everybody could have us send).
  *
  * Who does not answer is a standard peer, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
@@ -114,6 +116,7 @@ struct qp *open_next(struct xport *x, struct pkt *p)
 		return NULL;
 	qp = list_entry(x->opens.next, struct qp, open.link);
 	open_fill(qp, p, false);
+	qp->open.heard = 0;
 	list_del(&qp->open.link);
 	return qp;
 }
@@ -152,7 +155,6 @@ static void take_question(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	o->heard = p->my_epoch;
 	o->told_ns = now_ns;
 	owe(qp);
-	ask_in(qp, OPEN_FIRST_NS, now_ns);
 }
 
 bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns)

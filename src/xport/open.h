@@ -21,7 +21,8 @@ struct xport;
  * The last two take standard packets, too.
  * @mine:	epoch of this life of the QP, 0 before RTR
  * @theirs:	epoch of the peer's life, 0: not known
- * @heard:	what a question said that it is, which proves nothing
+ * @heard:	what a question that is to be answered said that it is, which proves
+ *		nothing
  * @known:	the peer has shown that it knows @mine
  * @plain:	nobody answered for long; counted in xport.plain
  * @insisted:	it was asked once more, as a request needs a nopin

@@ -113,6 +113,35 @@ static void open_take__question(void **state)
 	says(THEIRS + 1, OPEN_ASK);
 }
 
+/* Anybody may have asked, so the answer is given once: what is said again by the
+ * clock is our own question, which the peer does answer. */
+static void open_take__forged(void **state)
+{
+	(void)state;
+	assert_false(take(0, THEIRS + 1, OPEN_ASK, 1 * MS));
+	says(THEIRS + 1, OPEN_ASK);
+	open_timeout(&s.qp, 2 * MS);
+	says(0, OPEN_ASK);
+}
+
+/* Nor do questions, which anybody may ask, bring the half second to its end. */
+static void open_timeout__forged(void **state)
+{
+	struct pkt p;
+
+	(void)state;
+	s.peer.kind = PEER_NOPIN;
+	for (uint64_t at = 2 * MS; at <= 511 * MS; at += MS) {
+		take(0, THEIRS + 1, OPEN_ASK, at);
+		open_next(&s.x, &p);
+		open_timeout(&s.qp, at);
+		open_next(&s.x, &p);
+		assert_false(s.qp.open.plain);
+	}
+	open_timeout(&s.qp, 513 * MS);
+	assert_true(s.qp.open.plain);
+}
+
 static void open_take__answer(void **state)
 {
 	(void)state;
@@ -223,6 +252,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(open_begin__epoch),
 		TEST(open_take__question),
+		TEST(open_take__forged),
+		TEST(open_timeout__forged),
 		TEST(open_take__answer),
 		TEST(open_take__guess),
 		TEST(open_take__when_open),
