@@ -90,22 +90,28 @@ void os_net_free(struct os_net *net)
 
 /* --- what of it is offered -------------------------------------------------- */
 
+static int addr_socket(int family)
+{
+	return fd_high(sys_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
+
 /* The address a packet to somewhere far away would carry: the kernel's own
  * choice by its routes. Connecting a datagram socket sends nothing.
+ * @fd: of @family, not connected before and after; or -errno
  */
-static void addr_default(int family, struct ipaddr *out)
+static void addr_default(int fd, int family, struct ipaddr *out)
 {
 	struct sockaddr_in6 far6 = {.sin6_family = AF_INET6, .sin6_port = 9};
 	struct sockaddr_in far4 = {.sin_family = AF_INET, .sin_port = 9};
 	struct sockaddr_in6 me6 = {.sin6_family = AF_INET6};
 	socklen_t len = sizeof(me6);
+	const struct sockaddr none = {.sa_family = AF_UNSPEC};
 	struct sockaddr_in me4;
-	int fd, ret;
+	int ret;
 
 	memset(out, 0, sizeof(*out));
 	inet_pton(AF_INET, "198.41.0.4", &far4.sin_addr);
 	inet_pton(AF_INET6, "2001:503:ba3e::2:30", &far6.sin6_addr);
-	fd = sys_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	if (family == AF_INET)
@@ -121,7 +127,7 @@ static void addr_default(int family, struct ipaddr *out)
 			memcpy(out->b, &me6.sin6_addr, sizeof(out->b));
 		}
 	}
-	sys_close(fd);
+	(void)sys_connect(fd, &none, sizeof(none));
 }
 
 /* One item of the filter: an interface name, or an address in text form. */
@@ -182,6 +188,28 @@ static void addr_sort(struct os_addr *v, unsigned n)
 	}
 }
 
+/* All there are, as the kernel tells them, and those that it would choose. */
+static int addr_ask(struct os *os, struct os_net *net, struct ipaddr *def4,
+		    struct ipaddr *def6)
+{
+	int rtnl, v4, v6, ret;
+
+	pthread_mutex_lock(&os->ask_lock);
+	rtnl = fd_kept(&os->ask_rtnl, os->ask_again, rtnl_open, 0);
+	v4 = fd_kept(&os->ask_v4, os->ask_again, addr_socket, AF_INET);
+	v6 = fd_kept(&os->ask_v6, os->ask_again, addr_socket, AF_INET6);
+	ret = rtnl_read(rtnl, net);
+	if (ret < 0 && os->net_fd < 0)
+		ret = ifconf_read(v4, net);
+	addr_default(v4, AF_INET, def4);
+	addr_default(v6, AF_INET6, def6);
+	fd_unkept(&os->ask_rtnl, rtnl);
+	fd_unkept(&os->ask_v4, v4);
+	fd_unkept(&os->ask_v6, v6);
+	pthread_mutex_unlock(&os->ask_lock);
+	return ret;
+}
+
 /* All there are, in order. */
 static int addr_all(struct os *os, struct os_net *net)
 {
@@ -190,13 +218,9 @@ static int addr_all(struct os *os, struct os_net *net)
 	int ret;
 
 	*net = (struct os_net){.naddrs = 0};
-	ret = rtnl_read(net);
-	if (ret < 0 && os->net_fd < 0)
-		ret = ifconf_read(net);
+	ret = addr_ask(os, net, &def4, &def6);
 	if (ret < 0)
 		return ret;
-	addr_default(AF_INET, &def4);
-	addr_default(AF_INET6, &def6);
 	for (unsigned i = 0; i < net->naddrs; i++) {
 		struct os_addr a = net->addr[i];
 
@@ -295,6 +319,9 @@ int os_net_watch(struct os *os)
 {
 	int fd = rtnl_watch();
 
+	pthread_mutex_lock(&os->ask_lock);
+	os->ask_again = true;
+	pthread_mutex_unlock(&os->ask_lock);
 	if (fd < 0)
 		return fd;
 	fork_close_in_child(fd);
@@ -325,6 +352,9 @@ void net_heard(struct os *os)
 /** net_close() - See impl.h. */
 void net_close(struct os *os)
 {
+	fd_drop(&os->ask_rtnl);
+	fd_drop(&os->ask_v4);
+	fd_drop(&os->ask_v6);
 	if (os->net_fd < 0)
 		return;
 	fork_forget(os->net_fd);

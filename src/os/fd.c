@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum {
 	FD_ROOM = 256, /* descriptors that we may need at most, about */
@@ -59,6 +60,47 @@ int fd_event(int fd)
 	long limit = MIN(fd_limit(), FD_BASE);
 
 	return fd_move(fd, limit - MIN(limit / 2, FD_ROOM));
+}
+
+bool fd_is(int fd, uint64_t dev, uint64_t ino)
+{
+	struct stat st;
+
+	return sys_fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg)
+{
+	struct stat st;
+	int fd;
+
+	if (k->kept && fd_is(k->fd, k->dev, k->ino))
+		return k->fd;
+	if (k->kept)
+		fork_forget(k->fd);
+	k->kept = false;
+	fd = open(arg);
+	if (fd < 0 || !keep || sys_fstat(fd, &st) < 0)
+		return fd;
+	*k = (struct fd_kept){true, fd, st.st_dev, st.st_ino};
+	fork_close_in_child(fd);
+	return fd;
+}
+
+void fd_unkept(const struct fd_kept *k, int fd)
+{
+	if (!k->kept)
+		fd_close(fd);
+}
+
+void fd_drop(struct fd_kept *k)
+{
+	if (!k->kept)
+		return;
+	fork_forget(k->fd);
+	if (fd_is(k->fd, k->dev, k->ino))
+		sys_close(k->fd);
+	k->kept = false;
 }
 
 void fd_close(int fd)

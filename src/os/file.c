@@ -39,10 +39,7 @@ static struct {
 
 static bool file_is_ours(const struct file *f)
 {
-	struct stat st;
-
-	return sys_fstat(f->fd, &st) == 0 && st.st_dev == f->dev &&
-	       st.st_ino == f->ino;
+	return fd_is(f->fd, f->dev, f->ino);
 }
 
 static void file_drop(struct file *f)

@@ -60,15 +60,12 @@ static int fork_ret;
 
 static void fork_forget_parent(void)
 {
-	struct stat st;
-
 	fork_table = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	fork_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 	for (unsigned i = 0; i < FORK_FDS_MAX; i++) {
 		struct fork_fd *f = &fork_fds[i];
 
-		if (f->fd != 0 && sys_fstat(f->fd - 1, &st) == 0 &&
-		    st.st_dev == f->dev && st.st_ino == f->ino)
+		if (f->fd != 0 && fd_is(f->fd - 1, f->dev, f->ino))
 			sys_close(f->fd - 1);
 		f->fd = 0;
 	}

@@ -124,14 +124,12 @@ static int ifconf_v6(int fd, struct os_net *net)
 }
 
 /** ifconf_read() - See impl.h. */
-int ifconf_read(struct os_net *net)
+int ifconf_read(int fd, struct os_net *net)
 {
-	int fd = fd_high(sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	int ret = fd < 0 ? fd : ifconf_v4(fd, net);
 
 	if (ret == 0)
 		ret = ifconf_v6(fd, net);
-	fd_close(fd);
 	if (ret < 0)
 		os_net_free(net);
 	return ret;

@@ -59,6 +59,13 @@ struct os_lane {
 
 enum { UDP_VAIN = 8 }; /* looks at one port in vain while others may wait */
 
+/** struct fd_kept - Zero at first. @dev, @ino: what @fd was when it was opened */
+struct fd_kept {
+	bool kept;
+	int fd;
+	uint64_t dev, ino;
+};
+
 /**
  * struct os - One NIC's host.
  * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
@@ -102,6 +109,11 @@ struct os {
 	uint64_t ready, errors;
 	uint64_t drops;
 
+	/* whoever reads addresses, under @ask_lock */
+	pthread_mutex_t ask_lock;
+	bool ask_again; /* so what is asked by stays open */
+	struct fd_kept ask_rtnl, ask_v4, ask_v6;
+
 	/* background and standby thread; atomic */
 	uint64_t ctl_after_ns; /* nobody is let in before */
 	bool ctl_asked;
@@ -134,6 +146,20 @@ int fd_high(int fd);
 
 /** fd_event() - fd_high() for what a program may hand to select(2). */
 int fd_event(int fd);
+
+/** fd_is() - Is @fd open, and what @dev and @ino say? The program may have closed it. */
+bool fd_is(int fd, uint64_t dev, uint64_t ino);
+
+/**
+ * fd_kept() - Open by @open(@arg), or return the one that was kept.
+ * @keep:	it stays open until fd_drop(): whoever opens takes the program's lowest
+ *		number for a moment, so this is done once, on a thread of the program's
+ * Return: a descriptor, for fd_unkept(), or what @open() returned. Callers take turns.
+ */
+int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg);
+/** fd_unkept() - Close what fd_kept() returned, unless it is kept. */
+void fd_unkept(const struct fd_kept *k, int fd);
+void fd_drop(struct fd_kept *k);
 
 /** fd_close() - Close if it is one; -1 and -errno are left alone. */
 void fd_close(int fd);
@@ -277,8 +303,14 @@ void net_close(struct os *os);
 
 /* rtnl.c */
 
-/** rtnl_read() - All interfaces and addresses. Return: 0; -errno, @net is empty then. */
-int rtnl_read(struct os_net *net);
+/** rtnl_open() - Return: a socket that hears of @groups, 0: only answers; -errno. */
+int rtnl_open(int groups);
+/**
+ * rtnl_read() - All interfaces and addresses.
+ * @fd:	of rtnl_open(0), or -errno
+ * Return: 0; -errno, @net is empty then.
+ */
+int rtnl_read(int fd, struct os_net *net);
 /**
  * rtnl_parse() - Append what an answer to the dump @seq says.
  * Return: 0: there is more to come; 1: that was all; -EINTR: something changed
@@ -292,8 +324,8 @@ int rtnl_drain(int fd);
 
 /* ifconf.c */
 
-/** ifconf_read() - As rtnl_read(), without netlink. */
-int ifconf_read(struct os_net *net);
+/** ifconf_read() - As rtnl_read(), without netlink. @fd: an IPv4 socket, or -errno */
+int ifconf_read(int fd, struct os_net *net);
 
 enum { NET_MTU_UNKNOWN = 1280 };
 

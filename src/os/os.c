@@ -75,6 +75,7 @@ static void os_init(struct os *os, const struct os_config *cfg)
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
 	pthread_mutex_init(&os->lock, NULL);
+	pthread_mutex_init(&os->ask_lock, NULL);
 	for (unsigned i = 0; i < OS_STRIPES; i++)
 		pthread_mutex_init(&os->stripe[i], NULL);
 	for (unsigned i = 0; i < OS_PORTS_MAX; i++)
@@ -205,6 +206,7 @@ void os_close(struct os *os)
 	for (unsigned i = 0; i < OS_STRIPES; i++)
 		pthread_mutex_destroy(&os->stripe[i]);
 	pthread_mutex_destroy(&os->lock);
+	pthread_mutex_destroy(&os->ask_lock);
 	free(os->addr_filter);
 	heap_free(os);
 	errno = keep;

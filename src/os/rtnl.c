@@ -146,9 +146,11 @@ int rtnl_parse(struct os_net *net, const void *buf, size_t len, uint32_t seq)
 
 /* --- the socket ------------------------------------------------------------- */
 
-static int rtnl_open(uint32_t groups)
+/** rtnl_open() - See impl.h. */
+int rtnl_open(int groups)
 {
-	struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = groups};
+	struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
+				 .nl_groups = (uint32_t)groups};
 	int fd, ret;
 
 	fd = fd_high(sys_socket(AF_NETLINK,
@@ -217,30 +219,32 @@ static int rtnl_dump(int fd, uint16_t type, struct os_net *net, void *buf)
 	return ret < 0 ? ret : 0;
 }
 
-static int rtnl_dump_all(struct os_net *net, void *buf)
+static int rtnl_dump_all(int fd, struct os_net *net, void *buf)
 {
-	int fd = rtnl_open(0), ret;
+	/* what is left of an answer that was given up */
+	int ret = rtnl_drain(fd);
 
-	if (fd < 0)
-		return fd;
+	if (ret < 0)
+		return ret;
+	if (ret == RTNL_DRAIN_MAX)
+		return -ENOBUFS;
 	ret = rtnl_dump(fd, RTM_GETLINK, net, buf);
 	if (ret == 0)
 		ret = rtnl_dump(fd, RTM_GETADDR, net, buf);
-	sys_close(fd);
 	return ret;
 }
 
 /** rtnl_read() - See impl.h. */
-int rtnl_read(struct os_net *net)
+int rtnl_read(int fd, struct os_net *net)
 {
-	void *buf = malloc(RTNL_BYTES);
-	int ret = buf ? -EINTR : -ENOMEM;
+	void *buf = fd < 0 ? NULL : malloc(RTNL_BYTES);
+	int ret = buf ? -EINTR : fd < 0 ? fd : -ENOMEM;
 
 	/* It changed while it was told, or too much was told at once. */
 	for (int i = 0; i < RTNL_TRIES && (ret == -EINTR || ret == -ENOBUFS);
 	     i++) {
 		os_net_free(net);
-		ret = rtnl_dump_all(net, buf);
+		ret = rtnl_dump_all(fd, net, buf);
 	}
 	free(buf);
 	if (ret < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* daemon.c late|early|closed|reach|free LIMIT: daemons fork twice and close all
+/* daemon.c late|early|closed|reach|free|follow LIMIT: daemons fork twice and close all
  * descriptors from 3 to 1023, whatever they are.
  *  late    the device is opened afterwards: it works
  *  early   before the first fork: the daemon gets ENODEV, who opened it goes on
@@ -7,11 +7,15 @@
  *  reach   LIMIT leaves room above them: so does the NIC, and lives, and what
  *          has the numbers now is not its business
  *  free    what number is free stays so: no thread of ours takes it meanwhile
+ *  follow  nor while addresses of the host come and go
  * LIMIT: of descriptors.
  */
 #include "link.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -186,6 +190,55 @@ static void free_numbers(void)
 	link_close(&l);
 }
 
+/* Return: a process in whose network namespace, ours, addresses come and go. */
+static pid_t change_addresses(void)
+{
+	pid_t pid;
+
+	if (unshare(CLONE_NEWNET) != 0 || system("ip link set lo up") != 0) {
+		printf("SKIP: no network namespace\n");
+		exit(77);
+	}
+	pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execlp("sh", "sh", "-c",
+		       "while ip addr add 127.0.0.2/32 dev lo; do "
+		       "ip addr del 127.0.0.2/32 dev lo; done",
+		       (char *)NULL);
+		_exit(1);
+	}
+	return pid;
+}
+
+/* Until addresses were others often enough, whatever time that takes. */
+static void follow(void)
+{
+	enum { CHANGES = 20 };
+	const pid_t changer = change_addresses();
+	struct ibv_async_event ev;
+	struct link l;
+	int first;
+
+	link_open(&l);
+	link_send(&l, 0, LINK_BYTES, 1);
+	REQUIRE(fcntl(l.ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
+	first = dup(0);
+	REQUIRE(first >= 0 && close(first) == 0);
+	for (int changes = 0; changes < CHANGES;) {
+		REQUIRE(dup(0) == first && close(first) == 0);
+		if (ibv_get_async_event(l.ctx, &ev) != 0)
+			continue;
+		REQUIRE(ev.event_type == IBV_EVENT_GID_CHANGE);
+		ibv_ack_async_event(&ev);
+		changes++;
+	}
+	REQUIRE(kill(changer, SIGKILL) == 0);
+	REQUIRE(waitpid(changer, NULL, 0) == changer);
+	link_close(&l);
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit rl;
@@ -202,7 +255,9 @@ int main(int argc, char **argv)
 		closed();
 	else if (strcmp(argv[1], "reach") == 0)
 		reach();
-	else
+	else if (strcmp(argv[1], "free") == 0)
 		free_numbers();
+	else
+		follow();
 	return 0;
 }

@@ -246,6 +246,49 @@ static void os_net_watch__closed(void **state)
 	os_close(os);
 }
 
+static void read_again(struct os *os, const struct os_net *as)
+{
+	struct os_net net;
+
+	assert_int_equal(os_net_read(os, &net), 0);
+	assert_int_equal(net.naddrs, as->naddrs);
+	for (unsigned i = 0; i < net.naddrs; i++) {
+		assert_true(ipaddr_eq(&net.addr[i].ip, &as->addr[i].ip));
+		assert_int_equal(net.addr[i].default_route,
+				 as->addr[i].default_route);
+	}
+	os_net_free(&net);
+}
+
+/* Nothing is opened when it is read again, also after an answer that was given up;
+ * and what has the number of a socket that the program closed is left alone. */
+static void os_net_read__opens_once(void **state)
+{
+	struct os *os = host_plain();
+	struct os_net net;
+	int pipes[2], was;
+
+	(void)state;
+	assert_int_equal(os_net_watch(os), 0);
+	assert_int_equal(os_net_read(os, &net), 0);
+	was = os->ask_rtnl.fd;
+	refuse(SYS_socket, -1, 0, EPERM);
+	read_again(os, &net);
+	refuse_none();
+	refuse_nth(SYS_recvmsg, 2, EIO);
+	assert_int_equal(os_net_read(os, &(struct os_net){0}), -EIO);
+	refuse_none();
+	read_again(os, &net);
+	assert_int_equal(os->ask_rtnl.fd, was);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(dup2(pipes[0], was), was);
+	read_again(os, &net);
+	os_close(os);
+	assert_true(fcntl(was, F_GETFD) >= 0);
+	assert_int_equal(close(was) | close(pipes[0]) | close(pipes[1]), 0);
+	os_net_free(&net);
+}
+
 static void os_net_read__namespace(void **state)
 {
 	(void)state;
@@ -259,6 +302,7 @@ int main(void)
 		cmocka_unit_test(os_net_read__filter),
 		cmocka_unit_test(os_addr_check__names_what_there_is),
 		cmocka_unit_test(os_net_read__namespace),
+		cmocka_unit_test(os_net_read__opens_once),
 		cmocka_unit_test(os_net_watch__hears),
 		cmocka_unit_test(os_net_watch__closed),
 	};

@@ -46,15 +46,16 @@ static void read__as_with_netlink(void **state)
 /* Nothing of it is there: no address, no crash. */
 static void read__nothing_at_all(void **state)
 {
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct os_net net = {.naddrs = 0};
 
 	(void)state;
-	refuse(SYS_socket, -1, 0, EPERM);
-	assert_int_equal(ifconf_read(&net), -EPERM);
-	refuse_none();
+	assert_true(fd >= 0);
+	assert_int_equal(ifconf_read(-EPERM, &net), -EPERM);
 	refuse(SYS_ioctl, -1, 0, EPERM);
-	assert_int_equal(ifconf_read(&net), -EPERM);
+	assert_int_equal(ifconf_read(fd, &net), -EPERM);
 	refuse_none();
+	close(fd);
 	assert_int_equal(net.naddrs, 0);
 	assert_null(net.addr);
 }
