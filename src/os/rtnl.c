@@ -224,7 +224,8 @@ static int rtnl_dump_all(int fd, struct os_net *net, void *buf)
 	/* what is left of an answer that was given up */
 	int ret = rtnl_drain(fd);
 
-	if (ret < 0)
+	/* A filter may deny it: then the rest of a dump that broke off is told again. */
+	if (ret < 0 && !sys_denied(ret))
 		return ret;
 	if (ret == RTNL_DRAIN_MAX)
 		return -ENOBUFS;

@@ -197,10 +197,13 @@ static void child_makes_nothing_of_these(void)
 	REQUIRE(null_err(qp_try(world.pd, world.cqs[0][0], false)) == ENODEV);
 	REQUIRE(null_err(ibv_reg_mr(world.pd, world.memory[0], 1, RIGHTS)) ==
 		ENODEV);
-	/* and has a NIC of its own */
+	/* and has a NIC of its own, but under ThreadSanitizer, which lets no child of a
+	 * process with threads have any */
+#ifndef __SANITIZE_THREAD__
 	ctx = ibv_open_device(ctx->device);
 	REQUIRE(ctx);
 	REQUIRE(ibv_close_device(ctx) == 0);
+#endif
 }
 
 static void child_posts_nothing(struct ibv_qp *qp, struct place at)
