@@ -130,7 +130,8 @@ static void peer(int fd)
 
 /* --- whose NIC is flooded ---------------------------------------------------------- */
 
-/* The UDP ports of this process where anybody's packets arrive. */
+/* The UDP ports of this process where anybody's packets arrive: of bound sockets
+ * without a peer. */
 static uint64_t find_ports(uint64_t *port)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -151,7 +152,8 @@ static uint64_t find_ports(uint64_t *port)
 		    type != SOCK_DGRAM ||
 		    getsockname(fd, (struct sockaddr *)&at, &len) != 0 ||
 		    getpeername(fd, (struct sockaddr *)&to, &to_len) == 0 ||
-		    (at.sin6_family != AF_INET && at.sin6_family != AF_INET6))
+		    (at.sin6_family != AF_INET && at.sin6_family != AF_INET6) ||
+		    at.sin6_port == 0)
 			continue;
 		/* where both families have it */
 		port[n++] = ntohs(at.sin6_port);
