@@ -150,9 +150,8 @@ int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 		progress_poll(cq->nic);
 		if (cq_empty(&cq->cq))
 			return 0;
-	} else {
-		progress_owed(cq->nic);
 	}
+	progress_owed(cq->nic);
 	pthread_mutex_lock(&cq->poll);
 	got = cq_take(&cq->cq, n, out);
 	for (unsigned i = 0; i < got; i++)

@@ -431,6 +431,7 @@ static bool plan_acks(struct nic *nic, struct step *s, bool flush,
 		    peer_ack_burst(&nic->x, p, &s->burst, now_ns)) {
 			/* no QP that is moving keeps it */
 			p->refs++;
+			nic->acks_begun++;
 			s->kind = STEP_SEND;
 			return true;
 		}
@@ -451,15 +452,6 @@ static uint64_t next_deadline(const struct nic *nic)
 	return at;
 }
 
-/* Tell everybody when something is due next. */
-static void publish(struct nic *nic, uint64_t now_ns)
-{
-	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic),
-			  now_ns);
-	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
-			 __ATOMIC_RELAXED);
-}
-
 static bool acks_wait(const struct nic *nic, bool flush, uint64_t now_ns)
 {
 	list_for_each(l, &nic->x.ack_peers)
@@ -467,6 +459,20 @@ static bool acks_wait(const struct nic *nic, bool flush, uint64_t now_ns)
 			    now_ns))
 			return true;
 	return false;
+}
+
+/* Tell everybody when something is due next. */
+static void publish(struct nic *nic, uint64_t now_ns)
+{
+	const bool out = nic->acks_begun != nic->acks_ended;
+
+	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic),
+			  now_ns);
+	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->acks_now,
+			 !nic->dead && (out || acks_wait(nic, false, now_ns)),
+			 __ATOMIC_RELAXED);
 }
 
 static bool died(const struct nic *nic)
@@ -495,6 +501,12 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 	events_deliver(nic);
 	publish(nic, now_ns);
 	return found;
+}
+
+bool engine_plan_acks(struct nic *nic, struct step *s, uint64_t now_ns)
+{
+	s->kind = STEP_NONE;
+	return !nic->dead && plan_acks(nic, s, false, now_ns);
 }
 
 bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
@@ -562,9 +574,13 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		} else {
 			count_add(&nic->cnt, CNT_tx_packets,
 				  s->error ? 0 : s->burst.nsegs);
+			__atomic_store_n(&nic->acks_ended, nic->acks_ended + 1,
+					 __ATOMIC_RELEASE);
 			peer_put(nic, s->burst.peer);
 		}
 	} else {
+		/* whoever sees a completion sees this */
+		__atomic_store_n(&nic->acks_now, 1, __ATOMIC_RELAXED);
 		qp_rx_commit(&s->run, now_ns);
 	}
 	nic_wake_idle(nic);

@@ -282,6 +282,9 @@ enum roce_state {
  *		(relaxed)
  * @deadline:	next time anything is due (relaxed; for pollers)
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
+ * @acks_now:	some peer is, or may be, owed one that is due, or it is on its way out
+ *		(atomic; set before the completion that it is for)
+ * @acks_begun, @acks_ended: bursts of nothing but ACKs that were planned, committed
  * @blocked:	threads that sleep in progress_block()
  * @asleep:	how often in turn they do not look first, before they sleep, as they
  *		did in vain; @asleep_left: of these (relaxed)
@@ -353,7 +356,7 @@ struct nic {
 	uint64_t last_poll;
 	uintptr_t last_poller;
 	uint64_t deadline;
-	uint32_t acks_owed;
+	uint32_t acks_owed, acks_now, acks_begun, acks_ended;
 	uint32_t empty_polls;
 	uint32_t blocked;
 	uint32_t asleep, asleep_left;
@@ -490,6 +493,9 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns);
 /** engine_plan() - Anything but receiving. true: move and commit; call again. */
 bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		 uint64_t now_ns);
+/** engine_plan_acks() - ACKs that are due, and nothing else. Lock held. true: move and
+ * commit; call again. */
+bool engine_plan_acks(struct nic *nic, struct step *s, uint64_t now_ns);
 /**
  * engine_settled() - After a commit, lock held: is there nothing that
  * engine_plan() would do now? Then it is told when there will be, as by a plan.
@@ -525,8 +531,13 @@ void progress_work(struct nic *nic, bool flush_acks);
 /** progress_flush() - Send what is owed, now. */
 void progress_flush(struct nic *nic);
 void progress_poll(struct nic *nic);
-/** progress_owed() - Another thread made completions, and perhaps did not come to what
- * it owes for them: do that. */
+/**
+ * progress_owed() - Do what is owed for completions, before the program takes one.
+ *
+ * Another thread made them, and perhaps did not come to their ACKs, or is about to send
+ * them. The program may tell the peer of what it received by other means, and the peer
+ * may then end the connection: the ACK has left before.
+ */
 void progress_owed(struct nic *nic);
 /** progress_hear() - Take what has come so far, into whoever's hands, but from a thread
  * that is long gone from its CPU. */

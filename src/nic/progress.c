@@ -22,6 +22,8 @@ enum {
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
 	HEAR_WAITS = 100, /* for who holds the token, TOKEN_MOVING_NS each */
+	ACK_LEAVES_NS = 5 *
+			1000, /* what sending one takes, on a slow machine */
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 	TURN_ROUNDS =
 		1024, /* bursts that the background thread takes at once */
@@ -308,8 +310,59 @@ void progress_poll(struct nic *nic)
 		work(nic, true, now);
 }
 
+/* Send the ACKs that are due. Return: the number of the last burst that another thread
+ * may have under way. */
+static uint32_t acks_send(struct nic *nic, struct step *s)
+{
+	uint32_t last;
+	uint64_t now;
+
+	handoff_lock(&nic->engine);
+	now = os_now(nic->os);
+	while (engine_plan_acks(nic, s, now))
+		now = step_run(nic, s);
+	last = nic->acks_begun;
+	if (!engine_settled(nic, false, now))
+		handoff_leave(&nic->engine);
+	handoff_unlock(&nic->engine);
+	return last;
+}
+
+/* That thread runs, and has left the kernel in a moment, or was taken off its CPU. */
+static void acks_await(struct nic *nic, uint32_t last)
+{
+	const uint64_t spin = os_now(nic->os) + ACK_LEAVES_NS;
+	int waits = 0;
+
+	while ((int32_t)(__atomic_load_n(&nic->acks_ended, __ATOMIC_ACQUIRE) -
+			 last) < 0 &&
+	       waits < HEAR_WAITS) {
+		const uint64_t now = os_now(nic->os);
+
+		os_relax();
+		if (now < spin)
+			continue;
+		waits++;
+		os_doze(nic->os, -1, now + TOKEN_MOVING_NS);
+	}
+}
+
+static void acks_leave(struct nic *nic)
+{
+	struct step *s = not_here(nic) ? NULL : step_get(nic);
+	uint32_t last;
+
+	if (!s)
+		return;
+	last = acks_send(nic, s);
+	step_put(nic, s);
+	acks_await(nic, last);
+}
+
 void progress_owed(struct nic *nic)
 {
+	if (unlikely(__atomic_load_n(&nic->acks_now, __ATOMIC_RELAXED)))
+		acks_leave(nic);
 	if (handoff_left(&nic->engine))
 		progress_work(nic, false);
 }

@@ -27,7 +27,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "xport_fault_adaptive_test", "xport_backup_test", "xport_ud_test",
          "wire_grh_test",
          "nic_ud_test", "mem_moving_test", "mem_renew_test", "nic_takeover_test",
-         "nic_overlap_test", "nic_unsent_test", "nic_owed_test",
+         "nic_overlap_test", "nic_unsent_test", "nic_owed_test", "nic_lastack_test",
          "nic_scatter_test", "nic_pins_test", "nic_reg_test",
          "nic_errors_test", "nic_states_test", "nic_pair_test", "nic_mr_test",
          "verbs/verbs_mr_api_test", "ext/ext_attributes_test",

@@ -2,22 +2,7 @@
 /* owed_test.c: ACKs, NAKs, RNRs and RESUMEs that were said and did not leave, or
  * wait for something, whatever comes meanwhile: what is still so is said.
  */
-#include "steps.h"
-#include "xport/impl.h"
-
-static struct resp *resp(void)
-{
-	return &side[1].qp->qp.resp;
-}
-
-/* A WRITE has come to side 1, which owes the ACK. */
-static void write_comes(void)
-{
-	post(&side[0], WR_WRITE, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	RECEIVE_UNTIL(resp()->ack_owed);
-}
+#include "owed.h"
 
 /* A WRITE to a page that is missing is on its way. */
 static void write_to_missing(void)
@@ -50,20 +35,6 @@ static void succeed(int n)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
-/* What side 1 owes is planned by another thread, which is slow. */
-static struct step *owed_is_planned(unsigned step)
-{
-	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[step];
-
-	know_pages(&side[1]);
-	/* On a slow machine the peer asks, and an answer would go alone. */
-	resp()->xack &= ~(uint32_t)XACK_PROBED;
-	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
-	assert_true(tx->burst.nacks);
-	return tx;
-}
-
 /* The READ's answer is tried: its page is missing. */
 static void read_waits(void)
 {
@@ -84,28 +55,6 @@ static void hold(void)
 		for (int k = 0; k < SIDES; k++)
 			pump(&side[k]);
 	assert_true(side[0].qp->qp.req.held);
-}
-
-/* The program resets or breaks the connection. */
-static void leave(enum qp_state to)
-{
-	struct qp_attr attr = {.state = to};
-	struct nic *nic = side[1].nic;
-
-	nic->cfg.manual = false; /* as it is in a program */
-	assert_int_equal(nic_qp_modify(side[1].qp, &attr, QPA_STATE), 0);
-	nic->cfg.manual = true;
-}
-
-/* What side 1 owes is planned, alone or behind its answers, and meets a full
- * socket. */
-static void owed_meets_full(bool behind)
-{
-	struct step *tx = owed_is_planned(2);
-
-	assert_true((tx->burst.qp != NULL) == behind);
-	assert_false(resp()->nak.owed);
-	full(side[1].nic, tx);
 }
 
 static void owed__a_fatal_nak(void **state)
@@ -308,17 +257,6 @@ static void owed__an_ack_behind_what_may_not_leave(void **state)
 	answer_and_ack(-EPERM);
 }
 
-/* The program breaks the connection when its last ACK just met a socket that was
- * full. */
-static void owed__the_last_ack(void **state)
-{
-	(void)state;
-	write_comes();
-	owed_meets_full(false);
-	leave(QPS_ERR);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-}
-
 /* --- what comes between ------------------------------------------------------------ */
 
 /* What side 0 has to send is lost on the way. */
@@ -345,22 +283,8 @@ static void post_gap(void)
 /* Side 1 has a WRITE planned, in @rx. */
 static void write_is_planned(struct step *rx)
 {
-	struct nic *nic = side[1].nic;
-	bool out = false;
-
 	post_at(&side[0], WR_WRITE, 4096, 64);
-	send_all(&side[0]);
-	know_pages(&side[1]);
-	nic->peek = 0;
-	for (int i = 0; i < TRIES && !out; i++) {
-		pump(&side[0]);
-		if (engine_receive(nic, rx))
-			out = engine_rx_plan(nic, rx, os_now(nic->os)) &&
-			      rx->run.qp;
-		else
-			idle(nic);
-	}
-	assert_true(out);
+	request_is_planned(rx);
 }
 
 /* Its moves meet EFAULT. */
@@ -622,113 +546,6 @@ static void owed__an_ack_that_may_not_leave(void **state)
 	assert_false(resp()->ack_owed);
 }
 
-/* --- the last ACK -------------------------------------------------------------------- */
-
-static struct os *full_os;
-static uint64_t full_until;
-
-int __real_os_send(struct os *os, const struct os_tx *tx);
-int __wrap_os_send(struct os *os, const struct os_tx *tx);
-
-/* The socket of full_os is full for a while. */
-int __wrap_os_send(struct os *os, const struct os_tx *tx)
-{
-	if (os == full_os && os_now(os) < full_until)
-		return -EAGAIN;
-	return __real_os_send(os, tx);
-}
-
-/* A full send buffer takes 1 ms to leave: 125 kB at 1 Gb/s. */
-static void owed__the_last_ack_and_a_full_millisecond(void **state)
-{
-	struct nic *nic = side[1].nic;
-
-	(void)state;
-	write_comes();
-	full_os = nic->os;
-	full_until = os_now(nic->os) + 1000000;
-	leave(QPS_ERR);
-	full_os = NULL;
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-}
-
-static struct step *slow_step;
-static bool nobody_runs;
-
-void __real_os_doze(struct os *os, int event_fd, uint64_t deadline_ns);
-void __wrap_os_doze(struct os *os, int event_fd, uint64_t deadline_ns);
-
-/* The thread that has slow_step meets a full socket while another one dozes; on
- * a busy machine neither runs for long at first.
- */
-void __wrap_os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
-{
-	struct nic *nic = side[1].nic;
-
-	if (nobody_runs) {
-		deadline_ns += 10 * 1000 * 1000;
-		nobody_runs = false;
-	} else if (slow_step) {
-		nic_lock(nic);
-		full(nic, slow_step);
-		nic_unlock(nic);
-		slow_step = NULL;
-	}
-	__real_os_doze(os, event_fd, deadline_ns);
-}
-
-/* Another thread has it, and meets a full socket while the connection breaks. */
-static void owed__the_last_ack_is_out(void **state)
-{
-	(void)state;
-	write_comes();
-	slow_step = owed_is_planned(2);
-	leave(QPS_ERR);
-	assert_null(slow_step);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-}
-
-/* The program does not end the connection, but itself. */
-static void owed__an_ack_is_out_at_exit(void **state)
-{
-	(void)state;
-	write_comes();
-	slow_step = owed_is_planned(2);
-	nic_flush(side[1].nic);
-	assert_null(slow_step);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-}
-
-static void owed__the_last_ack_is_out_and_nobody_runs(void **state)
-{
-	nobody_runs = true;
-	owed__the_last_ack_is_out(state);
-	assert_false(nobody_runs);
-}
-
-/* Where packets are lost the last ACK may be, and then nobody is there to say it
- * again: a QP that is destroyed says it three times. */
-static void owed__the_last_ack_again(void **state)
-{
-	(void)state;
-	for (int i = 0; i < SIDES; i++) {
-		post(&side[i], WR_WRITE, 64);
-		assert_int_equal(wait_cqe(&side[i]).status, WC_SUCCESS);
-	}
-	for (int lossy = 0; lossy < 2; lossy++) {
-		struct side *s = &side[lossy];
-		const uint64_t before = s->nic->cnt.v[CNT_acks_tx];
-
-		s->qp->qp.resp.lossy = lossy;
-		s->nic->cfg.manual = false; /* as it is in a program */
-		assert_int_equal(nic_qp_destroy(s->qp), 0);
-		s->nic->cfg.manual = true;
-		s->qp = NULL;
-		assert_int_equal(s->nic->cnt.v[CNT_acks_tx] - before,
-				 2 * lossy);
-	}
-}
-
 /* Silent peers are told RNR, and half of the ACK timeout is long. */
 static int setup_rnr(void **state)
 {
@@ -741,8 +558,6 @@ static int setup_rnr(void **state)
 	return ret;
 }
 
-#define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -752,8 +567,6 @@ int main(void)
 		TEST(owed__a_fatal_nak_before_destroy, setup_standard),
 		TEST(owed__a_fatal_nak_behind_a_read, setup),
 		TEST(owed__a_fatal_nak_behind_a_read, setup_standard),
-		TEST(owed__the_last_ack, setup),
-		TEST(owed__the_last_ack, setup_standard),
 		TEST(owed__an_rnr, setup_standard),
 		TEST(owed__an_rnr_and_then_its_send, setup_standard),
 		TEST(owed__an_rnr_for_a_page, setup_standard),
@@ -775,14 +588,6 @@ int main(void)
 		TEST(owed__hold_and_then_its_packet, setup),
 		TEST(owed__an_ack_that_may_not_leave, setup),
 		TEST(owed__an_ack_that_may_not_leave, setup_standard),
-		TEST(owed__the_last_ack_and_a_full_millisecond, setup),
-		TEST(owed__the_last_ack_and_a_full_millisecond, setup_standard),
-		TEST(owed__the_last_ack_is_out, setup),
-		TEST(owed__the_last_ack_is_out, setup_standard),
-		TEST(owed__an_ack_is_out_at_exit, setup),
-		TEST(owed__the_last_ack_is_out_and_nobody_runs, setup),
-		TEST(owed__the_last_ack_again, setup),
-		TEST(owed__the_last_ack_again, setup_standard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
