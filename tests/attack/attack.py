@@ -8,6 +8,7 @@ An attack has to end in a counted drop, and what it was aimed at has to work as 
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -19,7 +20,11 @@ import zlib
 NOBODY, OTHER = 65534, 1001
 ROCE_PORT = 4791
 ROCE_NAME = "\0nopin/nopin-roce-4791"
-SEND_ONLY, FORWARD = 0x04, 0xc2
+SEND_ONLY, WRITE_ONLY, ACKNOWLEDGE = 0x04, 0x0a, 0x11
+HELLO, HELLO_REPLY, FORWARD, X_ACK, OPEN, X_SEND_ONLY = 0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xe4
+VERSION = 4
+# AETH syndromes
+ACK, RNR_NAK, PSN_NAK, ACCESS_NAK = 0x1f, 0x21, 0x60, 0x62
 PATIENCE_S = 60
 
 
@@ -137,6 +142,20 @@ class Victim:
                               timeout=PATIENCE_S)
         return json.loads(told.stdout)["nic"]["counters"]
 
+    def stop(self):
+        """No thread of it runs any more."""
+        os.kill(self.pid, signal.SIGSTOP)
+        states = {"R"}
+        while states != {"T"}:
+            states = set()
+            for task in os.listdir(f"/proc/{self.pid}/task"):
+                with open(f"/proc/{self.pid}/task/{task}/stat",
+                          encoding="ascii") as stat:
+                    states.add(stat.read().rpartition(")")[2].split()[0])
+
+    def go_on(self):
+        os.kill(self.pid, signal.SIGCONT)
+
     def until(self, counter, at_least):
         """Until it counted that many."""
         end = time.monotonic() + PATIENCE_S
@@ -188,13 +207,52 @@ def send_only(src, dst, sport, dport, qpn, psn, payload):
                      bth(SEND_ONLY, qpn, psn, ack=True) + payload)
 
 
+def write_only(src, dst, sport, dport, qpn, psn, address, rkey, payload):
+    assert len(payload) % 4 == 0
+    headers = bth(WRITE_ONLY, qpn, psn, ack=True)
+    headers += struct.pack(">QII", address, rkey, len(payload))
+    return with_icrc(src, dst, sport, dport, headers + payload)
+
+
+def acknowledge(src, dst, sport, dport, qpn, psn, syndrome):
+    return with_icrc(src, dst, sport, dport, bth(ACKNOWLEDGE, qpn, psn) +
+                     struct.pack(">I", syndrome << 24 | 1))
+
+
+def sealed(headers, payload=b""):
+    """An extension packet."""
+    return headers + payload + struct.pack("<I", zlib.crc32(headers))
+
+
+def hello(qpn, opcode=HELLO, nonce=0, mine=0x11223344, credit=0, slots=0, serial=0):
+    return sealed(bth(opcode, qpn, 0) +
+                  struct.pack(">B3xIIIIIII", VERSION, 7, nonce, mine, credit, slots,
+                              serial, 0))
+
+
+def x_ack(qpn, psn, epoch, syndrome):
+    return sealed(bth(X_ACK, qpn, psn) +
+                  struct.pack(">IIIIHH", epoch, syndrome << 24 | 1, psn << 8,
+                              1 << 20, 0, 0))
+
+
+def x_send(qpn, psn, epoch, payload):
+    return sealed(bth(X_SEND_ONLY, qpn, psn, ack=True) +
+                  struct.pack(">IQIIII", epoch, 0, 0, len(payload), 0, 0), payload)
+
+
+def question(qpn, mine, flags, epoch, own_qpn):
+    return sealed(bth(OPEN, qpn, 0) +
+                  struct.pack(">III", epoch, mine, flags << 24 | own_qpn))
+
+
 def forward(qpn, src, sport, dst, secret, packet):
     def mapped(ip):
         return b"\0" * 10 + b"\xff\xff" + socket.inet_aton(ip)
 
     headers = bth(FORWARD, qpn, 0) + mapped(src) + struct.pack(">H", sport)
     headers += mapped(dst) + struct.pack(">Q", secret)
-    return headers + packet + struct.pack("<I", zlib.crc32(headers))
+    return sealed(headers, packet)
 
 
 def udp_socket(ip, port=0):
