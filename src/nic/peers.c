@@ -584,17 +584,31 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 	}
 }
 
-/* Nobody is at the port that was asked. */
-static void unreachable(struct nic *nic, const struct list *peers,
-			const struct endpoint *dst)
+/* Nobody is at the port that was asked. Return: somebody waits for an answer. */
+static bool deny_asked(struct nic *nic, const struct list *peers,
+		       const struct endpoint *dst)
 {
+	bool any = false;
+
 	list_for_each(l, peers) {
 		struct peer *p = list_entry(l, struct peer, link);
 
-		if (p->hello.at_ns != TIME_NEVER && p->kind != PEER_NOPIN &&
-		    endpoint_eq(&p->asked, dst))
-			deny(nic, p);
+		if (p->hello.at_ns == TIME_NEVER || p->kind == PEER_NOPIN ||
+		    !endpoint_eq(&p->asked, dst))
+			continue;
+		deny(nic, p);
+		any = true;
 	}
+	return any;
+}
+
+/* Anybody can say so. Of who has answered it is not believed. */
+static void unreachable(struct nic *nic, const struct endpoint *dst)
+{
+	const bool peer = deny_asked(nic, &nic->peers, dst);
+
+	if (!deny_asked(nic, &nic->dests, dst) && !peer)
+		count(&nic->cnt, CNT_drop_unreachable);
 }
 
 static const struct os_addr *addr_find(const struct os_net *net,
@@ -658,8 +672,7 @@ void peers_errors(struct nic *nic)
 		if (err != ECONNREFUSED)
 			continue;
 		nic_lock(nic);
-		unreachable(nic, &nic->peers, &dst);
-		unreachable(nic, &nic->dests, &dst);
+		unreachable(nic, &dst);
 		nic_unlock(nic);
 	}
 }

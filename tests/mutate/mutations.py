@@ -1311,9 +1311,11 @@ MUTATIONS = [
     ("open: requests wait for ever", "src/xport/open.c",
      "set_plain(qp, !qp->open.theirs);", ""),
     ("open: what left before is not asked about", "src/xport/open.c",
-     "retry_ask(qp, now_ns);", ";"),
+     "live_ask(qp, now_ns);", ";"),
     ("open: from any port", "src/nic/peers.c",
      "endpoint_eq(&qp->peer->asked, &rx->src) &&", "1 &&"),
+    ("peers: what nobody believes is not counted", "src/nic/peers.c",
+     "count(&nic->cnt, CNT_drop_unreachable);", ";"),
     ("open: a peer may be as far ahead as it likes", "src/xport/resp.c",
      "return qp->resp.win.num < most_ahead(qp) &&", "return"),
 ]

@@ -11,11 +11,11 @@
 
 enum { EVIL_BYTES = 64, PKT_BYTES = PKT_HDR_MAX + EVIL_BYTES + ICRC_BYTES };
 
-/** struct forgery - To the QP @to, as if its peer @as had sent it. */
+/** struct forgery - To the QP @to of @os, as if its peer @as had sent it. */
 struct forgery {
 	struct world *w;
 	const struct qp *to;
-	struct os *as;
+	struct os *os, *as;
 	uint16_t sport;
 	struct endpoint dst;
 };
@@ -166,6 +166,14 @@ static void forge_hello(struct forgery *f)
 	forge(f, &p);
 }
 
+/* Nobody is where it sends to. Of who has answered that is not believed. */
+static void forge_error(const struct forgery *f)
+{
+	sim_forge_error(f->os, &f->to->peer->asked);
+	if (f->to->peer->kind == PEER_NOPIN)
+		must_drop(f->w);
+}
+
 static void attack(struct world *w)
 {
 	const unsigned i = (unsigned)sim_between(w->sim, 0,
@@ -177,6 +185,7 @@ static void attack(struct world *w)
 	if (!e->qp || !peer->qp || !qp_receives(&e->qp->qp))
 		return;
 	f.to = &e->qp->qp;
+	f.os = e->node->os;
 	f.as = peer->node->os;
 	f.sport = peer->qp->port->number;
 	f.dst = (struct endpoint){.ip = sim_host_ip(e->node->os, w->cfg.v6),
@@ -186,9 +195,7 @@ static void attack(struct world *w)
 		forge_hello(&f);
 		break;
 	case 1:
-		sim_forge_error(e->node->os,
-				&(struct endpoint){.ip = f.to->attr.dgid,
-						   .port = f.sport});
+		forge_error(&f);
 		break;
 	case 2:
 	case 3:
@@ -222,8 +229,8 @@ void attack_watch(struct world *w)
 	const uint64_t *v = w->total.v;
 	const uint64_t drops = v[CNT_drop_epoch] + v[CNT_drop_open] +
 			       v[CNT_drop_peer] + v[CNT_drop_state] +
-			       v[CNT_drop_qpn] + w->stats.kernel_drops +
-			       w->stats.unreachable;
+			       v[CNT_drop_qpn] + v[CNT_drop_unreachable] +
+			       w->stats.kernel_drops + w->stats.unreachable;
 
 	EXPECT(w, drops >= w->forged,
 	       "of %" PRIu64 " forged packets %" PRIu64 " were dropped",
