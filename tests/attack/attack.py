@@ -18,6 +18,7 @@ import time
 import zlib
 
 NOBODY, OTHER = 65534, 1001
+SLOT = 256  # of victim.c
 ROCE_PORT = 4791
 ROCE_NAME = "\0nopin/nopin-roce-4791"
 SEND_ONLY, WRITE_ONLY, ACKNOWLEDGE = 0x04, 0x0a, 0x11
@@ -31,12 +32,15 @@ PATIENCE_S = 60
 # --- where ---------------------------------------------------------------------
 
 
-def own_network():
-    """Go on in a network namespace of our own; without root, in a user namespace, too."""
+def own_network(mounts=False):
+    """Go on in a network namespace of our own; without root, in a user namespace, too.
+    @mounts: and where "ip netns" has names of its own."""
     if os.environ.get("ATTACK_NETWORK"):
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        if mounts:
+            subprocess.run(["mount", "-t", "tmpfs", "netns", "/run"], check=True)
         return
-    how = ["unshare", "--net"]
+    how = ["unshare", "--net"] + ["--mount"] * mounts
     if os.geteuid() != 0:
         how += ["--user", "--map-root-user"]
         if subprocess.run(how + ["true"], check=False,
@@ -93,7 +97,7 @@ class Victim:
     """A running victim.c. @before: what is put in front of its command."""
 
     def __init__(self, nopin, victim, before=(), **how):
-        self.nopin = nopin
+        self.nopin, self.asked = nopin, ()  # put in front of who asks it
         self.log = tempfile.TemporaryFile("w+")
         self.run = subprocess.Popen(
             [*before, nopin, "run", "--", victim], stdin=subprocess.PIPE,
@@ -137,7 +141,8 @@ class Victim:
         return self.do("wait", ms, count)
 
     def counters(self):
-        told = subprocess.run([self.nopin, "stat", str(self.pid), "--json"],
+        told = subprocess.run([*self.asked, self.nopin, "stat", str(self.pid),
+                               "--json"],
                               text=True, capture_output=True, check=True,
                               timeout=PATIENCE_S)
         return json.loads(told.stdout)["nic"]["counters"]

@@ -7,7 +7,6 @@ not as a process of the victim's user, and from another host. With "users", the 
 is another user; that takes root.
 """
 import contextlib
-import ctypes
 import errno
 import os
 import random
@@ -18,12 +17,12 @@ import subprocess
 import sys
 
 import attack
+import wire
 from attack import NOBODY, OTHER, ROCE_NAME, ROCE_PORT, Victim, as_user
 
 BUILD, VICTIM = sys.argv[1:3]
 WITH_USERS = sys.argv[3:] == ["users"]
 EVIL, PACKETS = b"EVILEVIL", 3
-CLONE_NEWNET = 0x40000000
 LO = "127.0.0.1"
 HERE, THERE, THERE_NS = "10.77.0.1", "10.77.0.2", f"nopin-attack-{os.getpid()}"
 
@@ -189,9 +188,7 @@ def in_network(name, act, *args):
     if child == 0:
         status = 1
         try:
-            with open(f"/run/netns/{name}", encoding="ascii") as where:
-                libc = ctypes.CDLL(None, use_errno=True)
-                assert libc.setns(where.fileno(), CLONE_NEWNET) == 0
+            wire.enter(f"/run/netns/{name}")
             act(*args)
             status = 0
         finally:

@@ -4,6 +4,7 @@
  *     connect QPN PSN PEER SELF	to RTS; addresses are IPv4
  *     receive COUNT		that many receives of SLOT bytes, one behind the other
  *     send WORD		its bytes
+ *     write RKEY ADDRESS	a word of its own, to memory of the peer
  *     wait MS COUNT		completions: status and bytes of each; COUNT at most
  *     look OFFSET LENGTH	memory, in hexadecimal
  * It begins with a line of what others need to know.
@@ -130,17 +131,30 @@ static int do_receive(int count)
 	return ret;
 }
 
-static int do_send(const char *word)
+static int post(struct ibv_send_wr wr, const char *word)
 {
 	struct ibv_sge sge = {(uintptr_t)memory + SEND_AT,
 			      (uint32_t)strlen(word), mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND},
-			   *bad;
+	struct ibv_send_wr *bad;
 
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
 	memcpy(memory + SEND_AT, word, strlen(word));
 	return ibv_post_send(qp, &wr, &bad);
+}
+
+static int do_send(const char *word)
+{
+	return post((struct ibv_send_wr){.opcode = IBV_WR_SEND}, word);
+}
+
+static int do_write(const char *rkey, const char *address)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+	wr.wr.rdma.rkey = (uint32_t)strtoul(rkey, NULL, 0);
+	wr.wr.rdma.remote_addr = strtoull(address, NULL, 0);
+	return post(wr, "written");
 }
 
 static double seconds(void)
@@ -198,6 +212,8 @@ int main(void)
 			printf("error %d\n", do_receive(atoi(a)));
 		else if (n == 2 && !strcmp(what, "send"))
 			printf("error %d\n", do_send(a));
+		else if (n == 3 && !strcmp(what, "write"))
+			printf("error %d\n", do_write(a, b));
 		else if (n == 3 && !strcmp(what, "wait"))
 			do_wait(atoi(a), atoi(b));
 		else if (n == 3 && !strcmp(what, "look"))
