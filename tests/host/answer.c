@@ -8,7 +8,8 @@
  *
  *   answer ROUNDS [standard]
  *
- * "standard": the NICs take each other for cards.
+ * "standard": the NICs take each other for cards. $NS_A, $NS_B: the network namespaces
+ * of the two, if they are on different hosts (../net/topology.sh).
  */
 #include "host.h"
 
@@ -217,8 +218,17 @@ static void speak(int fd, bool asks)
 	REQUIRE_EQ(s.late, 0);
 }
 
+static void enter(const char *where)
+{
+	const char *name = getenv(where);
+
+	if (name)
+		host_enter(name);
+}
+
 static void answers(int fd)
 {
+	enter("NS_B");
 	speak(fd, false);
 }
 
@@ -232,6 +242,7 @@ int main(int argc, char **argv)
 		setenv("NOPIN_TEST", argv[2], 1);
 	host_start();
 	fd = host_fork(answers);
+	enter("NS_A");
 	speak(fd, true);
 	host_join();
 	return 0;

@@ -144,12 +144,6 @@ void host_dereg(struct ibv_mr *mr)
 
 /* --- connections -------------------------------------------------------------- */
 
-struct hello {
-	union ibv_gid gid;
-	uint64_t va;
-	uint32_t qpn, rkey, psn;
-};
-
 static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	REQUIRE(ibv_modify_qp(qp, attr, IBV_QP_STATE | mask) == 0);
@@ -158,8 +152,8 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 uint8_t link_timeout = 20, link_retries = 7, link_rnr_retries = 7;
 uint32_t link_psn_ahead;
 
-static void connect_to(struct link *l, const struct hello *mine,
-		       const struct hello *peer)
+void link_connect(struct link *l, const struct link_card *mine,
+		  const struct link_card *peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -184,6 +178,8 @@ static void connect_to(struct link *l, const struct hello *mine,
 				    .hop_limit = 64}},
 	};
 
+	l->va = peer->va;
+	l->rkey = peer->rkey;
 	modify(l->qp, &attr,
 	       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	attr.qp_state = IBV_QPS_RTR;
@@ -196,7 +192,8 @@ static void connect_to(struct link *l, const struct hello *mine,
 		       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr)
+void link_make(struct link *l, struct host *h, const struct ibv_mr *mr,
+	       struct link_card *card)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = h->cq,
@@ -209,21 +206,26 @@ void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr)
 			.max_recv_sge = 1,
 			.max_inline_data = INLINE},
 	};
-	struct hello mine = {.gid = h->gid}, peer;
 
+	*card = (struct link_card){.gid = h->gid};
 	*l = (struct link){.h = h, .qp = ibv_create_qp(h->pd, &init)};
 	REQUIRE(l->qp);
-	mine.qpn = l->qp->qp_num;
-	mine.psn = (uint32_t)host_now() & 0xffffff;
+	card->qpn = l->qp->qp_num;
+	card->psn = (uint32_t)host_now() & 0xffffff;
 	if (mr) {
-		mine.va = (uintptr_t)mr->addr;
-		mine.rkey = mr->rkey;
+		card->va = (uintptr_t)mr->addr;
+		card->rkey = mr->rkey;
 	}
+}
+
+void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr)
+{
+	struct link_card mine, peer;
+
+	link_make(l, h, mr, &mine);
 	REQUIRE(send(fd, &mine, sizeof(mine), MSG_NOSIGNAL) == sizeof(mine));
 	REQUIRE(recv(fd, &peer, sizeof(peer), MSG_WAITALL) == sizeof(peer));
-	l->va = peer.va;
-	l->rkey = peer.rkey;
-	connect_to(l, &mine, &peer);
+	link_connect(l, &mine, &peer);
 	host_say(fd, 0);
 	REQUIRE(host_hear(fd) == 0);
 }

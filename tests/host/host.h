@@ -86,6 +86,9 @@ const char *host_tool(const char *path);
  */
 void host_own_network(void);
 
+/** host_enter() - Go on in the network namespace @name of ip(8), before host_open(). */
+void host_enter(const char *name);
+
 /** host_user() - Become an ordinary user, if we are root. */
 void host_user(void);
 
@@ -137,6 +140,17 @@ struct link {
 	uint32_t rkey;
 };
 
+/**
+ * struct link_card - What one end tells the other.
+ * @told:	for those who put it where both can see it
+ */
+struct link_card {
+	union ibv_gid gid;
+	uint64_t va;
+	uint32_t qpn, rkey, psn;
+	bool told;
+};
+
 /** link_timeout, link_retries, link_rnr_retries - Of links that are opened from now
  * on. */
 extern uint8_t link_timeout, link_retries, link_rnr_retries;
@@ -164,6 +178,12 @@ void host_dereg(struct ibv_mr *mr);
  * it of, or NULL.
  */
 void link_open(struct link *l, struct host *h, int fd, const struct ibv_mr *mr);
+/** link_make(), link_connect() - Its two halves: a QP and its @card; and the connection
+ * with whose is @peer. */
+void link_make(struct link *l, struct host *h, const struct ibv_mr *mr,
+	       struct link_card *card);
+void link_connect(struct link *l, const struct link_card *mine,
+		  const struct link_card *peer);
 void link_close(struct link *l);
 
 /** host_say_mr(), link_hear_mr() - What @mr is, for who works on it from now on. */
