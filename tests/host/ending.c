@@ -3,7 +3,7 @@
  * request to a stopped process, which is the control.
  *
  *   ending behind   the peer expects an earlier PSN, as one that began anew does
- *   ending stopped  many QPs to a stopped process end with the one, not in turn
+ *   ending stopped N  so many QPs to a stopped process end with the one, not in turn
  *   ending mtu      the interface takes no full packets any more, for a while or for
  *		     good, and the log says so
  */
@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-enum { MANY = 200, LEN = 8192, SMALL_MTU = 1000, WHOLE_MTU = 65536 };
+enum { MANY = 3000, LEN = 8192, SMALL_MTU = 1000, WHOLE_MTU = 65536 };
 
 static struct host h;
 static struct ibv_mr *mr;
@@ -139,6 +139,7 @@ static void against(unsigned n, bool stop)
 	one.fd = host_fork(target);
 	many.fd = host_fork(target);
 	open_all();
+	REQUIRE(ibv_resize_cq(h.cq, (int)n + 1) == 0);
 	peer_open(&one, 1);
 	link_psn_ahead = stop ? 0 : 5;
 	peer_open(&many, n);
@@ -248,13 +249,15 @@ static void smaller_mtu(void)
 
 int main(int argc, char **argv)
 {
-	const char *how = argc == 2 ? argv[1] : "";
+	const char *how = argc > 1 ? argv[1] : "";
+	const int n = argc == 3 ? atoi(argv[2]) : 1;
 
+	REQUIRE(n > 0 && n <= MANY);
 	host_start();
 	link_timeout = 12; /* 17 ms: what is asked of any is more */
 	link_retries = 3;
 	if (!strcmp(how, "stopped"))
-		against(MANY, true);
+		against((unsigned)n, true);
 	else if (!strcmp(how, "behind"))
 		against(1, false);
 	else if (!strcmp(how, "mtu"))
