@@ -17,8 +17,10 @@ Program = collections.namedtuple(
 # words: so often rxe READs a page of which nopin's program changes a word all
 # the time, and gets it by SEND a quarter as often (../../host/word.c)
 # notified: so often rxe raises a counter of nopin's program (../../host/notify.c)
+# behind: each is asked by the other for what it will never take (behind.c)
 Condition = collections.namedtuple(
-    "Condition", "mtus captured loss evicted words notified", defaults=[0, 0])
+    "Condition", "mtus captured loss evicted words notified behind",
+    defaults=[0, 0, False])
 
 # -u 16: an ACK timeout of 268 ms; an emulated machine often pauses for 67 ms.
 # -F: the emulated processor's clock may be irregular, which perftest measures.
@@ -43,7 +45,7 @@ CONDITIONS = {
     # all memory of nopin's program is paged out, over and over
     "evict": Condition([256, 512, 1024], True, False, True),
     # bursts arrive whole; rxe's kernel cuts them
-    "gso": Condition([1024], False, False, False, 3000, 500),
+    "gso": Condition([1024], False, False, False, 3000, 500, True),
     "word": Condition([], False, False, False, 1000000),
 }
 # SEND ONLY of a datagram, where there are some (chosen()).

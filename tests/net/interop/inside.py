@@ -224,6 +224,24 @@ def run_notify(build, rounds):
     return good
 
 
+def run_behind(build, asker):
+    """A requester whose PSNs are ahead of what its responder expects: each request
+    ends. @asker: "nopin" or "rxe". Prints a line; returns whether all was well."""
+    start = time.monotonic()
+    argv = [f"{build}/tests/net/interop/interop-behind"]
+    roles = ["asker", "target"] if asker == "nopin" else ["target", "asker"]
+    status, (nopin, rxe) = run_pair(
+        [f"{build}/tools/nopin/nopin", "run", "--", *argv, roles[0]],
+        [*argv, roles[1]])
+    ended = (nopin if asker == "nopin" else rxe).count("behind: it ends")
+    good = status == [0, 0] and ended == 2
+    print(f"behind, asked by {asker}: {ended} of 2 ended, "
+          f"{time.monotonic() - start:.0f} s  {'ok' if good else status}")
+    if not good:
+        print(nopin, rxe, sep="\n", flush=True)
+    return good
+
+
 def counted(text, name):
     found = re.search(rf"^nopin: info: {name}: (\d+)", text, re.M)
     return int(found[1]) if found else 0
@@ -317,6 +335,10 @@ def main():
     if condition.notified and not sys.argv[3:]:
         chosen.append("notify")
         good += run_notify(build, condition.notified)
+    for asker in ("nopin", "rxe") if condition.behind else ():
+        if not sys.argv[3:] or "behind" in sys.argv[3:]:
+            chosen.append("behind")
+            good += run_behind(build, asker)
     complete = not capture or end_capture(capture)
     if condition.loss and not lost_both_ways():
         complete = False
