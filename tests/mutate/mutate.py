@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""mutate.py [--seeds N] [WORD]: breaks the tree on purpose, one mistake
-of mutations.py at a time (those with WORD in their names), in a copy of the
-tree, and runs UNITS and the simulator on each. Ends with a line
-"N passed, N failed": a mistake that no test catches has failed."""
+"""mutate.py [--seeds N] [--sample N] [WORD]: breaks the tree on purpose, one mistake
+of mutations.py at a time (those with WORD in their names, or N of them drawn at
+random), in a copy of the tree, and runs UNITS and the simulator on each. Ends with a
+line "N passed, N failed": a mistake that no test catches has failed.
+
+mutate.py --fits only checks that each entry still fits the tree."""
 import argparse
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -94,12 +97,36 @@ def caught_by(tree, seeds):
     return None
 
 
+def misfit(entry):
+    """What is wrong with an entry of MUTATIONS, or None."""
+    if len(entry) != 4:
+        return f"{len(entry)} fields instead of 4"
+    _, path, old, new = entry
+    try:
+        with open(os.path.join(TOP, path), encoding="utf-8") as file:
+            times = file.read().count(old)
+    except OSError as err:
+        return str(err)
+    if times != 1:
+        return f"{path}: {times} times instead of once: {old!r}"
+    return "changes nothing" if old == new else None
+
+
+def check_entries(entries):
+    """Exit if entries do not fit the tree, or share a name."""
+    wrong = [f"{e[0]}: {misfit(e)}" for e in entries if misfit(e)]
+    names = [e[0] for e in entries]
+    wrong += [f"{n}: the name of several" for n in sorted(set(names))
+              if names.count(n) > 1]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
 def mutated(tree, path, old, new):
+    """Put the mistake into the copy. Return: the file, and what was in it."""
     name = os.path.join(tree, path)
     with open(name, encoding="utf-8") as file:
         text = file.read()
-    if text.count(old) != 1:
-        sys.exit(f"{path}: {text.count(old)} times: {old}")
     with open(name, "w", encoding="utf-8") as file:
         file.write(text.replace(old, new))
     return name, text
@@ -108,9 +135,18 @@ def mutated(tree, path, old, new):
 def main():
     args = argparse.ArgumentParser(description=__doc__)
     args.add_argument("--seeds", type=int, default=60)
+    args.add_argument("--sample", type=int)
+    args.add_argument("--fits", action="store_true")
     args.add_argument("word", nargs="?", default="")
     args = args.parse_args()
     passed = failed = 0
+    check_entries(MUTATIONS)
+    if args.fits:
+        print(f"{len(MUTATIONS)} entries fit")
+        return 0
+    chosen = [e for e in MUTATIONS if args.word in e[0]]
+    if args.sample is not None:
+        chosen = random.sample(chosen, min(args.sample, len(chosen)))
 
     with tempfile.TemporaryDirectory() as directory:
         tree = os.path.join(directory, "tree")
@@ -121,9 +157,7 @@ def main():
         test = caught_by(tree, args.seeds)
         if test:
             sys.exit(f"without a mistake {test} fails")
-        for name, path, old, new in MUTATIONS:
-            if args.word not in name:
-                continue
+        for name, path, old, new in chosen:
             file, text = mutated(tree, path, old, new)
             test = caught_by(tree, args.seeds) if build(tree) else "nobody: " \
                 "it does not compile"
