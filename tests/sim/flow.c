@@ -45,6 +45,11 @@ void gen_bytes(uint64_t seed, uint64_t off, uint8_t *out, uint64_t len)
 		out += n;
 		off += n;
 		len -= n;
+		for (; len >= 8; out += 8, off += 8, len -= 8) {
+			const uint64_t next = mix(seed + off / 8);
+
+			memcpy(out, &next, 8);
+		}
 	}
 }
 
@@ -364,19 +369,32 @@ static void op_draw_relay(struct flow *f, struct op *op, const struct op *read)
 
 /* --- posting ------------------------------------------------------------------------ */
 
-static void op_fill_memory(struct flow *f, const struct op *op)
+static void op_write_memory(struct flow *f, const struct op *op, bool data)
 {
-	uint8_t *buf = malloc(op->len + 1);
+	uint8_t *buf = calloc(1, op->len + 1);
 	uint32_t off = 0;
 
 	CHECK(buf);
-	op_data(op, 0, buf, op->len);
+	if (data)
+		op_data(op, 0, buf, op->len);
 	for (unsigned i = 0; i < op->parts; i++) {
 		sim_write(f->from->node->os, op->part[i].addr, buf + off,
 			  op->part[i].len);
 		off += op->part[i].len;
 	}
 	free(buf);
+}
+
+/* Where there is no room for @op its pages are touched and nothing more, unless that took
+ * so long that there is some. */
+static void op_fill_memory(struct flow *f, const struct op *op)
+{
+	bool room;
+
+	do {
+		room = nic_send_slot(f->from->qp) != NULL;
+		op_write_memory(f, op, room);
+	} while (!room && nic_send_slot(f->from->qp));
 }
 
 static void op_fill_wqe(struct flow *f, const struct op *op, struct wqe *wqe)
