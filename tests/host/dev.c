@@ -288,24 +288,39 @@ unsigned host_poll(struct host *h, unsigned n)
 	return (unsigned)got;
 }
 
+void host_rest(unsigned *vain)
+{
+	enum { YIELDS = 4000, NAP_NS = 50000 };
+
+	if (++*vain < YIELDS)
+		sched_yield();
+	else
+		host_sleep(NAP_NS);
+}
+
 void host_wait(struct host *h, unsigned n)
 {
+	unsigned vain = 0;
+
 	while (n) {
 		const unsigned got = host_poll(h, n);
 
 		n -= got;
-		if (!got)
-			sched_yield();
+		if (got)
+			vain = 0;
+		else
+			host_rest(&vain);
 	}
 }
 
 enum ibv_wc_status host_status(struct host *h)
 {
+	unsigned vain = 0;
 	struct ibv_wc wc;
 	int got;
 
 	while (!(got = ibv_poll_cq(h->cq, 1, &wc)))
-		sched_yield();
+		host_rest(&vain);
 	REQUIRE(got == 1);
 	return wc.status;
 }

@@ -91,12 +91,12 @@ static bool is_of(const struct peer *p, uint32_t qpn)
 static void wait_both(uint64_t *one_ns, uint64_t *many_ns)
 {
 	const uint64_t start = host_now();
-	unsigned left = one.num + many.num;
+	unsigned left = one.num + many.num, vain = 0;
 	struct ibv_wc wc;
 
 	while (left) {
 		if (ibv_poll_cq(h.cq, 1, &wc) != 1) {
-			sched_yield();
+			host_rest(&vain);
 			continue;
 		}
 		left--;

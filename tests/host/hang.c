@@ -13,7 +13,6 @@
  */
 #include "host.h"
 
-#include <sched.h>
 #include <string.h>
 
 enum {
@@ -92,11 +91,12 @@ static void write_word(struct link *l, enum work what, uint64_t n)
 /* Return: whose completion it is. */
 static enum work wait_work(struct host *h, const struct link *l)
 {
+	unsigned vain = 0;
 	struct ibv_wc wc;
 	int n;
 
 	while (!(n = ibv_poll_cq(h->cq, 1, &wc)))
-		sched_yield();
+		host_rest(&vain);
 	REQUIRE(n == 1 && wc.status == IBV_WC_SUCCESS);
 	for (int i = 0; i < WORKS; i++)
 		if (l[i].qp->qp_num == wc.qp_num)

@@ -198,7 +198,13 @@ void link_recv(struct link *l, const struct ibv_mr *mr, void *addr,
 
 /** host_poll() - Return: up to @n good completions. */
 unsigned host_poll(struct host *h, unsigned n);
-/** host_wait() - Until @n good completions came. Polls, and yields. */
+/**
+ * host_rest() - Let others run after a look that found nothing: yield, and sleep between
+ * looks once there were thousands, so that a wait for seconds costs no CPU.
+ * @vain:	counts such looks; 0 at first
+ */
+void host_rest(unsigned *vain);
+/** host_wait() - Poll until @n good completions came, and host_rest() in between. */
 void host_wait(struct host *h, unsigned n);
 /** host_status() - Wait for one completion. Return: its status. */
 enum ibv_wc_status host_status(struct host *h);

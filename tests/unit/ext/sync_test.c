@@ -66,6 +66,7 @@ static int setup_unserved(void **state)
 	const struct nopin_home_attr attr = {.members = MEMBERS,
 					     .alive_ns = alive_ns};
 
+	pair_retries = 0; /* 2 s until a peer is given up */
 	pair_open(state);
 	assert_int_equal(nopin_home_create(pd, &attr, &home), 0);
 	assert_int_equal(nopin_sem_create(home, 1, &sem), 0);
