@@ -25,7 +25,7 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "order", "budget", "open", "ending"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
          "mem_release_test", "nic_prefetch_test",
-         "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test",
+         "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test", "xport_flow_test",
          "xport_credit_test", "xport_open_test", "xport_reorder_test", "xport_live_test", "nic_peers_test",
          "xport_fault_adaptive_test", "xport_backup_test", "xport_ud_test",
          "wire_grh_test",

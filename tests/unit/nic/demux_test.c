@@ -7,6 +7,19 @@
 enum { PER_PORT = 1024, ROOM = PER_PORT * 3 / 4 };
 
 static struct nic_qp_init init;
+static uint16_t next_port; /* to be opened, or 0: any */
+
+int __real_os_port_open(struct os *os, uint16_t want, uint16_t *port);
+int __wrap_os_port_open(struct os *os, uint16_t want, uint16_t *port);
+
+int __wrap_os_port_open(struct os *os, uint16_t want, uint16_t *port)
+{
+	if (!want) {
+		want = next_port;
+		next_port = 0;
+	}
+	return __real_os_port_open(os, want, port);
+}
 
 static int setup(void **state)
 {
@@ -24,6 +37,12 @@ static int setup(void **state)
 				    .send_cq = side[0].cq,
 				    .recv_cq = side[0].cq};
 	return 0;
+}
+
+static int setup_lowest_port(void **state)
+{
+	next_port = QPN_PORT_BASE;
+	return setup(state);
 }
 
 static struct nic_qp *found(uint32_t qpn)
@@ -81,6 +100,21 @@ static void demux__qpns_come_back_late(void **state)
 	assert_int_equal(ports(), 1);
 }
 
+/* All QPNs of the lowest port come in turn, but for 0 and 1 (IBTA 3.5.3). */
+static void demux__none_is_of_management(void **state)
+{
+	struct nic_qp *qp;
+	uint32_t qpn;
+
+	(void)state;
+	for (int i = 0; i < 2 * PER_PORT; i++) {
+		assert_int_equal(
+			nic_qp_create(side[0].nic, NULL, &init, &qp, &qpn), 0);
+		assert_in_range(qpn, 2, PER_PORT - 1);
+		assert_int_equal(nic_qp_destroy(qp), 0);
+	}
+}
+
 /* A quarter of a port's QPNs stays free; then there is another port. */
 static void demux__more_ports_for_more_qps(void **state)
 {
@@ -108,6 +142,8 @@ int main(void)
 		TEST(demux__a_qpn_names_its_port),
 		TEST(demux__qpns_come_back_late),
 		TEST(demux__more_ports_for_more_qps),
+		cmocka_unit_test_setup_teardown(demux__none_is_of_management,
+						setup_lowest_port, sides_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,45 @@ static void replay__what_is_not_answered_yet(void **state)
 	assert_memory_equal(side[0].buf, side[1].buf + BUF / 2, LEN);
 }
 
+/* What is answered again from its middle on is an answer of its own: its first packet
+ * says FIRST and has the AETH (IBTA 9.7.5.1.5). */
+static void replay__begins_with_a_first(void **state)
+{
+	struct nic *nic = side[1].nic;
+	const struct resp *r = &side[1].qp->qp.resp;
+	struct step *tx = &nic->steps[2];
+	uint32_t flags[OS_SEGS_MAX], num;
+	const struct resource *res;
+	struct pkt tail = {.op = OPF_READ,
+			   .va = (uintptr_t)side[1].buf + BUF / 2 + TAIL * 4096,
+			   .rkey = side[1].key,
+			   .dma_len = LEN - TAIL * 4096};
+
+	(void)state;
+	know_pages(&side[1]);
+	know_pages(&side[0]);
+	post(&side[0], WR_READ, LEN);
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	res = &r->res[(r->res_next - 1) % RESOURCES_MAX];
+	assert_int_equal(res->at, res->num);
+	tail.psn = psn_add(res->psn, TAIL);
+	replay_duplicate(&side[1].qp->qp, &tail, os_now(nic->os));
+	assert_int_equal(res->at, TAIL);
+	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+	num = tx->burst.nsegs;
+	for (unsigned i = 0; i < num; i++)
+		flags[i] = opcode_info(tx->burst.bytes[tx->burst.seg[i].hdr])
+				   ->flags;
+	plan_move_commit(nic, tx); /* or the NIC would not close */
+	assert_in_range(num, 1, LEN / 4096 - TAIL);
+	for (unsigned i = 0; i < num; i++)
+		assert_int_equal(
+			flags[i] & (OPF_READ | OPF_RESPONSE | OPF_FIRST |
+				    OPF_LAST),
+			OPF_READ | OPF_RESPONSE | (i == 0 ? OPF_FIRST : 0) |
+				(TAIL + i == res->num - 1 ? OPF_LAST : 0));
+}
+
 int main(void)
 {
 #define T(f)                                                                   \
@@ -104,6 +143,7 @@ int main(void)
 		T(read__one_too_many),
 		T(write__too_long_places_nothing),
 		T(replay__what_is_not_answered_yet),
+		T(replay__begins_with_a_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* flow_test.c: two QPs send to one nopin, whose grant the first one uses up. Whatever
+ * gives some of it back wakes the second.
+ */
+#include "xport/impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 80, QPS = 2, GRANT = 10000, CHARGE = 6000, END = 1000 };
+
+static struct {
+	struct mem *mem;
+	struct xport x;
+	struct counters cnt;
+	struct peer peer;
+	struct qp qp[QPS];
+} s;
+
+static int setup(void **state)
+{
+	const uint64_t seed[2] = {1, 2};
+	const struct endpoint ep = {.port = 1};
+	struct mem_config cfg = {.entries = 1 << 10,
+				 .slots = SLOTS,
+				 .tickets = 8,
+				 .pagers = 4,
+				 .slot_base = calloc(SLOTS, MTU_MAX),
+				 .counters = &s.cnt};
+
+	*state = cfg.slot_base;
+	assert_int_equal(mem_open(&s.mem, &cfg), 0);
+	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	peer_init(&s.peer, &ep, &ep.ip);
+	s.peer.kind = PEER_NOPIN;
+	s.peer.budget = GRANT;
+	for (int i = 0; i < QPS; i++) {
+		s.qp[i] = (struct qp){.x = &s.x,
+				      .peer = &s.peer,
+				      .mtu = 1024,
+				      .open = {.mine = 1, .theirs = 1}};
+		list_init(&s.qp[i].peer_link);
+		list_init(&s.qp[i].run_link);
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (int i = 0; i < QPS; i++) {
+		list_del(&s.qp[i].peer_link);
+		list_del(&s.qp[i].run_link);
+	}
+	xport_close(&s.x);
+	mem_close(s.mem);
+	free(*state);
+	return 0;
+}
+
+static bool runs(const struct qp *qp)
+{
+	return !list_empty(&qp->run_link);
+}
+
+/* The first has sent, and there is too little left for the second. */
+static void use_up(void)
+{
+	assert_true(flow_may_send(&s.qp[0], CHARGE));
+	flow_sent(&s.qp[0], END, CHARGE);
+	assert_false(flow_may_send(&s.qp[1], CHARGE));
+	assert_false(list_empty(&s.qp[1].peer_link));
+	assert_false(runs(&s.qp[1]));
+}
+
+/* The second was woken, and may send. */
+static void check_woken(void)
+{
+	assert_int_equal(s.peer.in_flight, 0);
+	assert_true(runs(&s.qp[1]));
+	assert_true(list_empty(&s.qp[1].peer_link));
+	assert_true(flow_may_send(&s.qp[1], CHARGE));
+}
+
+static void flow__accepted_wakes(void **state)
+{
+	(void)state;
+	use_up();
+	flow_accepted(&s.qp[0], END, 0);
+	check_woken();
+}
+
+/* It sends all again, or ends: what was charged is no more. */
+static void flow__forgotten_wakes(void **state)
+{
+	(void)state;
+	use_up();
+	flow_forget(&s.qp[0]);
+	check_woken();
+}
+
+/* Sent again besides, and forgotten with the rest. */
+static void flow__copies_are_forgotten_too(void **state)
+{
+	(void)state;
+	use_up();
+	s.qp[0].req.snd = END;
+	flow_again(&s.qp[0], END - 4, END, CHARGE);
+	assert_in_range(s.peer.in_flight, CHARGE + 1, 2 * CHARGE);
+	flow_forget(&s.qp[0]);
+	check_woken();
+}
+
+static void flow__unsent_wakes(void **state)
+{
+	(void)state;
+	use_up();
+	flow_unsent(&s.qp[0], END - 1, CHARGE);
+	check_woken();
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(flow__accepted_wakes),
+		T(flow__forgotten_wakes),
+		T(flow__copies_are_forgotten_too),
+		T(flow__unsent_wakes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
