@@ -316,13 +316,14 @@ struct nic {
 	struct nic_port *ports[OS_PORTS_MAX];
 	/* roce.c */
 	int roce_port; /* index in os/ of 4791, or -1 */
-	int roce_claim; /* descriptor of the name */
+	int roce_claim; /* the name, for os_unclaim() */
 	int roce_guest; /* connection to who has it, or -1 */
 	uint64_t roce_secret; /* ours, or the holder's */
 	bool roce_told; /* that secret is known */
 	enum roce_state roce_state, roce_said;
 	bool roce_news; /* to be said (relaxed) */
 	bool roce_orphan; /* who served us has ended (relaxed) */
+	bool roce_asked; /* by a socket that was ready for it (relaxed) */
 	unsigned roce_refused;
 	struct os_holder roce_who; /* if another process holds it */
 	uint64_t roce_try_ns;
@@ -445,6 +446,8 @@ void peers_say_open(struct nic *nic);
 
 /* roce.c */
 void roce_claim(struct nic *nic, uint64_t now_ns);
+/** roce_attend() - A thread of the program is here, no lock held. */
+void roce_attend(struct nic *nic);
 void roce_release(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);
 /** roce_pass_on() - A packet that came to 4791 for another NIC of this host. */

@@ -160,6 +160,7 @@ static int open_once(struct nic **out, const struct nic_config *cfg)
 	err = os_ctl_open(nic->os);
 	if (err)
 		log_debug("no control socket: error %d", -err);
+	os_holder_prepare(nic->os);
 	err = progress_start(nic);
 	if (err)
 		goto close_ports;

@@ -59,6 +59,7 @@ static void guest_begin(struct nic *nic)
 {
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
 
+	__atomic_store_n(&nic->roce_asked, true, __ATOMIC_RELAXED);
 	if (fd >= 0) {
 		nic->roce_guest = fd;
 		nic->roce_state = ROCE_SERVED;
@@ -84,7 +85,7 @@ static void hold(struct nic *nic, int claim)
 		if (nic->roce_port == -EADDRINUSE)
 			nic->roce_state = ROCE_TAKEN;
 		nic->roce_port = -1;
-		os_unclaim(claim);
+		os_unclaim(nic->os, claim);
 		return;
 	}
 	os_random(nic->os, &secret, sizeof(secret));
@@ -106,6 +107,13 @@ static void claim_or_ask(struct nic *nic)
 		hold(nic, fd);
 	else if (fd == -EADDRINUSE)
 		guest_begin(nic);
+}
+
+void roce_attend(struct nic *nic)
+{
+	if (__atomic_load_n(&nic->roce_asked, __ATOMIC_RELAXED) &&
+	    __atomic_exchange_n(&nic->roce_asked, false, __ATOMIC_RELAXED))
+		os_holder_prepare(nic->os);
 }
 
 void roce_claim(struct nic *nic, uint64_t now_ns)
@@ -131,7 +139,7 @@ void roce_release(struct nic *nic)
 		return;
 	os_claim_unshare(nic->os);
 	os_port_close(nic->os, nic->roce_port);
-	os_unclaim(nic->roce_claim);
+	os_unclaim(nic->os, nic->roce_claim);
 	nic->roce_port = -1;
 }
 
@@ -207,7 +215,6 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 	/* the numbers may be somebody else's by now */
 	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
 		return until;
-	os_claim_serve(nic->os);
 	if (os_holder_spoke(nic->os) || orphan) {
 		now = os_now(nic->os);
 		nic_lock(nic);

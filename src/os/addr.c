@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- what there is --------------------------------------------------------- */
 
@@ -317,13 +318,21 @@ int os_addr_check(struct os *os, char *valid, size_t size)
 /** os_net_watch() - See os.h. */
 int os_net_watch(struct os *os)
 {
-	int fd = rtnl_watch();
+	struct stat st;
+	int fd = rtnl_watch(), ret;
 
 	pthread_mutex_lock(&os->ask_lock);
 	os->ask_again = true;
 	pthread_mutex_unlock(&os->ask_lock);
 	if (fd < 0)
 		return fd;
+	ret = sys_fstat(fd, &st);
+	if (ret < 0) {
+		sys_close(fd);
+		return ret;
+	}
+	os->net_dev = st.st_dev;
+	os->net_ino = st.st_ino;
 	fork_close_in_child(fd);
 	__atomic_store_n(&os->net_fd, fd, __ATOMIC_RELAXED);
 	return 0;
@@ -343,8 +352,8 @@ void net_heard(struct os *os)
 
 	if (fd < 0)
 		return;
-	/* The program closed it: somebody else's by now, maybe. */
-	if (rtnl_drain(fd) < 0)
+	/* The program closed it: its own by now, maybe. */
+	if (!fd_is(fd, os->net_dev, os->net_ino) || rtnl_drain(fd) < 0)
 		__atomic_store_n(&os->net_fd, -1, __ATOMIC_RELAXED);
 	__atomic_store_n(&os->net_changed, true, __ATOMIC_RELAXED);
 }
@@ -358,5 +367,6 @@ void net_close(struct os *os)
 	if (os->net_fd < 0)
 		return;
 	fork_forget(os->net_fd);
-	sys_close(os->net_fd);
+	if (fd_is(os->net_fd, os->net_dev, os->net_ino))
+		sys_close(os->net_fd);
 }

@@ -366,7 +366,7 @@ const struct os_note *os_board_mine(struct os *os)
 /* Return: is there something to go by? */
 static bool look_at(struct board *b, unsigned slot, int pid)
 {
-	struct slot s;
+	struct slot s = {.seq = 0};
 
 	if (b->seen[slot].pid != pid)
 		b->seen[slot].seq = 0;

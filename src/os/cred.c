@@ -19,34 +19,38 @@
 enum { OVERFLOW_UID = 65534 };
 
 /* Return: bytes of text in @buf, always terminated. */
-static size_t read_text(const char *path, char *buf, size_t size)
+static size_t read_text(const char *path, bool apart, char *buf, size_t size)
 {
-	const int fd = file_borrow(path);
+	const int fd = apart ? sys_open(path, O_RDONLY) : file_borrow(path);
 	ssize_t n = fd < 0 ? 0 : sys_pread(fd, buf, size - 1, 0);
 
-	file_return(fd);
+	if (apart)
+		fd_close(fd);
+	else
+		file_return(fd);
 	n = MAX(n, (ssize_t)0);
 	buf[n] = '\0';
 	return (size_t)n;
 }
 
-static uint32_t overflow_uid(void)
+static uint32_t overflow_uid(bool apart)
 {
 	char text[32];
 
-	if (!read_text("/proc/sys/kernel/overflowuid", text, sizeof(text)))
+	if (!read_text("/proc/sys/kernel/overflowuid", apart, text,
+		       sizeof(text)))
 		return OVERFLOW_UID;
 	return (uint32_t)strtoul(text, NULL, 10);
 }
 
 /* Has our user namespace a number for each user there can be? */
-static bool every_uid_mapped(void)
+static bool every_uid_mapped(bool apart)
 {
 	enum { INSIDE, OUTSIDE, COUNT, NUMBERS };
 	unsigned long number[NUMBERS];
 	char text[128], *at = text;
 
-	if (!read_text("/proc/self/uid_map", text, sizeof(text)))
+	if (!read_text("/proc/self/uid_map", apart, text, sizeof(text)))
 		return false;
 	for (unsigned i = 0; i < NUMBERS; i++) {
 		char *from = at;
@@ -90,7 +94,7 @@ static bool peer_lives(int fd)
  * cred_check() - See impl.h.
  * @who: set, also to a stranger's; zero if the kernel does not tell
  */
-int cred_check(int fd, struct ucred *who)
+int cred_check(int fd, bool apart, struct ucred *who)
 {
 	struct ucred peer = {0};
 	socklen_t len = sizeof(peer);
@@ -104,7 +108,7 @@ int cred_check(int fd, struct ucred *who)
 	if (peer.uid != 0 &&
 	    peer.uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0))
 		return -EPERM;
-	if (peer.uid != overflow_uid() || every_uid_mapped())
+	if (peer.uid != overflow_uid(apart) || every_uid_mapped(apart))
 		return 0;
 	return in_our_userns(peer.pid) && peer_lives(fd) ? 0 : -EPERM;
 }

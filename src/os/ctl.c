@@ -5,7 +5,9 @@
  * of a file in memory. So an answer fits into the socket whatever the client does,
  * and is gone when the client closes it. What may be asked is not known here.
  *
- * One at a time is let in, by the background thread. It may ask when it likes: a
+ * The sockets are the door's (door.c), where all of this is done; the background
+ * thread has the request and the answer. One at a time is let in. It may ask when it
+ * likes: a
  * thread of it that lost its CPU is no reason to hang up. But nobody waits for it for
  * long: after CTL_PERIOD_NS the next one is let in instead, and it is told to come
  * "again". That, an answer, or "error" is what everybody hears who was let in.
@@ -19,19 +21,17 @@
 
 enum {
 	CTL_PERIOD_NS = 50 * 1000 * 1000,
+	CTL_AGAIN_NS = 50 * 1000 * 1000, /* somebody else may hear a kick */
 	CTL_BACKLOG = 4,
 	CTL_ERROR_MAX = 256,
 };
 
-/**
- * os_ctl_open() - See os.h.
- * Context: before the background thread starts.
- */
-int os_ctl_open(struct os *os)
+static int ctl_listen(struct os *os, void *arg)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	int fd, ret, n;
 
+	(void)arg;
 	n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "nopin/ctl/%d",
 		     os->pid);
 	fd = fd_high(sys_socket(
@@ -47,9 +47,42 @@ int os_ctl_open(struct os *os)
 		sys_close(fd);
 		return ret;
 	}
-	fork_close_in_child(fd);
+	door_keep(os, fd);
 	os->ctl_fd = fd;
 	return 0;
+}
+
+/** os_ctl_open() - See os.h. */
+int os_ctl_open(struct os *os)
+{
+	const int ret = door_open(os);
+
+	return ret < 0 ? ret : door_call(os, ctl_listen, NULL);
+}
+
+/* As long as somebody is to be heard there is nothing else to wait for. */
+unsigned ctl_watch(const struct os *os, struct pollfd *fds, unsigned n,
+		   uint64_t now_ns, uint64_t *until_ns)
+{
+	if (os->ctl_fd < 0)
+		return n;
+	if (__atomic_load_n(&os->ctl_asked, __ATOMIC_RELAXED)) {
+		*until_ns = MIN(*until_ns, now_ns + CTL_AGAIN_NS);
+		return n;
+	}
+	if (os->ctl_client >= 0)
+		fds[n++] = (struct pollfd){os->ctl_client, POLLIN, 0};
+	if (now_ns < os->ctl_after_ns)
+		*until_ns = MIN(*until_ns, os->ctl_after_ns);
+	else
+		fds[n++] = (struct pollfd){os->ctl_fd, POLLIN, 0};
+	return n;
+}
+
+void ctl_heard(struct os *os)
+{
+	__atomic_store_n(&os->ctl_asked, true, __ATOMIC_RELAXED);
+	os_kick(os);
 }
 
 /* What it said and nobody read would reset the connection: it would not hear what
@@ -63,7 +96,6 @@ static void ctl_part(int fd)
 	(void)sys_call(SYS_shutdown, fd, SHUT_RD, 0, 0, 0, 0);
 	while (sys_recvmsg(fd, &m, MSG_DONTWAIT) > 0)
 		;
-	sys_close(fd);
 }
 
 /* Whoever asks has been answered, or never will be. */
@@ -73,9 +105,9 @@ static void ctl_hang_up(struct os *os)
 
 	if (fd < 0)
 		return;
-	__atomic_store_n(&os->ctl_client, -1, __ATOMIC_RELAXED);
-	fork_forget(fd);
+	os->ctl_client = -1;
 	ctl_part(fd);
+	door_drop(os, fd);
 }
 
 void ctl_close(struct os *os)
@@ -83,8 +115,7 @@ void ctl_close(struct os *os)
 	ctl_hang_up(os);
 	if (os->ctl_fd < 0)
 		return;
-	fork_forget(os->ctl_fd);
-	sys_close(os->ctl_fd);
+	door_drop(os, os->ctl_fd);
 	os->ctl_fd = -1;
 }
 
@@ -119,20 +150,20 @@ static int ctl_accept(struct os *os, uint64_t now)
 	struct ucred who;
 	int fd, err;
 
-	__atomic_store_n(&os->ctl_after_ns, now + CTL_PERIOD_NS,
-			 __ATOMIC_RELAXED);
+	os->ctl_after_ns = now + CTL_PERIOD_NS;
 	fd = fd_high((int)sys_call(SYS_accept4, os->ctl_fd, 0, 0,
 				   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
 	if (fd < 0)
 		return fd;
-	err = cred_check(fd, &who);
+	err = cred_check(fd, os->door.apart, &who);
 	if (err) {
 		(void)ctl_send(fd, "error this process is another user's", -1);
 		ctl_part(fd);
+		sys_close(fd);
 		return err;
 	}
-	fork_close_in_child(fd);
-	__atomic_store_n(&os->ctl_client, fd, __ATOMIC_RELAXED);
+	door_keep(os, fd);
+	os->ctl_client = fd;
 	return 0;
 }
 
@@ -153,8 +184,18 @@ static bool ctl_next_waits(const struct os *os, uint64_t now)
 	struct pollfd next = {.fd = os->ctl_fd, .events = POLLIN};
 	struct timespec at_once = {0};
 
-	return now >= __atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED) &&
-	       sys_ppoll(&next, 1, &at_once) > 0;
+	return now >= os->ctl_after_ns && sys_ppoll(&next, 1, &at_once) > 0;
+}
+
+static int ctl_say(struct os *os, const char *error)
+{
+	char line[CTL_ERROR_MAX];
+	int ret;
+
+	snprintf(line, sizeof(line), "error %s", error);
+	ret = ctl_send(os->ctl_client, line, -1);
+	ctl_hang_up(os);
+	return ret;
 }
 
 /* Return: the same as os_ctl_take(). */
@@ -169,7 +210,7 @@ static int ctl_receive(struct os *os, char *buf, size_t size)
 	if (n == -EAGAIN)
 		return -EAGAIN;
 	if (n > (ssize_t)size) {
-		(void)os_ctl_answer(os, "the request is too long", NULL, 0);
+		(void)ctl_say(os, "the request is too long");
 		return -EMSGSIZE;
 	}
 	if (n > 0 && !ctl_gone(os))
@@ -178,17 +219,20 @@ static int ctl_receive(struct os *os, char *buf, size_t size)
 	return -EAGAIN;
 }
 
-int os_ctl_take(struct os *os, char *buf, size_t size)
+/** struct ctl_buf - Of a request. */
+struct ctl_buf {
+	char *bytes;
+	size_t size;
+};
+
+static int ctl_take(struct os *os, void *arg)
 {
-	bool asked = __atomic_exchange_n(&os->ctl_asked, false,
-					 __ATOMIC_RELAXED);
+	const struct ctl_buf *buf = arg;
 	uint64_t now = clock_ns();
 	int ret;
 
-	if (!asked)
-		return -EAGAIN;
 	if (os->ctl_client >= 0) {
-		ret = ctl_receive(os, buf, size);
+		ret = ctl_receive(os, buf->bytes, buf->size);
 		if (os->ctl_client < 0 || ret != -EAGAIN ||
 		    !ctl_next_waits(os, now))
 			return ret;
@@ -196,7 +240,17 @@ int os_ctl_take(struct os *os, char *buf, size_t size)
 		ctl_hang_up(os);
 	}
 	ret = ctl_accept(os, now);
-	return ret ? ret : ctl_receive(os, buf, size);
+	return ret ? ret : ctl_receive(os, buf->bytes, buf->size);
+}
+
+int os_ctl_take(struct os *os, char *buf, size_t size)
+{
+	struct ctl_buf arg = {buf, size};
+
+	/* What comes from here on is heard again. */
+	if (!__atomic_exchange_n(&os->ctl_asked, false, __ATOMIC_RELAXED))
+		return -EAGAIN;
+	return door_call(os, ctl_take, &arg);
 }
 
 static int ctl_write(int file, const char *text, size_t len)
@@ -212,20 +266,22 @@ static int ctl_write(int file, const char *text, size_t len)
 	return 0;
 }
 
-int os_ctl_answer(struct os *os, const char *error, const char *text,
-		  size_t len)
+/** struct ctl_answer_arg - What os_ctl_answer() is called with. */
+struct ctl_answer_arg {
+	const char *error, *text;
+	size_t len;
+};
+
+static int ctl_answer_here(struct os *os, void *arg)
 {
+	const struct ctl_answer_arg *a = arg;
 	char line[CTL_ERROR_MAX];
 	int file, ret;
 
-	if (error) {
-		snprintf(line, sizeof(line), "error %s", error);
-		ret = ctl_send(os->ctl_client, line, -1);
-		ctl_hang_up(os);
-		return ret;
-	}
+	if (a->error)
+		return ctl_say(os, a->error);
 	file = fd_memory("nopin-ctl", 0);
-	ret = file < 0 ? file : ctl_write(file, text, len);
+	ret = file < 0 ? file : ctl_write(file, a->text, a->len);
 	if (ret == 0) {
 		ret = ctl_send(os->ctl_client, "ok", file);
 	} else {
@@ -237,4 +293,12 @@ int os_ctl_answer(struct os *os, const char *error, const char *text,
 	fd_close(file);
 	ctl_hang_up(os);
 	return ret;
+}
+
+int os_ctl_answer(struct os *os, const char *error, const char *text,
+		  size_t len)
+{
+	struct ctl_answer_arg arg = {error, text, len};
+
+	return door_call(os, ctl_answer_here, &arg);
 }

@@ -55,6 +55,11 @@ int fd_high(int fd)
 	return fd_move(fd, limit - MIN(limit / 2, FD_ROOM));
 }
 
+bool fd_spare(void)
+{
+	return fd_limit() >= FD_ROOM;
+}
+
 int fd_event(int fd)
 {
 	long limit = MIN(fd_limit(), FD_BASE);
@@ -69,9 +74,28 @@ bool fd_is(int fd, uint64_t dev, uint64_t ino)
 	return sys_fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
-int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg)
+bool fd_keep(struct fd_kept *k, int fd)
 {
 	struct stat st;
+
+	if (sys_fstat(fd, &st) < 0)
+		return false;
+	*k = (struct fd_kept){true, fd, st.st_dev, st.st_ino};
+	fork_close_in_child(fd);
+	return true;
+}
+
+int fd_take(struct fd_kept *k)
+{
+	if (!k->kept)
+		return -1;
+	k->kept = false;
+	fork_forget(k->fd);
+	return fd_is(k->fd, k->dev, k->ino) ? k->fd : -1;
+}
+
+int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg)
+{
 	int fd;
 
 	if (k->kept && fd_is(k->fd, k->dev, k->ino))
@@ -80,10 +104,8 @@ int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg)
 		fork_forget(k->fd);
 	k->kept = false;
 	fd = open(arg);
-	if (fd < 0 || !keep || sys_fstat(fd, &st) < 0)
-		return fd;
-	*k = (struct fd_kept){true, fd, st.st_dev, st.st_ino};
-	fork_close_in_child(fd);
+	if (fd >= 0 && keep)
+		(void)fd_keep(k, fd);
 	return fd;
 }
 

@@ -19,6 +19,7 @@ enum {
 	OS_LANE_BYTES = 65536,
 	OS_STRIPES = 64, /* locks of the atomics, power of two */
 	OS_GUESTS_MAX = 128, /* processes that go by the holder of a name */
+	OS_SPARES = 8, /* sockets to ask the holders of names with */
 };
 
 /**
@@ -67,6 +68,24 @@ struct fd_kept {
 };
 
 /**
+ * struct os_door - The thread that lets others in (door.c).
+ * @thread:	NULL: none, so what is to be done there is done by who wants it
+ * @apart:	its descriptors are its own (the thread's)
+ * @lock:	of callers, one of which has written @fn and @arg and waits for @state
+ */
+struct os_door {
+	struct os_thread *thread;
+	struct fd_kept wake;
+	bool apart;
+	bool stop; /* atomic */
+	pthread_mutex_t lock;
+	uint32_t state; /* atomic; a futex */
+	int (*fn)(struct os *os, void *arg);
+	void *arg;
+	int ret;
+};
+
+/**
  * struct os - One NIC's host.
  * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
  * @family:	AF_INET6 (both families) or AF_INET
@@ -84,8 +103,6 @@ struct os {
 	uint64_t forks_at_open;
 	int memfd;
 	int kick_fd, ports_ep;
-	int ctl_fd; /* or -1 */
-	int net_fd; /* or -1: nobody tells of changes (atomic) */
 	struct pagers *pagers;
 	struct board *board; /* or NULL */
 
@@ -115,22 +132,32 @@ struct os {
 	struct fd_kept ask_rtnl, ask_v4, ask_v6;
 
 	/* background and standby thread; atomic */
-	uint64_t ctl_after_ns; /* nobody is let in before */
-	bool ctl_asked;
-	int ctl_client; /* who was let in, or -1 */
 	bool closed; /* the program closed descriptors of ours */
+	int net_fd; /* or -1: nobody tells of changes */
 	bool net_changed; /* says @net_fd, since os_net_changed() */
+	uint64_t net_dev, net_ino; /* what @net_fd is; written before it */
 
-	/* the name that we hold and share; @claim_fd publishes the secret, guests
-	 * are the background thread's */
-	int claim_fd; /* or -1 */
+	/* the thread of the door, and whoever calls it; descriptors are numbers of
+	 * its own */
+	struct os_door door;
+	int ctl_fd; /* or -1 */
+	int ctl_client; /* who was let in, or -1 */
+	uint64_t ctl_after_ns; /* nobody is let in before */
+	bool ctl_asked; /* atomic */
+	int claim_fd; /* the name that we hold and share, or -1 */
 	uint64_t claim_secret;
-	uint64_t claim_after_ns; /* atomic: nobody is told before */
-	bool claim_asked; /* atomic */
-	int holder_fd; /* atomic: to that of a name that we do not hold, or -1 */
-	bool holder_spoke; /* atomic */
+	uint64_t claim_after_ns; /* nobody is told before */
 	unsigned guests;
 	struct os_guest guest[OS_GUESTS_MAX];
+
+	/* under @lock: sockets that wait to be used, as whoever opens one later
+	 * takes the program's lowest number */
+	struct fd_kept port_spare, name_spare[OS_SPARES];
+
+	/* whoever has the engine lock; @holder_fd is atomic */
+	int holder_fd; /* to that of a name that we do not hold, or -1 */
+	uint64_t holder_dev, holder_ino; /* what it is */
+	bool holder_spoke; /* atomic */
 
 	/* movers */
 	uint32_t lanes_busy;
@@ -143,6 +170,9 @@ struct os {
 
 /** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
 int fd_high(int fd);
+
+/** fd_spare() - May the program lack descriptors that we keep in case they are needed? */
+bool fd_spare(void);
 
 /** fd_event() - fd_high() for what a program may hand to select(2). */
 int fd_event(int fd);
@@ -160,6 +190,12 @@ int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg);
 /** fd_unkept() - Close what fd_kept() returned, unless it is kept. */
 void fd_unkept(const struct fd_kept *k, int fd);
 void fd_drop(struct fd_kept *k);
+
+/** fd_keep() - Keep @fd, which is open, in @k. Return: false: the kernel does not say
+ * what it is. */
+bool fd_keep(struct fd_kept *k, int fd);
+/** fd_take() - Return: what was kept, the caller's now; -1: none. */
+int fd_take(struct fd_kept *k);
 
 /** fd_close() - Close if it is one; -1 and -errno are left alone. */
 void fd_close(int fd);
@@ -280,9 +316,13 @@ void lanes_close(struct os *os);
 
 /* cred.c */
 
-/** cred_check() - Whose is the other end of the unix socket @fd? Return: 0: our
- * user's or root's; -EPERM: a stranger's. */
-int cred_check(int fd, struct ucred *who);
+/**
+ * cred_check() - Whose is the other end of the unix socket @fd?
+ * @apart:	the thread's descriptors are not those of the process, for which
+ *		files are kept open
+ * Return: 0: our user's or root's; -EPERM: a stranger's.
+ */
+int cred_check(int fd, bool apart, struct ucred *who);
 
 /* addr.c */
 
@@ -329,9 +369,38 @@ int ifconf_read(int fd, struct os_net *net);
 
 enum { NET_MTU_UNKNOWN = 1280 };
 
-/* ctl.c */
+/* door.c */
 
+/** door_open() - Start the thread, if there is none. Return: 0 or -errno. Context:
+ * a thread of the program's, which sees its lowest free number taken for a moment. */
+int door_open(struct os *os);
+/** door_close() - End it. What it had open is closed when this returns. */
+void door_close(struct os *os);
+/**
+ * door_call() - Let it do @fn(@os, @arg), which does not block.
+ * @os:	NULL, or without a door: the caller does
+ * Return: what @fn returned. Callers take turns.
+ */
+int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg);
+/** door_keep() - @fd is open there for long. door_drop() closes it. */
+void door_keep(const struct os *os, int fd);
+void door_drop(const struct os *os, int fd);
+
+/* What the door waits for, and does when it comes; on its thread only. */
+
+/** ctl_watch() - Add to @fds[@n]. Return: how many there are now. */
+unsigned ctl_watch(const struct os *os, struct pollfd *fds, unsigned n,
+		   uint64_t now_ns, uint64_t *until_ns);
+void ctl_heard(struct os *os);
 void ctl_close(struct os *os);
+unsigned claim_watch(const struct os *os, struct pollfd *fds, unsigned n,
+		     uint64_t now_ns, uint64_t *until_ns);
+void claim_heard(struct os *os);
+void claim_close(struct os *os);
+
+/* name.c */
+
+void name_close(struct os *os);
 
 /* pager.c */
 int pagers_open(struct pagers **out, unsigned max);
@@ -347,6 +416,10 @@ int pagers_fd(const struct pagers *pg);
 void pagers_quiet(struct pagers *pg);
 
 /* thread.c */
+
+/** thread_start() - As os_thread_start(), with a stack of @stack_bytes. */
+int thread_start(struct os_thread **out, const char *name,
+		 void (*fn)(void *arg), void *arg, size_t stack_bytes);
 
 /** thread_leave() - Nobody will join @t. It keeps its stack for ever. */
 void thread_leave(struct os_thread *t);

@@ -7,11 +7,18 @@
  * over the unix socket, which no other process can read, and takes the end of that
  * connection for the end of the holder. The holder has a descriptor for each of these
  * guests: no user but ours and root has more of them than are left.
+ *
+ * A name and its guests are the door's (door.c). Who asks a holder looks at the
+ * connection before each packet that it believes, on any thread, so that is a
+ * descriptor of the process; it is one of those that the NIC opened beforehand. One
+ * that was connected cannot be used again: when all are used up before a thread of the
+ * program came by (os_holder_prepare()), the next is opened where it is needed.
  */
 #include "os/impl.h"
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #define NAME_PREFIX "nopin/"
@@ -31,26 +38,21 @@ static int name_address(const char *name, struct sockaddr_un *sun)
 	return (int)(offsetof(struct sockaddr_un, sun_path) + 1 + prefix + len);
 }
 
-static int name_socket(void)
+static int name_socket(int arg)
 {
+	(void)arg;
 	return fd_high(sys_socket(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/**
- * os_claim() - Become the holder of @name.
- * @name: at most 100 bytes
- * Return: a descriptor; -EADDRINUSE while another holds it; -ENAMETOOLONG.
- */
-int os_claim(struct os *os, const char *name)
+static int claim_make(struct os *os, void *arg)
 {
 	struct sockaddr_un sun;
-	int len = name_address(name, &sun), fd, ret;
+	int len = name_address(arg, &sun), fd, ret;
 
-	(void)os;
 	if (len < 0)
 		return len;
-	fd = name_socket();
+	fd = name_socket(0);
 	if (fd < 0)
 		return fd;
 	ret = sys_bind(fd, &sun, (socklen_t)len);
@@ -58,41 +60,86 @@ int os_claim(struct os *os, const char *name)
 		sys_close(fd);
 		return ret;
 	}
-	fork_close_in_child(fd);
+	door_keep(os, fd);
 	return fd;
 }
 
-void os_unclaim(int fd)
+/**
+ * os_claim() - Become the holder of @name.
+ * @os: NULL: it is not shared
+ * @name: at most 100 bytes
+ * Return: a number for os_unclaim(); -EADDRINUSE while another holds it;
+ * -ENAMETOOLONG.
+ */
+int os_claim(struct os *os, const char *name)
 {
-	fork_forget(fd);
-	sys_close(fd);
+	const int ret = os ? door_open(os) : 0;
+
+	return ret < 0 ? ret
+		       : door_call(os, claim_make, (void *)(uintptr_t)name);
+}
+
+static int claim_end(struct os *os, void *fd)
+{
+	door_drop(os, *(int *)fd);
+	return 0;
+}
+
+void os_unclaim(struct os *os, int claim)
+{
+	(void)door_call(os, claim_end, &claim);
 }
 
 /* --- the holder ------------------------------------------------------------------ */
 
-int os_claim_share(struct os *os, int fd, uint64_t secret)
+/** struct claim_arg - What os_claim_share() is called with. */
+struct claim_arg {
+	int fd;
+	uint64_t secret;
+};
+
+static int claim_share(struct os *os, void *arg)
 {
-	int ret = (int)sys_call(SYS_listen, fd, GUESTS_BACKLOG, 0, 0, 0, 0);
+	const struct claim_arg *a = arg;
+	int ret = (int)sys_call(SYS_listen, a->fd, GUESTS_BACKLOG, 0, 0, 0, 0);
 
 	if (ret < 0)
 		return ret;
-	os->claim_secret = secret;
-	__atomic_store_n(&os->claim_fd, fd, __ATOMIC_RELEASE);
+	os->claim_secret = a->secret;
+	os->claim_fd = a->fd;
 	return 0;
+}
+
+int os_claim_share(struct os *os, int claim, uint64_t secret)
+{
+	struct claim_arg arg = {claim, secret};
+
+	return door_call(os, claim_share, &arg);
 }
 
 static void guest_leave(struct os *os, unsigned i)
 {
-	fork_forget(os->guest[i].fd);
-	sys_close(os->guest[i].fd);
+	door_drop(os, os->guest[i].fd);
 	os->guest[i] = os->guest[--os->guests];
+}
+
+void claim_close(struct os *os)
+{
+	os->claim_fd = -1;
+	while (os->guests)
+		guest_leave(os, os->guests - 1);
+}
+
+static int claim_unshare(struct os *os, void *arg)
+{
+	(void)arg;
+	claim_close(os);
+	return 0;
 }
 
 void os_claim_unshare(struct os *os)
 {
-	__atomic_store_n(&os->claim_fd, -1, __ATOMIC_RELAXED);
-	while (os->guests)
-		guest_leave(os, os->guests - 1);
+	(void)door_call(os, claim_unshare, NULL);
 }
 
 /* Has it ended, or closed its end? It never says anything. */
@@ -105,7 +152,14 @@ static bool guest_gone(int fd)
 	return sys_recvmsg(fd, &m, MSG_DONTWAIT | MSG_PEEK) != -EAGAIN;
 }
 
-static bool guest_welcome(const struct os *os, bool stranger, uid_t uid)
+static void guests_look(struct os *os)
+{
+	for (unsigned i = os->guests; i-- > 0;)
+		if (guest_gone(os->guest[i].fd))
+			guest_leave(os, i);
+}
+
+static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 {
 	unsigned of_user = 0;
 
@@ -118,38 +172,52 @@ static bool guest_welcome(const struct os *os, bool stranger, uid_t uid)
 	return of_user < OS_GUESTS_MAX - os->guests;
 }
 
+/* Who made room for it may have left just now. */
+static bool guest_welcome(struct os *os, bool stranger, uid_t uid)
+{
+	if (guest_place(os, stranger, uid))
+		return true;
+	guests_look(os);
+	return guest_place(os, stranger, uid);
+}
+
 /* It has asked the kernel whose we are; what it gets is its own affair. */
 static void guest_take(struct os *os, int fd)
 {
 	struct iovec iov = {&os->claim_secret, sizeof(os->claim_secret)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct ucred who;
-	const bool stranger = cred_check(fd, &who) != 0;
+	const bool stranger = cred_check(fd, os->door.apart, &who) != 0;
 
 	if (!guest_welcome(os, stranger, who.uid) ||
 	    sys_sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		sys_close(fd);
 		return;
 	}
-	fork_close_in_child(fd);
+	door_keep(os, fd);
 	os->guest[os->guests++] = (struct os_guest){fd, who.uid};
 }
 
-void os_claim_serve(struct os *os)
+unsigned claim_watch(const struct os *os, struct pollfd *fds, unsigned n,
+		     uint64_t now_ns, uint64_t *until_ns)
 {
-	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_ACQUIRE);
+	if (os->claim_fd < 0)
+		return n;
+	if (now_ns < os->claim_after_ns)
+		*until_ns = MIN(*until_ns, os->claim_after_ns);
+	else
+		fds[n++] = (struct pollfd){os->claim_fd, POLLIN, 0};
+	return n;
+}
+
+void claim_heard(struct os *os)
+{
 	int fd;
 
-	if (!__atomic_exchange_n(&os->claim_asked, false, __ATOMIC_RELAXED) ||
-	    claim < 0)
-		return;
-	__atomic_store_n(&os->claim_after_ns, clock_ns() + GUESTS_PERIOD_NS,
-			 __ATOMIC_RELAXED);
-	for (unsigned i = os->guests; i-- > 0;)
-		if (guest_gone(os->guest[i].fd))
-			guest_leave(os, i);
+	os->claim_after_ns = clock_ns() + GUESTS_PERIOD_NS;
+	guests_look(os);
 	for (int i = 0; i < GUESTS_BACKLOG; i++) {
-		fd = fd_high((int)sys_call(SYS_accept4, claim, 0, 0,
+		fd = fd_high((int)sys_call(SYS_accept4, os->claim_fd, 0, 0,
 					   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
 		if (fd < 0)
 			break;
@@ -159,30 +227,92 @@ void os_claim_serve(struct os *os)
 
 /* --- the guests -------------------------------------------------------------------- */
 
-int os_holder_ask(struct os *os, const char *name, struct os_holder *who)
+/** os_holder_prepare() - See os.h. */
+void os_holder_prepare(struct os *os)
 {
-	struct sockaddr_un sun;
-	int len = name_address(name, &sun), fd, ret;
-	struct ucred cred = {0};
+	if (!fd_spare())
+		return;
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < OS_SPARES; i++)
+		(void)fd_kept(&os->name_spare[i], true, name_socket, 0);
+	pthread_mutex_unlock(&os->lock);
+}
 
-	if (len < 0)
-		return len;
-	fd = name_socket();
-	if (fd < 0)
-		return fd;
-	ret = sys_connect(fd, &sun, (socklen_t)len);
-	if (ret == 0)
-		ret = cred_check(fd, &cred);
-	if (ret == -EPROTOTYPE) /* something else has it */
-		ret = -EPERM;
+static int name_take(struct os *os)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < OS_SPARES && fd < 0; i++)
+		fd = fd_take(&os->name_spare[i]);
+	pthread_mutex_unlock(&os->lock);
+	return fd < 0 ? name_socket(0) : fd;
+}
+
+/* @fd was not connected, so it is as good as before. */
+static void name_give(struct os *os, int fd)
+{
+	bool kept = false;
+
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < OS_SPARES && !kept; i++)
+		kept = !os->name_spare[i].kept &&
+		       fd_keep(&os->name_spare[i], fd);
+	pthread_mutex_unlock(&os->lock);
+	if (!kept)
+		sys_close(fd);
+}
+
+void name_close(struct os *os)
+{
+	for (unsigned i = 0; i < OS_SPARES; i++)
+		fd_drop(&os->name_spare[i]);
+}
+
+/* Return: @fd, which is connected, or -errno: it is closed. */
+static int holder_check(struct os *os, int fd, struct os_holder *who)
+{
+	struct stat st;
+	struct ucred cred;
+	int ret = cred_check(fd, false, &cred);
+
 	*who = (struct os_holder){cred.pid, cred.uid};
+	if (ret >= 0)
+		ret = sys_fstat(fd, &st);
 	if (ret < 0) {
 		sys_close(fd);
 		return ret;
 	}
 	fork_close_in_child(fd);
+	os->holder_dev = st.st_dev;
+	os->holder_ino = st.st_ino;
 	__atomic_store_n(&os->holder_fd, fd, __ATOMIC_RELAXED);
 	return fd;
+}
+
+int os_holder_ask(struct os *os, const char *name, struct os_holder *who)
+{
+	struct sockaddr_un sun;
+	int len = name_address(name, &sun), fd, ret;
+
+	if (len < 0)
+		return len;
+	fd = name_take(os);
+	if (fd < 0)
+		return fd;
+	ret = sys_connect(fd, &sun, (socklen_t)len);
+	if (ret == 0)
+		return holder_check(os, fd, who);
+	*who = (struct os_holder){0, 0};
+	name_give(os, fd);
+	/* something else has it */
+	return ret == -EPROTOTYPE ? -EPERM : ret;
+}
+
+/* Is it still ours? The program may have closed it. */
+static bool holder_is(const struct os *os, int fd)
+{
+	return fd != os->holder_fd || fd_is(fd, os->holder_dev, os->holder_ino);
 }
 
 bool os_holder_spoke(struct os *os)
@@ -195,9 +325,11 @@ int os_holder_says(struct os *os, int fd, uint64_t *secret)
 	uint64_t word;
 	struct iovec iov = {&word, sizeof(word)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	const ssize_t n = sys_recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n;
 
-	(void)os;
+	if (!holder_is(os, fd))
+		return -EPIPE;
+	n = sys_recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC);
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
 	if (n != sizeof(word))
@@ -208,7 +340,10 @@ int os_holder_says(struct os *os, int fd, uint64_t *secret)
 
 void os_holder_leave(struct os *os, int fd)
 {
+	const bool ours = holder_is(os, fd);
+
 	__atomic_store_n(&os->holder_fd, -1, __ATOMIC_RELAXED);
 	fork_forget(fd);
-	sys_close(fd);
+	if (ours)
+		sys_close(fd);
 }

@@ -75,6 +75,7 @@ static void os_init(struct os *os, const struct os_config *cfg)
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
 	pthread_mutex_init(&os->lock, NULL);
+	pthread_mutex_init(&os->door.lock, NULL);
 	pthread_mutex_init(&os->ask_lock, NULL);
 	for (unsigned i = 0; i < OS_STRIPES; i++)
 		pthread_mutex_init(&os->stripe[i], NULL);
@@ -185,9 +186,10 @@ void os_close(struct os *os)
 	int keep = errno;
 
 	pagers_close(os->pagers);
-	ctl_close(os);
-	os_claim_unshare(os);
+	door_close(os);
+	name_close(os);
 	net_close(os);
+	fd_drop(&os->port_spare);
 	os_board_close(os);
 	for (int i = 0; i < OS_PORTS_MAX; i++)
 		if (os->port[i].fd >= 0)
@@ -206,6 +208,7 @@ void os_close(struct os *os)
 	for (unsigned i = 0; i < OS_STRIPES; i++)
 		pthread_mutex_destroy(&os->stripe[i]);
 	pthread_mutex_destroy(&os->lock);
+	pthread_mutex_destroy(&os->door.lock);
 	pthread_mutex_destroy(&os->ask_lock);
 	free(os->addr_filter);
 	heap_free(os);

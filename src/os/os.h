@@ -472,24 +472,21 @@ void os_relax(void);
 /**
  * os_claim() - Become the holder of a name in this network namespace (an
  * abstract unix socket; the kernel frees it when the process dies).
- * Return: a descriptor; -EADDRINUSE while another process is the holder.
+ * Return: a number for os_unclaim() and os_claim_share(); -EADDRINUSE while another
+ * process is the holder. Context: a thread of ours that never blocks does it.
  */
 int os_claim(struct os *os, const char *name);
-void os_unclaim(int fd);
+void os_unclaim(struct os *os, int claim);
 
 /**
- * os_claim_share() - From now on each process that asks the holder of the name @fd
- * is told @secret, if it is of our user or root's, or we are root's.
+ * os_claim_share() - From now on each process that asks the holder of the name
+ * @claim is told @secret, if it is of our user or root's, or we are root's; every 5 ms
+ * at most.
  * Return: 0, or -errno. Context: one name of a NIC.
  */
-int os_claim_share(struct os *os, int fd, uint64_t secret);
+int os_claim_share(struct os *os, int claim, uint64_t secret);
 
-/** os_claim_serve() - Tell those that asked, every 5 ms at most. Never blocks.
- * Context: background thread, whose os_wait() ends when somebody does. */
-void os_claim_serve(struct os *os);
-
-/** os_claim_unshare() - For those that were told the holder has ended. Context: the
- * background thread has. */
+/** os_claim_unshare() - For those that were told the holder has ended. */
 void os_claim_unshare(struct os *os);
 
 /** struct os_holder - Of a name, as our process and user namespaces see it. */
@@ -497,6 +494,13 @@ struct os_holder {
 	int32_t pid;
 	uint32_t uid;
 };
+
+/**
+ * os_holder_prepare() - Open what os_holder_ask() will need, as far as it was used:
+ * whoever opens a descriptor takes the program's lowest free number for a moment.
+ * Context: a thread of the program's, no lock held.
+ */
+void os_holder_prepare(struct os *os);
 
 /**
  * os_holder_ask() - Ask the holder of @name for its secret, one at a time. Never
@@ -520,13 +524,14 @@ bool os_holder_spoke(struct os *os);
 
 /**
  * os_ctl_open() - Let programs of our user and root ask questions: listen under
- * a name with our process id. The background thread's os_wait() sees who asks.
- * Return: 0; -EADDRINUSE: another NIC of this process does.
+ * a name with our process id. Who asks wakes the background thread.
+ * Return: 0; -EADDRINUSE: another NIC of this process does. Context: a thread of the
+ * program's.
  */
 int os_ctl_open(struct os *os);
 
 /**
- * os_ctl_take() - Whoever asks, what: if the last os_wait() saw something of it.
+ * os_ctl_take() - Whoever asks, what: if anything was heard of it.
  * Never blocks, and lets nobody in more often than every 50 ms.
  * @buf:	@size bytes, not terminated
  * Return: bytes > 0: os_ctl_answer() is due. -EAGAIN: nobody, or not now.

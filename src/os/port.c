@@ -144,6 +144,9 @@ int port_probe(struct os *os, bool no_gso)
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value) == 0)
 		os->rcvbuf = (size_t)value;
 	sys_close(fd);
+	fd = fd_spare() ? port_socket(os) : -1;
+	if (fd >= 0 && !fd_keep(&os->port_spare, fd))
+		sys_close(fd);
 	return 0;
 }
 
@@ -203,6 +206,46 @@ static int port_install(struct os *os, int fd, uint16_t port)
 	return i;
 }
 
+/* Return: a socket bound to any port, or -errno. */
+static int port_any(struct os *os, uint16_t *port)
+{
+	int fd = port_socket(os), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = port_bind_any(os, fd);
+	if (ret < 0) {
+		sys_close(fd);
+		return ret;
+	}
+	*port = (uint16_t)ret;
+	return fd;
+}
+
+/* Return: a socket bound to @port, which another process may have given up just
+ * now; or -errno. */
+static int port_known(struct os *os, uint16_t port)
+{
+	int fd, ret;
+
+	pthread_mutex_lock(&os->lock);
+	fd = fd_take(&os->port_spare);
+	pthread_mutex_unlock(&os->lock);
+	if (fd < 0)
+		fd = port_socket(os);
+	if (fd < 0)
+		return fd;
+	ret = port_bind(os, fd, port);
+	if (ret == 0)
+		return fd;
+	/* It is as good as before. */
+	pthread_mutex_lock(&os->lock);
+	if (os->port_spare.kept || !fd_keep(&os->port_spare, fd))
+		sys_close(fd);
+	pthread_mutex_unlock(&os->lock);
+	return ret;
+}
+
 /**
  * os_port_open() - See os.h.
  * @port: set only on success
@@ -211,17 +254,10 @@ static int port_install(struct os *os, int fd, uint16_t port)
  */
 int os_port_open(struct os *os, uint16_t want, uint16_t *port)
 {
-	int fd = port_socket(os), ret, index;
+	int fd = want ? port_known(os, want) : port_any(os, &want), index;
 
 	if (fd < 0)
 		return fd;
-	ret = want ? port_bind(os, fd, want) : port_bind_any(os, fd);
-	if (ret < 0) {
-		sys_close(fd);
-		return ret;
-	}
-	if (want == 0)
-		want = (uint16_t)ret;
 	pthread_mutex_lock(&os->lock);
 	index = port_install(os, fd, want);
 	pthread_mutex_unlock(&os->lock);

@@ -578,9 +578,9 @@ int os_claim(struct os *os, const char *name)
 	return c->fd;
 }
 
-void os_unclaim(int fd)
+void os_unclaim(struct os *os, int claim)
 {
-	struct sim_claim *c = claim_of(sim_world, fd);
+	struct sim_claim *c = claim_of(os->sim, claim);
 
 	if (!c)
 		return;
@@ -588,20 +588,14 @@ void os_unclaim(int fd)
 	free(c);
 }
 
-int os_claim_share(struct os *os, int fd, uint64_t secret)
+int os_claim_share(struct os *os, int claim, uint64_t secret)
 {
-	struct sim_claim *c = claim_of(os->sim, fd);
+	struct sim_claim *c = claim_of(os->sim, claim);
 
 	CHECK(c && c->os == os);
 	c->shared = true;
 	c->secret = secret;
 	return 0;
-}
-
-/* Who asks need not wait for us. */
-void os_claim_serve(struct os *os)
-{
-	(void)os;
 }
 
 void os_claim_unshare(struct os *os)
@@ -611,6 +605,11 @@ void os_claim_unshare(struct os *os)
 
 		c->shared &= c->os != os;
 	}
+}
+
+void os_holder_prepare(struct os *os)
+{
+	(void)os;
 }
 
 int os_holder_ask(struct os *os, const char *name, struct os_holder *who)

@@ -21,6 +21,7 @@ enum { THREAD_STACK = 1024 * 1024, THREAD_SLICE_NS = 100 * 1000 };
 struct os_thread {
 	pthread_t id;
 	void *stack;
+	size_t stack_bytes;
 	void (*fn)(void *arg);
 	void *arg;
 	char name[16];
@@ -77,7 +78,7 @@ static void thread_wipe(const struct os_thread *t, uintptr_t own)
 	const uintptr_t start = DIV_ROUND_UP((uintptr_t)t->stack, PAGE_BYTES) *
 				PAGE_BYTES;
 
-	if (t->stack && own > start && own - start < THREAD_STACK)
+	if (t->stack && own > start && own - start < t->stack_bytes)
 		(void)sys_madvise(start, own - start, MADV_WIPEONFORK);
 }
 
@@ -124,9 +125,9 @@ static int thread_create(struct os_thread *t)
 	if (ret < 0)
 		return ret;
 	if (t->stack)
-		pthread_attr_setstack(&attr, t->stack, THREAD_STACK);
+		pthread_attr_setstack(&attr, t->stack, t->stack_bytes);
 	else
-		pthread_attr_setstacksize(&attr, THREAD_STACK);
+		pthread_attr_setstacksize(&attr, t->stack_bytes);
 	ret = -pthread_create(&t->id, &attr, thread_main, t);
 	pthread_attr_destroy(&attr);
 	if (ret == -EINVAL)
@@ -134,23 +135,27 @@ static int thread_create(struct os_thread *t)
 	return ret;
 }
 
-/**
- * os_thread_start() - Start @fn(@arg), named, signals blocked, as D13 says.
- * @name: at most 15 characters are shown
- */
+/** os_thread_start() - See os.h. @name: at most 15 characters are shown */
 int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		    void (*fn)(void *arg), void *arg)
+{
+	(void)os;
+	return thread_start(out, name, fn, arg, THREAD_STACK);
+}
+
+int thread_start(struct os_thread **out, const char *name,
+		 void (*fn)(void *arg), void *arg, size_t stack_bytes)
 {
 	struct os_thread *t = heap_alloc(sizeof(*t));
 	int keep = errno, ret;
 	sigset_t all, before;
 
-	(void)os;
 	if (!t)
 		return -ENOMEM;
 	t->fn = fn;
 	t->arg = arg;
-	t->stack = heap_stack(THREAD_STACK);
+	t->stack = heap_stack(stack_bytes);
+	t->stack_bytes = stack_bytes;
 	memcpy(t->name, name, strnlen(name, sizeof(t->name) - 1));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

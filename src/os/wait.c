@@ -68,64 +68,33 @@ static int poll_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
 	return ret;
 }
 
-/* From @after on. */
-static void wait_add_after(struct pollfd *fds, unsigned *n, int fd,
-			   uint64_t after, uint64_t now, uint64_t *deadline_ns)
+/* For the holder of a name, and for who says that addresses changed. */
+static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n)
 {
-	if (now < after)
-		*deadline_ns = MIN(*deadline_ns, after);
-	else
-		wait_add(fds, n, fd);
-}
-
-/* For who was let in at the control socket, and who is next: after a while also
- * while the other says nothing; for guests of our name; for its holder; and for who
- * says that addresses changed. */
-static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n,
-			 uint64_t now, uint64_t *deadline_ns)
-{
-	const int client = __atomic_load_n(&os->ctl_client, __ATOMIC_RELAXED);
-	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_RELAXED);
 	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
 	const int net = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
 
-	if (client >= 0)
-		wait_add(fds, n, client);
-	if (os->ctl_fd >= 0)
-		wait_add_after(
-			fds, n, os->ctl_fd,
-			__atomic_load_n(&os->ctl_after_ns, __ATOMIC_RELAXED),
-			now, deadline_ns);
-	if (claim >= 0)
-		wait_add_after(
-			fds, n, claim,
-			__atomic_load_n(&os->claim_after_ns, __ATOMIC_RELAXED),
-			now, deadline_ns);
 	if (holder >= 0)
 		wait_add(fds, n, holder);
 	if (net >= 0)
 		wait_add(fds, n, net);
 }
 
-/* The callers are fds[@first] and what follows. */
+/* The callers are fds[@first] and what follows. What the program closed is found out
+ * by who looks: the number may be another descriptor's by now. */
 static void wait_note_callers(struct os *os, const struct pollfd *fds,
 			      unsigned first, unsigned n)
 {
-	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
-	const int claim = __atomic_load_n(&os->claim_fd, __ATOMIC_RELAXED);
 	const int net = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
 
 	for (unsigned i = first; i < n; i++) {
-		bool *asked = fds[i].fd == holder  ? &os->holder_spoke
-			      : fds[i].fd == claim ? &os->claim_asked
-						   : &os->ctl_asked;
-
 		if (!fds[i].revents)
 			continue;
 		if (fds[i].fd == net)
 			net_heard(os);
 		else
-			__atomic_store_n(asked, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&os->holder_spoke, true,
+					 __ATOMIC_RELAXED);
 	}
 }
 
@@ -158,7 +127,7 @@ static int wait_for(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	const int socket = what == OS_WAIT_PACKETS ? wait_socket(os) : -1;
 	unsigned n = 0, sock = 0, callers;
 	uint64_t now = clock_ns();
-	struct pollfd fds[8];
+	struct pollfd fds[5];
 	struct timespec ts;
 	int ret;
 
@@ -173,7 +142,7 @@ static int wait_for(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	}
 	callers = n;
 	if (extra_fd < 0)
-		wait_callers(os, fds, &n, now, &deadline_ns);
+		wait_callers(os, fds, &n);
 	if (s)
 		ret = poll_in_verb(fds, n, deadline_ns, now, s);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* daemon.c late|early|closed|reach|free|follow LIMIT: daemons fork twice and close all
- * descriptors from 3 to 1023, whatever they are.
+/* daemon.c late|early|closed|reach|free|follow|beside LIMIT: daemons fork twice and
+ * close all descriptors from 3 to 1023, whatever they are.
  *  late    the device is opened afterwards: it works
  *  early   before the first fork: the daemon gets ENODEV, who opened it goes on
  *  closed  in the very process that closes: its NIC dies with an event
@@ -8,6 +8,8 @@
  *          has the numbers now is not its business
  *  free    what number is free stays so: no thread of ours takes it meanwhile
  *  follow  nor while addresses of the host come and go
+ *  beside  nor while other NICs do, one of which held UDP port 4791 first, and while
+ *          it is asked questions
  * LIMIT: of descriptors.
  */
 #include "link.h"
@@ -15,9 +17,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 static void close_all(void)
@@ -190,15 +194,20 @@ static void free_numbers(void)
 	link_close(&l);
 }
 
+static void own_network(void)
+{
+	if (unshare(CLONE_NEWNET) == 0 && system("ip link set lo up") == 0)
+		return;
+	printf("SKIP: no network namespace\n");
+	exit(77);
+}
+
 /* Return: a process in whose network namespace, ours, addresses come and go. */
 static pid_t change_addresses(void)
 {
 	pid_t pid;
 
-	if (unshare(CLONE_NEWNET) != 0 || system("ip link set lo up") != 0) {
-		printf("SKIP: no network namespace\n");
-		exit(77);
-	}
+	own_network();
 	pid = fork();
 	REQUIRE(pid >= 0);
 	if (pid == 0) {
@@ -239,6 +248,107 @@ static void follow(void)
 	link_close(&l);
 }
 
+/* Another NIC of the host. Return: its process, which lives until @life is closed. */
+static pid_t neighbour(int *life)
+{
+	int lives[2], open[2];
+	struct link l;
+	pid_t pid;
+	char c;
+
+	REQUIRE(pipe(lives) == 0 && pipe(open) == 0);
+	pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		close(lives[1]);
+		link_open(&l);
+		link_send(&l, 0, LINK_BYTES, 1);
+		REQUIRE(write(open[1], "y", 1) == 1);
+		REQUIRE(read(lives[0], &c, 1) == 0);
+		_exit(0); /* its NIC ends as that of a killed one */
+	}
+	close(lives[0]);
+	close(open[1]);
+	REQUIRE(read(open[0], &c, 1) == 1);
+	close(open[0]);
+	*life = lives[1];
+	return pid;
+}
+
+static void neighbour_end(pid_t pid, int life)
+{
+	int status;
+
+	close(life);
+	REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* As nopin-stat(1) does. */
+static void ask(pid_t pid)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	const int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1,
+			       "nopin/ctl/%d", pid),
+		  fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	const socklen_t len =
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			    (size_t)n);
+	char answer[256];
+
+	REQUIRE(connect(fd, (struct sockaddr *)&sun, len) == 0);
+	REQUIRE(send(fd, "host", 4, 0) == 4);
+	REQUIRE(recv(fd, answer, sizeof(answer), 0) > 0);
+	close(fd);
+}
+
+/* The first of them holds UDP port 4791 until @pid has a NIC, too. */
+static void neighbours(pid_t pid, int ready, int go)
+{
+	enum { ROUNDS = 20 };
+	int life;
+	pid_t other = neighbour(&life);
+	char c;
+
+	REQUIRE(write(ready, "y", 1) == 1 && read(go, &c, 1) == 1);
+	for (int i = 0; i < ROUNDS; i++) {
+		neighbour_end(other, life);
+		ask(pid);
+		other = neighbour(&life);
+	}
+	neighbour_end(other, life);
+	_exit(0);
+}
+
+/* What there is beside us is done by a process that has nothing of ours. */
+static void beside(void)
+{
+	const pid_t self = getpid();
+	int ready[2], go[2], first, status;
+	struct link l;
+	pid_t pid;
+	char c;
+
+	own_network();
+	REQUIRE(pipe(ready) == 0 && pipe(go) == 0);
+	pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0)
+		neighbours(self, ready[1], go[0]);
+	REQUIRE(read(ready[0], &c, 1) == 1);
+	link_open(&l);
+	link_send(&l, 0, LINK_BYTES, 1);
+	first = dup(0);
+	REQUIRE(first >= 0 && close(first) == 0);
+	REQUIRE(write(go[1], "y", 1) == 1);
+	for (int i = 0; waitpid(pid, &status, WNOHANG) == 0; i++) {
+		if (i % 1000 == 0)
+			link_send(&l, 0, LINK_BYTES, (uint8_t)(i | 1));
+		REQUIRE(dup(0) == first && close(first) == 0);
+	}
+	REQUIRE(status == 0);
+	link_close(&l);
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit rl;
@@ -257,7 +367,9 @@ int main(int argc, char **argv)
 		reach();
 	else if (strcmp(argv[1], "free") == 0)
 		free_numbers();
-	else
+	else if (strcmp(argv[1], "follow") == 0)
 		follow();
+	else
+		beside();
 	return 0;
 }

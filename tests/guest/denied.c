@@ -34,6 +34,7 @@ static const struct call {
 	CALL(access, WORKS),
 	CALL(bind, NEEDED),
 	CALL(close, WORKS),
+	CALL(close_range, WORKS),
 	CALL(connect, WORKS),
 	CALL(epoll_create1, NEEDED),
 	CALL(epoll_ctl, NEEDED),

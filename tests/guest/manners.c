@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { MESSAGES = 200, IDLE_MS = 300, THREADS_MAX = 2 };
+enum { MESSAGES = 200, IDLE_MS = 300, THREADS_MAX = 3 };
 
 /* --- what must be as it was -------------------------------------------------- */
 

@@ -237,12 +237,22 @@ static void os_net_watch__hears(void **state)
 static void os_net_watch__closed(void **state)
 {
 	struct os *os = host_plain();
+	int ends[2], theirs;
+	char buf[1];
 
 	(void)state;
 	assert_int_equal(os_net_watch(os), 0);
-	close(os->net_fd);
+	/* the program closed it, and has the number for something that it reads */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	assert_int_equal(send(ends[1], "x", 1, 0), 1);
+	theirs = os->net_fd;
+	assert_int_equal(dup2(ends[0], theirs), theirs);
 	net_heard(os);
 	assert_int_equal(os->net_fd, -1);
+	assert_int_equal(recv(theirs, buf, 1, MSG_DONTWAIT), 1);
+	close(theirs);
+	close(ends[0]);
+	close(ends[1]);
 	os_close(os);
 }
 

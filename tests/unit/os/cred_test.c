@@ -79,9 +79,9 @@ static void cred_check__ours(void **state)
 
 	(void)state;
 	served = accept(listens, NULL, NULL);
-	assert_int_equal(cred_check(fd, &who), 0);
+	assert_int_equal(cred_check(fd, false, &who), 0);
 	assert_int_equal(who.pid, getpid());
-	assert_int_equal(cred_check(served, &who), 0);
+	assert_int_equal(cred_check(served, false, &who), 0);
 	assert_int_equal(who.uid, geteuid());
 	close(served);
 	close(fd);
@@ -108,7 +108,7 @@ static void cred_check__stranger(void **state)
 	listens = listener();
 	pid = child_start(stranger_calls);
 	served = accept(listens, NULL, NULL);
-	assert_int_equal(cred_check(served, &who), -EPERM);
+	assert_int_equal(cred_check(served, false, &who), -EPERM);
 	assert_int_equal(who.uid, 1001);
 	child_end(pid);
 	close(served);
@@ -150,7 +150,7 @@ static void judge_in_userns(int begun)
 		_exit(77);
 	listens = listener();
 	child_ready(begun);
-	ret = cred_check(accept(listens, NULL, NULL), &who);
+	ret = cred_check(accept(listens, NULL, NULL), false, &who);
 	if (who.uid != OVERFLOW || ret != -EPERM)
 		_exit(2);
 	pid = fork();
@@ -158,7 +158,7 @@ static void judge_in_userns(int begun)
 		(void)connected();
 		pause();
 	}
-	ret = cred_check(accept(listens, NULL, NULL), &who);
+	ret = cred_check(accept(listens, NULL, NULL), false, &who);
 	child_end(pid); /* it has our listener, too */
 	_exit(who.uid != OVERFLOW || ret != 0 ? 3 : 0);
 }
@@ -200,7 +200,7 @@ static void nobody_judges(int begun)
 	if (waitpid(pid, NULL, 0) != pid)
 		_exit(3);
 	served = accept(listens, NULL, NULL);
-	if (cred_check(served, &who) || who.uid != OVERFLOW)
+	if (cred_check(served, false, &who) || who.uid != OVERFLOW)
 		_exit(4);
 	child_ready(begun);
 	pause();

@@ -4,6 +4,8 @@
  */
 #include "host_fixture.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -158,24 +160,40 @@ static void os_ctl_take__late(void **state)
 }
 
 static int late_fd;
+static uint32_t late; /* 1: now; 2: done */
 
-static void ask_late(void)
+/* The door has no descriptors of the test. */
+static void *ask_late(void *arg)
 {
+	while (!__atomic_load_n(&late, __ATOMIC_ACQUIRE))
+		sched_yield();
 	assert_int_equal(send(late_fd, "what", 4, 0), 4);
+	__atomic_store_n(&late, 2, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void let_ask_late(void)
+{
+	__atomic_store_n(&late, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&late, __ATOMIC_ACQUIRE) != 2)
+		sched_yield();
 }
 
 /* It asks just when it is hung up on: that it is to come again reaches it. */
 static void os_ctl_take__late_and_crossing(void **state)
 {
 	int fd, file;
+	pthread_t asks;
 	char buf[64];
 
 	(void)state;
 	late_fd = dial();
+	assert_int_equal(pthread_create(&asks, NULL, ask_late, NULL), 0);
 	fd = dial();
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	meanwhile(SYS_shutdown, ask_late);
+	meanwhile(SYS_shutdown, let_ask_late);
 	assert_int_equal(serve(5000), 4);
+	pthread_join(asks, NULL);
 	assert_int_equal(receive(late_fd, buf, sizeof(buf), &file), 5);
 	assert_string_equal(buf, "again");
 	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);

@@ -69,7 +69,7 @@ static int opens_in_clone(void)
 
 		alarm(20);
 		own = host_plain();
-		fd = os_claim(own, "fork-test-own");
+		fd = os_claim(NULL, "fork-test-own");
 		if (os_child(own) || !os_child(os) || child(is_child) != 0)
 			_exit(2);
 		looks = refuse_calls(SYS_pread64);
@@ -79,7 +79,7 @@ static int opens_in_clone(void)
 		os_close(host_plain());
 		if (fcntl(fd, F_GETFD) < 0)
 			_exit(4); /* forgotten twice */
-		os_unclaim(fd);
+		os_unclaim(NULL, fd);
 		os_close(own);
 		_exit(0);
 	}
@@ -225,14 +225,14 @@ static void fork_close_in_child__only_what_is_ours(void **state)
 	int other;
 
 	(void)state;
-	claimed = os_claim(os, "fork-test");
+	claimed = os_claim(NULL, "fork-test");
 	assert_true(claimed >= 0);
 	assert_int_not_equal(child(claimed_is_open), 0);
 	/* The program closed it and got the number for something else. */
 	other = open("/dev/null", O_RDONLY);
 	assert_int_equal(dup2(other, claimed), claimed);
 	assert_int_equal(child(claimed_is_open), 0);
-	os_unclaim(claimed);
+	os_unclaim(NULL, claimed);
 	assert_int_equal(child(claimed_is_open), 1 << 8);
 	close(other);
 }

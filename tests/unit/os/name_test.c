@@ -35,11 +35,11 @@ static void os_claim__one_holder(void **state)
 	snprintf(other, sizeof(other), "%sx", name);
 	fd2 = os_claim(NULL, other);
 	assert_true(fd2 >= 0);
-	os_unclaim(fd2);
-	os_unclaim(fd);
+	os_unclaim(NULL, fd2);
+	os_unclaim(NULL, fd);
 	fd = os_claim(NULL, name);
 	assert_true(fd >= 0);
-	os_unclaim(fd);
+	os_unclaim(NULL, fd);
 }
 
 static void os_claim__long_name(void **state)
@@ -52,7 +52,7 @@ static void os_claim__long_name(void **state)
 	longest[101] = 0;
 	fd = os_claim(NULL, longest);
 	assert_true(fd >= 0);
-	os_unclaim(fd);
+	os_unclaim(NULL, fd);
 	longest[101] = 'a';
 	longest[102] = 0;
 	assert_int_equal(os_claim(NULL, longest), -ENAMETOOLONG);
@@ -80,20 +80,18 @@ static void os_claim__holder_is_killed(void **state)
 	waitpid(pid, NULL, 0);
 	fd = os_claim(NULL, name);
 	assert_true(fd >= 0);
-	os_unclaim(fd);
+	os_unclaim(NULL, fd);
 	close(pipefd[0]);
 	close(pipefd[1]);
 }
 
-/* As the background thread does. Return: 1: @secret; -EPIPE. */
-static int ask_until_told(struct os *holder, struct os *os, int fd,
-			  uint64_t *secret)
+/* Return: 1: @secret; -EPIPE. */
+static int ask_until_told(struct os *os, int fd, uint64_t *secret)
 {
 	int ret = 0;
 
 	for (int i = 0; i < 1000 && ret == 0; i++) {
-		os_wait(holder, OS_WAIT_TIMER, os_now(holder) + 10 * MS, -1);
-		os_claim_serve(holder);
+		os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
 		ret = os_holder_says(os, fd, secret);
 	}
 	return ret;
@@ -114,10 +112,10 @@ static void os_holder_ask__told_until_the_end(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(who.pid, getpid());
 	assert_int_equal(who.uid, geteuid());
-	assert_int_equal(os_holder_says(os, fd, &secret), 0);
-	assert_int_equal(ask_until_told(holder, os, fd, &secret), 1);
+	assert_int_equal(ask_until_told(os, fd, &secret), 1);
 	assert_int_equal(secret, 0x1234);
 	assert_int_equal(os_holder_says(os, fd, &secret), 0);
+	(void)os_holder_spoke(os);
 	os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
 	assert_false(os_holder_spoke(os));
 	os_claim_unshare(holder);
@@ -126,13 +124,70 @@ static void os_holder_ask__told_until_the_end(void **state)
 	assert_true(os_holder_spoke(os));
 	assert_int_equal(os_holder_says(os, fd, &secret), -EPIPE);
 	os_holder_leave(os, fd);
-	os_unclaim(claim);
+	os_unclaim(holder, claim);
+	os_close(holder);
+	os_close(os);
+}
+
+/* What the program has under that number now is neither read nor closed. */
+static void os_holder_says__closed_by_the_program(void **state)
+{
+	struct os *holder = host_plain(), *os = host_plain();
+	int claim = os_claim(holder, name), fd, ends[2];
+	struct os_holder who;
+	uint64_t word = 7;
+
+	(void)state;
+	assert_int_equal(os_claim_share(holder, claim, 1), 0);
+	fd = os_holder_ask(os, name, &who);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	assert_int_equal(send(ends[1], &word, sizeof(word), 0), sizeof(word));
+	assert_int_equal(dup2(ends[0], fd), fd);
+	assert_int_equal(os_holder_says(os, fd, &word), -EPIPE);
+	os_holder_leave(os, fd);
+	assert_int_equal(recv(fd, &word, sizeof(word), MSG_DONTWAIT),
+			 sizeof(word));
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+	os_unclaim(holder, claim);
+	os_close(holder);
+	os_close(os);
+}
+
+/* Asking opens nothing as long as a thread of the program sees to it, and asking in
+ * vain uses nothing up. */
+static void os_holder_prepare__opens_beforehand(void **state)
+{
+	struct os *holder = host_plain(), *os = host_plain();
+	int claim = os_claim(holder, name), fd[OS_SPARES + 1];
+	struct os_holder who;
+	unsigned opened;
+
+	(void)state;
+	os_holder_prepare(os);
+	opened = refuse_calls(SYS_socket);
+	for (int i = 0; i < 2 * OS_SPARES; i++)
+		assert_int_equal(os_holder_ask(os, name, &who), -ECONNREFUSED);
+	assert_int_equal(os_claim_share(holder, claim, 1), 0);
+	for (int i = 0; i < OS_SPARES; i++)
+		fd[i] = os_holder_ask(os, name, &who);
+	assert_int_equal(refuse_calls(SYS_socket), opened);
+	os_holder_prepare(os);
+	opened = refuse_calls(SYS_socket);
+	fd[OS_SPARES] = os_holder_ask(os, name, &who);
+	assert_int_equal(refuse_calls(SYS_socket), opened);
+	for (int i = 0; i <= OS_SPARES; i++) {
+		assert_true(fd[i] >= 0);
+		os_holder_leave(os, fd[i]);
+	}
+	os_unclaim(holder, claim);
 	os_close(holder);
 	os_close(os);
 }
 
 /* Places are free again when guests have left, and nobody waits for one in vain. */
-static void os_claim_serve__guests_come_and_go(void **state)
+static void os_claim_share__guests_come_and_go(void **state)
 {
 	struct os *holder = host_plain(), *os = host_plain();
 	int claim = os_claim(holder, name), fd[OS_GUESTS_MAX], last, n = 0;
@@ -144,18 +199,18 @@ static void os_claim_serve__guests_come_and_go(void **state)
 	for (n = 0; n < OS_GUESTS_MAX; n++) {
 		fd[n] = os_holder_ask(os, name, &who);
 		assert_true(fd[n] >= 0);
-		assert_int_equal(ask_until_told(holder, os, fd[n], &secret), 1);
+		assert_int_equal(ask_until_told(os, fd[n], &secret), 1);
 	}
 	last = os_holder_ask(os, name, &who);
-	assert_int_equal(ask_until_told(holder, os, last, &secret), -EPIPE);
+	assert_int_equal(ask_until_told(os, last, &secret), -EPIPE);
 	os_holder_leave(os, last);
 	os_holder_leave(os, fd[0]);
 	fd[0] = os_holder_ask(os, name, &who);
-	assert_int_equal(ask_until_told(holder, os, fd[0], &secret), 1);
+	assert_int_equal(ask_until_told(os, fd[0], &secret), 1);
 	while (n--)
 		os_holder_leave(os, fd[n]);
 	os_claim_unshare(holder);
-	os_unclaim(claim);
+	os_unclaim(holder, claim);
 	os_close(holder);
 	os_close(os);
 }
@@ -198,7 +253,6 @@ static void os_holder_ask__whose(void **state)
 	snprintf(name + strlen(name), 8, "-other");
 	do {
 		os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
-		os_claim_serve(os);
 		fd = os_holder_ask(os, name, &who);
 	} while (fd == -ECONNREFUSED && waitpid(pid, &status, WNOHANG) == 0);
 	assert_int_equal(fd, -EPERM);
@@ -207,7 +261,7 @@ static void os_holder_ask__whose(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	os_claim_unshare(os);
-	os_unclaim(claim);
+	os_unclaim(os, claim);
 	os_close(os);
 	name_new(NULL);
 }
@@ -227,7 +281,7 @@ static void os_claim__child_lives_on(void **state)
 	pid = fork();
 	if (pid == 0)
 		child_pauses();
-	os_unclaim(fd);
+	os_unclaim(NULL, fd);
 	os_port_close(os, index);
 	/* as soon as the child has run at all */
 	for (int i = 0; i < 1000; i++) {
@@ -236,7 +290,7 @@ static void os_claim__child_lives_on(void **state)
 		if (fd >= 0 && index >= 0)
 			break;
 		if (fd >= 0)
-			os_unclaim(fd);
+			os_unclaim(NULL, fd);
 		if (index >= 0)
 			os_port_close(os, index);
 		usleep(5000);
@@ -244,7 +298,7 @@ static void os_claim__child_lives_on(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(index, 0);
 	assert_int_equal(again, port);
-	os_unclaim(fd);
+	os_unclaim(NULL, fd);
 	os_close(os);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -257,7 +311,9 @@ int main(void)
 		cmocka_unit_test(os_claim__long_name),
 		cmocka_unit_test(os_claim__holder_is_killed),
 		cmocka_unit_test(os_holder_ask__told_until_the_end),
-		cmocka_unit_test(os_claim_serve__guests_come_and_go),
+		cmocka_unit_test(os_holder_says__closed_by_the_program),
+		cmocka_unit_test(os_holder_prepare__opens_beforehand),
+		cmocka_unit_test(os_claim_share__guests_come_and_go),
 		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(os_claim__child_lives_on),
 	};

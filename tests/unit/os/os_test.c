@@ -238,7 +238,7 @@ static void *cancelled(void *arg)
 	os_net_changed(victim);
 	os_thread_start(victim, &t, "x", (void (*)(void *))os_kick, victim);
 	os_thread_join(t);
-	os_unclaim(os_claim(victim, "cancel-test"));
+	os_unclaim(victim, os_claim(victim, "cancel-test"));
 	os_memory(victim, PAGE_BYTES);
 	os_usage();
 	os_random(victim, iov.iov_base, 8);

@@ -140,7 +140,7 @@ static void os_claim__one_holder_a_machine(void **state)
 	assert_true(os_port_open(a, 4791, &port) >= 0);
 	assert_int_equal(os_port_open(b, 4791, &port), -EADDRINUSE);
 	assert_true(os_port_open(c, 4791, &port) >= 0);
-	os_unclaim(fd);
+	os_unclaim(a, fd);
 	assert_true(os_claim(b, "4791") >= 0);
 	sim_kill(b);
 	assert_true(os_claim(a, "4791") >= 0);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* door_test.c: what the door opens is no number of the program's; what the program
+ * closes is none of the door's.
+ */
+#include "host_fixture.h"
+
+#include <sys/eventfd.h>
+
+static int open_there(struct os *os, void *arg)
+{
+	(void)os;
+	(void)arg;
+	return (int)sys_call(SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0);
+}
+
+static int close_there(struct os *os, void *fd)
+{
+	(void)os;
+	return sys_close(*(int *)fd);
+}
+
+static int open_places(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void door_call__own_descriptors(void **state)
+{
+	struct os *os = host_plain();
+	int before, fd;
+
+	(void)state;
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(door_open(os), 0);
+	before = open_places();
+	fd = door_call(os, open_there, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(open_places(), before);
+	/* none of the program's is left there but those that wake */
+	assert_true(fd < 3);
+	assert_int_equal(door_call(os, close_there, &fd), 0);
+	assert_int_equal(door_call(os, close_there, &fd), -EBADF);
+	os_close(os);
+}
+
+/* Where that is denied all is done in the table of the process. */
+static void door_call__denied(void **state)
+{
+	struct os *os = host_plain();
+	int before, fd;
+
+	(void)state;
+	refuse(SYS_close_range, -1, 0, EPERM);
+	assert_int_equal(door_open(os), 0);
+	before = open_places();
+	fd = door_call(os, open_there, NULL);
+	assert_int_equal(open_places(), before + 1);
+	assert_int_equal(door_call(os, close_there, &fd), 0);
+	refuse_none();
+	os_close(os);
+}
+
+static int which(struct os *os, void *arg)
+{
+	(void)os;
+	*(uintptr_t *)arg = os_self();
+	return 0;
+}
+
+static void door_call__without_one(void **state)
+{
+	struct os *os = host_plain();
+	uintptr_t who;
+
+	(void)state;
+	assert_int_equal(door_call(NULL, which, &who), 0);
+	assert_int_equal(who, os_self());
+	assert_int_equal(door_call(os, which, &who), 0);
+	assert_int_equal(who, os_self());
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(door_call(os, which, &who), 0);
+	assert_int_not_equal(who, os_self());
+	os_close(os);
+}
+
+/* Nobody is woken by what the program closed, nor is what has its number now
+ * written to; the door looks by itself. */
+static void door_call__who_wakes_is_closed(void **state)
+{
+	struct os *os = host_plain();
+	int ends[2], wakes;
+	uintptr_t who;
+	char c;
+
+	(void)state;
+	assert_int_equal(door_open(os), 0);
+	wakes = os->door.wake.fd;
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	assert_int_equal(dup2(ends[1], wakes), wakes);
+	assert_int_equal(door_call(os, which, &who), 0);
+	assert_int_not_equal(who, os_self());
+	os_close(os);
+	assert_int_equal(read(ends[0], &c, 1), -1);
+	close(ends[0]);
+	close(ends[1]);
+	close(wakes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(door_call__own_descriptors),
+		cmocka_unit_test(door_call__denied),
+		cmocka_unit_test(door_call__without_one),
+		cmocka_unit_test(door_call__who_wakes_is_closed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
