@@ -15,10 +15,11 @@ static enum wr_op cqe_op(const struct wqe *w)
 }
 
 static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
-		     uint64_t now_ns)
+		     uint16_t cause, uint64_t now_ns)
 {
 	struct cqe e = {.wr_id = w->wr_id,
 			.status = (uint8_t)status,
+			.vendor_err = cause,
 			.op = (uint8_t)cqe_op(w),
 			.qpn = qp->cfg.qpn};
 	const bool signaled = status != WC_SUCCESS || qp->cfg.sq_sig_all ||
@@ -36,9 +37,11 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
 }
 
-void comp_oldest(struct qp *qp, enum wc_status status, uint64_t now_ns)
+void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
+		 uint64_t now_ns)
 {
-	complete(qp, wq_at(qp->cfg.sq, qp->cfg.sq->cons), status, now_ns);
+	complete(qp, wq_at(qp->cfg.sq, qp->cfg.sq->cons), status, cause,
+		 now_ns);
 }
 
 /* How far behind the first PSN of @w is @at? A message may take half of all PSNs
@@ -91,7 +94,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 		una_to(qp, end, !wqe_is_read(w));
 		if (r->cur == sq->cons)
 			r->cur++;
-		complete(qp, w, WC_SUCCESS, now_ns);
+		complete(qp, w, WC_SUCCESS, CAUSE_NONE, now_ns);
 	}
 	if (psn_diff(target, r->una) > 0)
 		una_to(qp, target, !r->failed);
@@ -134,13 +137,13 @@ void comp_reap(struct qp *qp, uint64_t now_ns)
 		}
 		if (w->num_psn || sq->cons == r->cur)
 			break;
-		complete(qp, w, WC_SUCCESS, now_ns);
+		complete(qp, w, WC_SUCCESS, CAUSE_NONE, now_ns);
 	}
 	comp_drained(qp);
 }
 
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
-		   uint64_t now_ns)
+		   uint16_t cause, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
@@ -151,6 +154,7 @@ void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 	r->failed = true;
 	r->failed_wqe = index;
 	r->failed_status = (uint8_t)status;
+	qp->cause = cause;
 	if (index == qp->cfg.sq->cons)
 		qp_fail(qp, QP_NO_EVENT, now_ns);
 }
@@ -167,7 +171,8 @@ void comp_flush(struct qp *qp, uint64_t now_ns)
 		bool bad = r->failed && sq->cons == r->failed_wqe;
 
 		complete(qp, wq_at(sq, sq->cons),
-			 bad ? r->failed_status : WC_WR_FLUSH_ERR, now_ns);
+			 bad ? r->failed_status : WC_WR_FLUSH_ERR, qp->cause,
+			 now_ns);
 	}
 	r->failed = false;
 	r->cur = r->started = sq->cons;
@@ -201,12 +206,13 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 		gso_missing(qp, &qp->req.gso, qp->req.una);
 		/* a nopin says so of what it forgot for a page, too */
 		if (qp->req.snd != qp->req.una &&
-		    (qp_open(qp) || live_spend(qp, WC_RETRY_EXC_ERR, now_ns)))
+		    (qp_open(qp) || live_spend(qp, CAUSE_SEQUENCE, now_ns)))
 			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
 		return;
 	}
 	if (code < ARRAY_SIZE(nak_status) && req_wqe_at(qp, psn, &index))
-		comp_fail_wqe(qp, index, nak_status[code], now_ns);
+		comp_fail_wqe(qp, index, nak_status[code],
+			      CAUSE_NAK | AETH_NAK | code, now_ns);
 }
 
 /* The response that is due was dropped: its page says when to ask again, and
@@ -501,7 +507,7 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 	if (v == V_WAIT)
 		ahead_reads(qp, index + 1, now_ns);
 	else
-		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, now_ns);
+		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
 	return v;
 }
 
@@ -590,7 +596,8 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {
-		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, now_ns);
+		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, CAUSE_RESPONSE,
+			      now_ns);
 		return RX_NEXT;
 	}
 	if (!run->qp && !qp->rx_moving)

@@ -14,16 +14,21 @@ struct failure {
 	uint8_t nak;
 	uint8_t recv_status;
 	uint8_t event;
+	uint16_t cause;
 };
 
 static const struct failure invalid_request = {
-	AETH_NAK | NAK_INVALID_REQUEST, WC_WR_FLUSH_ERR, QP_EVENT_REQ_ERR};
+	AETH_NAK | NAK_INVALID_REQUEST, WC_WR_FLUSH_ERR, QP_EVENT_REQ_ERR,
+	CAUSE_NAKED | AETH_NAK | NAK_INVALID_REQUEST};
 static const struct failure too_long = {AETH_NAK | NAK_INVALID_REQUEST,
-					WC_LOC_LEN_ERR, QP_NO_EVENT};
+					WC_LOC_LEN_ERR, QP_NO_EVENT,
+					CAUSE_LENGTH};
 static const struct failure remote_access = {
-	AETH_NAK | NAK_REMOTE_ACCESS, WC_WR_FLUSH_ERR, QP_EVENT_ACCESS_ERR};
+	AETH_NAK | NAK_REMOTE_ACCESS, WC_WR_FLUSH_ERR, QP_EVENT_ACCESS_ERR,
+	CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS};
 static const struct failure recv_buffer = {AETH_NAK | NAK_REMOTE_OPERATION,
-					   WC_LOC_PROT_ERR, QP_NO_EVENT};
+					   WC_LOC_PROT_ERR, QP_NO_EVENT,
+					   CAUSE_ACCESS};
 
 static enum exec_result fail(struct qp *qp, const struct pkt *p,
 			     const struct failure *f, uint64_t now_ns)
@@ -33,6 +38,7 @@ static enum exec_result fail(struct qp *qp, const struct pkt *p,
 	r->dead = true;
 	r->fail_event = f->event;
 	r->fail_status = f->recv_status;
+	r->fail_cause = f->cause;
 	flight_note(&qp->log, now_ns, FLIGHT_ERROR, p->psn, f->nak, p->opcode);
 	ack_nak(qp, f->nak, p->psn, now_ns);
 	return EXEC_NAK;

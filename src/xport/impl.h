@@ -16,6 +16,8 @@ void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
 		 uint64_t now_ns);
 /** qp_fail() - To ERR as soon as nothing moves; @event or QP_NO_EVENT. */
 void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns);
+/** qp_blame() - The same; for @cause (enum wc_cause), if it was for none before. */
+void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns);
 void qp_drainable(struct qp *qp);
 /** qp_flush() - In ERR and when nothing moves: complete everything. */
 void qp_flush(struct qp *qp, uint64_t now_ns);
@@ -243,14 +245,16 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
 /** comp_page_came() - If a response was dropped for want of it, ask again. */
 void comp_page_came(struct qp *qp, uint64_t now_ns);
 void comp_reap(struct qp *qp, uint64_t now_ns);
-/** comp_oldest() - The oldest request ended as @status says. */
-void comp_oldest(struct qp *qp, enum wc_status status, uint64_t now_ns);
+/** comp_oldest() - The oldest request ended as @status and @cause (enum wc_cause)
+ * say. */
+void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
+		 uint64_t now_ns);
 void comp_drained(struct qp *qp);
 bool comp_reads_pending(const struct qp *qp);
 /** comp_timeout() - A response that others overtook may be lost by now. */
 void comp_timeout(struct qp *qp, uint64_t now_ns);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
-		   uint64_t now_ns);
+		   uint16_t cause, uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
 /** comp_carried() - What a request of the peer says of what it placed. */
 void comp_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
@@ -303,8 +307,9 @@ void live_sent(struct qp *qp, bool first, uint64_t now_ns);
 void live_none_sent(struct qp *qp, uint64_t now_ns);
 /** live_reload() - It has all its retries again. */
 void live_reload(struct qp *qp);
-/** live_spend() - One retry. false: none was left, the QP failed. */
-bool live_spend(struct qp *qp, enum wc_status status, uint64_t now_ns);
+/** live_spend() - One retry. false: none was left, the QP failed for @cause, if it
+ * was not that packets are too large. */
+bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns);
 /** live_moved() - Is it further than it ever was, since this was asked last? */
 bool live_moved(struct qp *qp);
 void live_progress(struct qp *qp, uint64_t now_ns);

@@ -212,9 +212,10 @@ void live_reload(struct qp *qp)
 {
 	qp->req.retries = qp->attr.retry_cnt;
 	qp->req.rnr_retries = qp->attr.rnr_retry;
+	qp->req.too_large = false;
 }
 
-bool live_spend(struct qp *qp, enum wc_status status, uint64_t now_ns)
+bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -225,12 +226,13 @@ bool live_spend(struct qp *qp, enum wc_status status, uint64_t now_ns)
 	}
 	if (!req_wqe_at(qp, r->una, &index))
 		index = qp->cfg.sq->cons;
-	comp_fail_wqe(qp, index, status, now_ns);
+	comp_fail_wqe(qp, index, WC_RETRY_EXC_ERR,
+		      r->too_large ? CAUSE_TOO_LARGE : cause, now_ns);
 	return false;
 }
 
 /* @why: of the ACK timeout. Return: false: it was the last. */
-static bool spend(struct qp *qp, uint64_t now_ns)
+static bool spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
@@ -238,7 +240,7 @@ static bool spend(struct qp *qp, uint64_t now_ns)
 	gso_missing(qp, &r->gso, r->una);
 	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
 		    r->una);
-	if (!live_spend(qp, WC_RETRY_EXC_ERR, now_ns))
+	if (!live_spend(qp, cause, now_ns))
 		return false;
 	begin_anew(r);
 	if (peers_turn(qp))
@@ -320,7 +322,7 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 	if (answer || why)
 		explained(qp, why, now_ns);
 	if (answer && !why && r->live.trial == TRIAL_MADE && outstanding(qp) &&
-	    !spend(qp, now_ns))
+	    !spend(qp, CAUSE_STALLED, now_ns))
 		return;
 	start_if(qp, now_ns);
 }
@@ -436,7 +438,7 @@ static void silence(struct qp *qp, uint64_t now_ns)
 		probe(qp, now_ns);
 		return;
 	}
-	if (!spend(qp, now_ns))
+	if (!spend(qp, CAUSE_SILENCE, now_ns))
 		return;
 	if (!qp_open(qp))
 		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);

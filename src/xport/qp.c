@@ -332,7 +332,7 @@ void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
 	if ((full || cq->fired) && list_empty(&cq->link))
 		list_add_tail(&qp->x->fired, &cq->link);
 	if (full && qp->state != QPS_ERR)
-		qp_fail(qp, QP_EVENT_FATAL, now_ns);
+		qp_blame(qp, CAUSE_CQ_FULL, QP_EVENT_FATAL, now_ns);
 }
 
 void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
@@ -374,6 +374,13 @@ void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
 	enter_error(qp, now_ns);
 }
 
+void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns)
+{
+	if (!qp->cause)
+		qp->cause = cause;
+	qp_fail(qp, event, now_ns);
+}
+
 void qp_error(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state != QPS_ERR)
@@ -395,6 +402,7 @@ static void to_reset(struct qp *qp, uint64_t now_ns)
 	qp->abandoned = false;
 	qp->attr = (struct qp_attr){.port = 1};
 	qp->open.mine = 0;
+	qp->cause = CAUSE_NONE;
 	req_reset(qp);
 	resp_reset(qp);
 	qp_set_state(qp, QPS_RESET, now_ns);
@@ -714,6 +722,8 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 		req_unsent(qp, b, error, now_ns);
 	else if ((error == -EFAULT || error == -EAGAIN))
 		replay_unsent(qp, b, error, now_ns);
+	if (error == -EMSGSIZE && b->request)
+		qp->req.too_large = true;
 	if (error && b->says && qp_receives(qp))
 		ack_owe(qp, now_ns);
 	ack_again(qp);

@@ -261,6 +261,7 @@ struct req {
 	bool asked, revoked;
 	uint16_t question;
 	uint8_t failed_status;
+	bool too_large; /* packets for an MTU, since the last progress */
 	uint32_t failed_wqe;
 	struct waiter wait; /* source page of a request */
 	struct waiter rsp_wait; /* destination page of a response */
@@ -324,6 +325,7 @@ struct resp {
 	bool ack_owed, ack_rest, established, answering, lossy;
 	bool received, busy;
 	uint8_t fail_event, fail_status, answers;
+	uint16_t fail_cause; /* enum wc_cause, if @dead */
 	struct nak nak, page_rnr;
 	psn_t plan, ack_to;
 	uint32_t xack, acks_out, life;
@@ -368,6 +370,7 @@ struct qp {
 	struct qp_config cfg;
 	struct qp_attr attr;
 	enum qp_state state;
+	uint16_t cause; /* enum wc_cause: why it failed */
 	enum strategy fault; /* NONE: as the NIC */
 	struct peer *peer;
 	struct list run_link; /* xport.runnable */

@@ -123,7 +123,8 @@ static void source_failed(struct qp *qp, psn_t psn, uint64_t now_ns)
 {
 	qp->resp.res_at = qp->resp.res_next;
 	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, psn, now_ns);
-	qp_fail(qp, QP_EVENT_ACCESS_ERR, now_ns);
+	qp_blame(qp, CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS,
+		 QP_EVENT_ACCESS_ERR, now_ns);
 }
 
 /* @next: the packet before it in @b is the one before it of @s. */

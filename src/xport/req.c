@@ -164,17 +164,23 @@ static bool peer_in_doubt(struct qp *qp, const struct wqe *w, uint64_t now_ns)
 	return true;
 }
 
+/** struct refusal - How a request ends that is not sent. */
+struct refusal {
+	enum wc_status status;
+	enum wc_cause cause;
+};
+
 /* Why @w may not be sent at all; @v: what became of the key it invalidates. An
  * atomic whose old value has no room is not done. */
-static enum wc_status refusal(const struct wqe *w, bool known, enum verdict v)
+static struct refusal refusal(const struct wqe *w, bool known, enum verdict v)
 {
 	if (v != V_OK)
-		return WC_MW_BIND_ERR;
+		return (struct refusal){WC_MW_BIND_ERR, CAUSE_INVALIDATE};
 	if (!known)
-		return WC_LOC_QP_OP_ERR;
+		return (struct refusal){WC_LOC_QP_OP_ERR, CAUSE_OPERATION};
 	if (wqe_is_atomic(w) && w->length < ATOMIC_BYTES)
-		return WC_LOC_LEN_ERR;
-	return WC_SUCCESS;
+		return (struct refusal){WC_LOC_LEN_ERR, CAUSE_LENGTH};
+	return (struct refusal){WC_SUCCESS, CAUSE_NONE};
 }
 
 /* The WQE's PSNs start at max. false: it has to wait for a fence, or is not sent. */
@@ -183,7 +189,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	const bool known = peer_knows(qp, w);
 	struct req *r = &qp->req;
 	enum verdict v = V_OK;
-	enum wc_status bad;
+	struct refusal bad;
 
 	if (!known && (r->failed || peer_in_doubt(qp, w, now_ns)))
 		return false; /* an earlier one ends them all, or it waits */
@@ -199,9 +205,10 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	w->met = (struct met){.ns = 0};
 	r->started++;
 	bad = refusal(w, known, v);
-	if (bad != WC_SUCCESS)
-		comp_fail_wqe(qp, r->cur, bad, now_ns);
-	return bad == WC_SUCCESS; /* else what is behind it is not sent */
+	if (bad.status != WC_SUCCESS)
+		comp_fail_wqe(qp, r->cur, bad.status, bad.cause, now_ns);
+	return bad.status ==
+	       WC_SUCCESS; /* else what is behind it is not sent */
 }
 
 static uint32_t kind_flags(const struct wqe *w)
@@ -402,7 +409,8 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 		fault_source(qp, qp->req.snd, false, now_ns);
 		ahead_sources(qp, now_ns);
 	} else {
-		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, now_ns);
+		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, CAUSE_ACCESS,
+			      now_ns);
 	}
 	return NEXT_STOP;
 }

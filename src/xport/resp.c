@@ -50,7 +50,7 @@ void resp_settle(struct qp *qp, uint64_t now_ns)
 	const struct resp *r = &qp->resp;
 
 	if (r->dead && !qp->rx_moving && !r->answering && !replay_busy(qp))
-		qp_fail(qp, r->fail_event, now_ns);
+		qp_blame(qp, r->fail_cause, r->fail_event, now_ns);
 }
 
 void resp_flush(struct qp *qp, uint64_t now_ns)
@@ -65,6 +65,7 @@ void resp_flush(struct qp *qp, uint64_t now_ns)
 		struct cqe e = {.wr_id = wq_at(rq, rq->cons)->wr_id,
 				.status = WC_WR_FLUSH_ERR,
 				.op = WR_RECV,
+				.vendor_err = qp->cause,
 				.qpn = qp->cfg.qpn};
 
 		if (r->fail_status)
@@ -418,6 +419,7 @@ static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
 		return true;
 	r->dead = true;
 	r->fail_event = QP_EVENT_ACCESS_ERR;
+	r->fail_cause = CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS;
 	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
 	return false;
 }

@@ -148,7 +148,8 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns)
 		return;
 	if (r->rnr_retries == 0 && !fault) {
 		if (req_wqe_at(qp, r->una, &index))
-			comp_fail_wqe(qp, index, WC_RNR_RETRY_EXC_ERR, now_ns);
+			comp_fail_wqe(qp, index, WC_RNR_RETRY_EXC_ERR,
+				      CAUSE_NAK | AETH_RNR | code, now_ns);
 		return;
 	}
 	if (r->rnr_retries != 7 && !fault)

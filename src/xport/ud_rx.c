@@ -110,6 +110,7 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 	qp->resp.dead = true;
 	qp->resp.fail_event = QP_NO_EVENT;
 	qp->resp.fail_status = WC_LOC_PROT_ERR;
+	qp->resp.fail_cause = CAUSE_ACCESS;
 	return EXEC_NAK;
 }
 

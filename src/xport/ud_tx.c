@@ -45,18 +45,21 @@ struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer)
 }
 
 /* The oldest request fails, and all behind it; receiving goes on (IBTA 10.3.1). */
-static void fail(struct qp *qp, enum wc_status status, uint64_t now_ns)
+static void fail(struct qp *qp, enum wc_status status, enum wc_cause cause,
+		 uint64_t now_ns)
 {
-	comp_oldest(qp, status, now_ns);
+	comp_oldest(qp, status, (uint16_t)cause, now_ns);
 	if (qp->state != QPS_RTS)
 		return;
 	qp_set_state(qp, QPS_SQE, now_ns);
+	qp->cause = (uint16_t)cause;
 	comp_flush(qp, now_ns);
+	qp->cause = CAUSE_NONE;
 }
 
 void ud_nowhere(struct qp *qp, uint64_t now_ns)
 {
-	fail(qp, WC_LOC_QP_OP_ERR, now_ns);
+	fail(qp, WC_LOC_QP_OP_ERR, CAUSE_OPERATION, now_ns);
 }
 
 static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, psn_t psn)
@@ -142,9 +145,9 @@ bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return true;
 	}
 	if (v == V_PROT)
-		fail(qp, WC_LOC_PROT_ERR, now_ns);
+		fail(qp, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
 	else if (v == V_LENGTH)
-		fail(qp, WC_LOC_LEN_ERR, now_ns);
+		fail(qp, WC_LOC_LEN_ERR, CAUSE_LENGTH, now_ns);
 	return false;
 }
 
@@ -160,7 +163,7 @@ void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
 	} else {
 		/* Other errors: as if it had been lost on the way. */
 		for (unsigned i = 0; i < b->nsegs; i++)
-			comp_oldest(qp, WC_SUCCESS, now_ns);
+			comp_oldest(qp, WC_SUCCESS, CAUSE_NONE, now_ns);
 		r->snd = r->max;
 	}
 	r->una = r->acc = r->placed = r->snd;

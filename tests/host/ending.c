@@ -19,6 +19,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+/* What nopin(7) says of vendor_err. */
+enum { SILENCE = 0x200, STALLED };
+
 enum { MANY = 3000, LEN = 8192, SMALL_MTU = 1000, WHOLE_MTU = 65536 };
 
 static struct host h;
@@ -88,7 +91,7 @@ static bool is_of(const struct peer *p, uint32_t qpn)
 }
 
 /* Until all of both ended, with @status. Of each the last is timed. */
-static void wait_both(uint64_t *one_ns, uint64_t *many_ns)
+static void wait_both(uint64_t *one_ns, uint64_t *many_ns, uint32_t many_cause)
 {
 	const uint64_t start = host_now();
 	unsigned left = one.num + many.num, vain = 0;
@@ -101,6 +104,8 @@ static void wait_both(uint64_t *one_ns, uint64_t *many_ns)
 		}
 		left--;
 		REQUIRE_EQ(wc.status, IBV_WC_RETRY_EXC_ERR);
+		REQUIRE_EQ(wc.vendor_err,
+			   is_of(&one, wc.qp_num) ? SILENCE : many_cause);
 		*(is_of(&one, wc.qp_num) ? one_ns : many_ns) = host_now() -
 							       start;
 	}
@@ -151,7 +156,7 @@ static void against(unsigned n, bool stop)
 		stop_peer(&many);
 	post_all(&one);
 	post_all(&many);
-	wait_both(&one_ns, &many_ns);
+	wait_both(&one_ns, &many_ns, stop ? SILENCE : STALLED);
 	printf("one request to a stopped process: %llu ms, these: %llu ms\n",
 	       (unsigned long long)(one_ns / MS),
 	       (unsigned long long)(many_ns / MS));

@@ -76,6 +76,7 @@ struct play {
 	struct side side[2];
 	unsigned done[CONNS_MAX], back, to_come;
 	enum wc_status status[CONNS_MAX];
+	uint16_t cause[CONNS_MAX];
 	uint64_t at_ns[CONNS_MAX], small;
 	uint32_t first_psn;
 	bool stop;
@@ -139,6 +140,7 @@ static void completed(struct play *p, const struct node *node,
 			continue;
 		p->done[i]++;
 		p->status[i] = e->status;
+		p->cause[i] = e->vendor_err;
 		p->at_ns[i] = sim_now(p->w->sim);
 		sim_say(p->w->sim, "connection %u: completion %u, status %u", i,
 			p->done[i], e->status);
@@ -347,6 +349,22 @@ static void expect_ended(struct play *p, enum wc_status status,
 	}
 }
 
+/* The completion says which of the two ways to end it was, or that it is the MTU. Who
+ * was connected again says nothing to whom it does not know. */
+static void expect_cause(const struct play *p)
+{
+	enum wc_cause want = CAUSE_SILENCE;
+
+	if (p->ending == SMALL || p->ending == FORGETS)
+		want = CAUSE_STALLED;
+	else if (p->ending == SHRUNK)
+		want = CAUSE_TOO_LARGE;
+	for (unsigned i = 0; i < p->w->cfg.conns; i++)
+		EXPECT(p->w, p->cause[i] == want,
+		       "ending %d, reason %d: cause %#x, not %#x", p->ending,
+		       p->reason, p->cause[i], want);
+}
+
 static void honest(struct play *p, uint64_t ns, uint64_t since)
 {
 	if (p->reason == STOPPED)
@@ -380,6 +398,7 @@ static void dishonest(struct play *p, uint64_t ns, uint64_t since)
 	if (p->ending == FORGETS)
 		most = 3 * limit; /* with what was explained */
 	expect_ended(p, WC_RETRY_EXC_ERR, limit / 10 * 9, since, most);
+	expect_cause(p);
 	EXPECT(p->w, p->ending != SHRUNK || told == 1,
 	       "the log says %u times why", told);
 }

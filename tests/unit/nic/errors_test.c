@@ -160,6 +160,15 @@ static void two_fail(enum wr_op op, struct sge local, uint64_t raddr,
 	}
 }
 
+/* Of the next completion of @s: why it failed is said, too. */
+static void ended(struct side *s, enum wc_status status, unsigned cause)
+{
+	const struct cqe e = side_cqe(s);
+
+	assert_int_equal(e.status, status);
+	assert_int_equal(e.vendor_err, cause);
+}
+
 /* Its first half, but for what a request may begin with that ends in a page that
  * is not there. */
 static void untouched(const struct side *s)
@@ -277,7 +286,7 @@ static void atomic__no_room_for_the_old_value(void **state)
 					   .compare = fill,
 					   .swap_add = 1},
 			      room);
-		assert_int_equal(side_cqe(&side[0]).status, WC_LOC_LEN_ERR);
+		ended(&side[0], WC_LOC_LEN_ERR, CAUSE_LENGTH);
 		untouched(&side[0]);
 		untouched(&side[1]);
 	}
@@ -295,9 +304,10 @@ static void send__too_long(void **state)
 		side_recv(&side[1], side[1].buf, HALF, 1);
 		side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf,
 			  room[i] + 1);
-		assert_int_equal(side_cqe(&side[0]).status, WC_REM_INV_REQ_ERR);
-		assert_int_equal(side_cqe(&side[1]).status, WC_LOC_LEN_ERR);
-		assert_int_equal(side_cqe(&side[1]).status, WC_WR_FLUSH_ERR);
+		ended(&side[0], WC_REM_INV_REQ_ERR,
+		      CAUSE_NAK | AETH_NAK | NAK_INVALID_REQUEST);
+		ended(&side[1], WC_LOC_LEN_ERR, CAUSE_LENGTH);
+		ended(&side[1], WC_WR_FLUSH_ERR, CAUSE_LENGTH);
 		untouched(&side[1]);
 		assert_int_equal(side[1].buf[HALF + room[i]], OTHER);
 	}
@@ -311,8 +321,9 @@ static void send__to_a_receive_that_may_not_be_written(void **state)
 	connect_again(ALL, 7);
 	side_recv(&side[1], side[1].buf + READ_ONLY, 64, 1);
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf + HALF, 8);
-	assert_int_equal(side_cqe(&side[0]).status, WC_REM_OP_ERR);
-	assert_int_equal(side_cqe(&side[1]).status, WC_LOC_PROT_ERR);
+	ended(&side[0], WC_REM_OP_ERR,
+	      CAUSE_NAK | AETH_NAK | NAK_REMOTE_OPERATION);
+	ended(&side[1], WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	untouched(&side[1]);
 	keys_close(&side[1], &k);
 }
@@ -332,12 +343,14 @@ static void send__nobody_receives(void **state)
 	(void)state;
 	for (uint8_t budget = 0; budget < 7; budget += 3) {
 		const uint64_t before = rnrs();
+		struct cqe e;
 
 		connect_again(ALL, budget);
 		side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf,
 			  8);
-		assert_int_equal(side_cqe(&side[0]).status,
-				 WC_RNR_RETRY_EXC_ERR);
+		e = side_cqe(&side[0]);
+		assert_int_equal(e.status, WC_RNR_RETRY_EXC_ERR);
+		assert_int_equal(e.vendor_err >> 5, AETH_RNR >> 5);
 		assert_in_range(rnrs() - before, budget + 1,
 				side[0].nic->cfg.standard ? budget + 1 : 100);
 	}
