@@ -3,7 +3,8 @@
 """programs_test.py: does programs.py notice what it is there to notice?
 
 Puts a `nopin` of its own in a build directory, which plays every program: it
-listens, connects and prints what perftest prints, but for one defect.
+listens, connects and prints what perftest prints, but for one defect. And an
+ib_write_bw that has nothing but a version.
 """
 import os
 import resource
@@ -57,8 +58,11 @@ RUNS = ["ib_write_bw", "ib_write_bw -n 1000"]
 CALM = ["--calm", "ib_write_bw", "ib_write_bw -n 1000"]
 VERIFY = ["--verify", "ib_write_bw", "ib_write_bw -n 1000"]
 COUNTED = ["--counted", "fault_resume,fault_rnr", *RUNS]
-ODP = ["refusals", "ib_atomic_bw --odp"]
+UD = ["refusals", "ib_atomic_bw -c UD"]
+NO_UD = "UD connection only possible in SEND verb"
+ODP = "ib_atomic_bw --odp"
 NO_ODP = "ODP does not support ATOMICS for now"
+OLD, NEW = "6.06", "6.24"
 CASES = [
     (RUNS, "none", None),
     (RUNS, "server", "server ended with status 3"),
@@ -67,7 +71,7 @@ CASES = [
     (RUNS, "leaves", "does not listen"),
     (RUNS, "mute", "did not print"),
     (RUNS, "locks", "server locked 64 kB"),
-    (RUNS, "refuses:" + NO_ODP, "does not listen"),
+    (RUNS, "refuses:" + NO_UD, "does not listen"),
     (RUNS, "sends again", None),
     (CALM, "none", None),
     (CALM, "sends again", "counted retransmits 3"),
@@ -82,18 +86,33 @@ CASES = [
     (VERIFY, "silent", "says nothing of the server"),
     (["ib_write_bw", "ib_write_bw -m 256"], "none", None),
     (["ib_write_bw", "ib_write_bw -m 4096"], "none", "did not print"),
-    (ODP, "refuses:" + NO_ODP, None),
-    (ODP, "refuses:Cannot open device", "did not say"),
-    (ODP, "none", "took an option that"),
+    (UD, "refuses:" + NO_UD, None),
+    (UD, "refuses:Cannot open device", "did not say"),
+    (UD, "none", "took an option that"),
+    (["refusals", ODP], "refuses:" + NO_ODP, None, OLD),
+    (["refusals", ODP], "none", "took an option that", OLD),
+    (["ib_atomic_bw", ODP], "none", None, NEW),
+    (["ib_atomic_bw", ODP], "refuses:" + NO_ODP, "does not listen", NEW),
 ]
 
 
-def run_case(build, what, defect, expected):
+def write_program(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as program:
+        program.write(text)
+    os.chmod(path, 0o755)
+
+
+def run_case(build, what, defect, expected, version=NEW):
     *flags, sets, only = what
+    write_program(f"{build}/bin/ib_write_bw",
+                  f"#!/bin/sh\necho Version: {version}\n")
+    path = f"{build}/bin:{os.environ['PATH']}"
     done = subprocess.run(
         [f"{HERE}/programs.py", *flags, "--only", only, build, sets],
         check=False,
-        capture_output=True, text=True, env={**os.environ, "DEFECT": defect})
+        capture_output=True, text=True,
+        env={**os.environ, "DEFECT": defect, "PATH": path})
     count = "0 passed, 1 failed" if expected else "1 passed, 0 failed"
     if (done.stdout.strip().endswith(count)
             and (expected or "") in done.stdout
@@ -112,10 +131,7 @@ def main():
         with open(f"{build}/meson-info/intro-buildoptions.json", "w",
                   encoding="utf-8") as options:
             options.write('[{"name": "b_sanitize", "value": "none"}]')
-        os.makedirs(f"{build}/tools/nopin")
-        with open(f"{build}/tools/nopin/nopin", "w", encoding="utf-8") as player:
-            player.write(PLAYER)
-        os.chmod(f"{build}/tools/nopin/nopin", 0o755)
+        write_program(f"{build}/tools/nopin/nopin", PLAYER)
         wrong = sum(run_case(build, *case) for case in CASES
                     if may_lock or case[1] != "locks")
     return 1 if wrong else 0
