@@ -49,8 +49,11 @@ static int ifconf_v4(int fd, struct os_net *net)
 	struct ifreq *all = calloc(IFCONF_MAX, sizeof(*all));
 	struct ifconf conf = {.ifc_len = IFCONF_MAX * (int)sizeof(*all),
 			      .ifc_req = all};
-	int ret = all ? ifconf_ioctl(fd, SIOCGIFCONF, &conf) : -ENOMEM;
+	int ret;
 
+	if (!all)
+		return -ENOMEM;
+	ret = ifconf_ioctl(fd, SIOCGIFCONF, &conf);
 	for (int i = 0; ret == 0 && i < conf.ifc_len / (int)sizeof(*all); i++) {
 		const struct sockaddr_in *in = (const void *)&all[i].ifr_addr;
 		uint32_t ifindex;
@@ -105,12 +108,15 @@ static int ifconf_line(int fd, char *line, struct os_net *net)
 static int ifconf_v6(int fd, struct os_net *net)
 {
 	char *text = calloc(1, IFCONF_TEXT), *line = text, *end;
-	const int file = file_borrow("/proc/net/if_inet6");
-	int ret = text ? 0 : -ENOMEM;
 	size_t len = 0;
 	ssize_t n = 1;
+	int ret = 0;
+	int file;
 
-	while (ret == 0 && file >= 0 && n > 0 && len < IFCONF_TEXT - 1) {
+	if (!text)
+		return -ENOMEM;
+	file = file_borrow("/proc/net/if_inet6");
+	while (file >= 0 && n > 0 && len < IFCONF_TEXT - 1) {
 		n = sys_pread(file, text + len, IFCONF_TEXT - 1 - len, len);
 		len += n > 0 ? (size_t)n : 0;
 	}
