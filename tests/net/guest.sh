@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # guest.sh [--out DIRECTORY] COMMAND...
+# guest.sh --fetch
 #
 # Runs COMMAND as root on Debian's own kernel with its rdma_rxe driver, in QEMU
 # (emulated: nested KVM is often there and broken). The guest sees this
@@ -16,8 +17,8 @@
 #   +--------------------------+            +--------------------------+
 #
 # The kernel package is fetched once, into $NOPIN_GUEST_CACHE (default:
-# ~/.cache/nopin-guest). Exits with COMMAND's status; 77 where the guest cannot
-# be had.
+# ~/.cache/nopin-guest); --fetch does nothing else. Exits with COMMAND's status; 77
+# where the guest cannot be had.
 set -eu
 
 out=
@@ -51,10 +52,13 @@ fetch_kernel() {
 		skip "cannot download $package"
 	dpkg -x "$cache"/new/*.deb "$cache/new"
 	rm "$cache"/new/*.deb
+	# below /usr since Debian 13
+	[ -e "$cache/new/lib" ] || ln -s usr/lib "$cache/new/lib"
 	depmod -b "$cache/new" "$(ls "$cache/new/lib/modules")"
 	mv "$cache/new" "$cache/kernel"
 }
 [ -d "$cache/kernel" ] || fetch_kernel
+[ "${1-}" != --fetch ] || exit 0
 kernel=$(readlink -f "$cache/kernel")
 version=$(ls "$kernel/lib/modules")
 
