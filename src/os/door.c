@@ -9,7 +9,9 @@
  * none of its numbers, and can close none of them. What is opened there is of use to
  * nobody else, so whatever needs it is done there (door_call()).
  *
- * Where close_range(2) is denied the table is the program's, and all else is the same.
+ * To have it, copies of the program's descriptors are closed, which the kernel takes for
+ * a close by the process: a message queue forgets who is to be notified. Where there is
+ * one, or close_range(2) is denied, the table is the program's, and all else is the same.
  */
 #include "os/impl.h"
 
@@ -34,6 +36,20 @@ static int close_all(unsigned first, unsigned last, unsigned flags)
 	return (int)sys_call(SYS_close_range, first, last, flags, 0, 0, 0);
 }
 
+/* Is one below @end a message queue, as far as we may know? */
+static bool door_sees_queue(unsigned end)
+{
+	for (unsigned fd = 0; fd < end; fd++) {
+		const long ret = sys_call(SYS_mq_getsetattr, fd, 0, 0, 0, 0, 0);
+
+		if (ret == -ENOSYS)
+			return false;
+		if (ret != -EBADF)
+			return true;
+	}
+	return false;
+}
+
 /* Leave the table of the process with a copy of what wakes us and of what we wake.
  * Return: false: all is as it was. */
 static bool door_leave(const struct os *os)
@@ -42,7 +58,8 @@ static bool door_leave(const struct os *os)
 		       b = (unsigned)os->kick_fd, low = MIN(a, b),
 		       high = MAX(a, b);
 
-	if (close_all(high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
+	if (door_sees_queue(high) ||
+	    close_all(high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
 		return false;
 	(void)close_all(low + 1, high - 1, 0);
 	if (low > 0)

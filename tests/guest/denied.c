@@ -35,6 +35,7 @@ static const struct call {
 	CALL(bind, NEEDED),
 	CALL(close, WORKS),
 	CALL(close_range, WORKS),
+	CALL(mq_getsetattr, WORKS),
 	CALL(connect, WORKS),
 	CALL(epoll_create1, NEEDED),
 	CALL(epoll_ctl, NEEDED),

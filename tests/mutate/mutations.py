@@ -1229,6 +1229,8 @@ MUTATIONS = [
      ".vendor_err = qp->cause,", ".vendor_err = 0,"),
     ("gates: the door shares the program's descriptors", "src/os/door.c",
      "os->door.apart = door_leave(os);", "os->door.apart = false;"),
+    ("gates: a message queue loses its notification", "src/os/door.c",
+     "if (door_sees_queue(high) ||", "if ((void)door_sees_queue, 0 ||"),
     ("gates: what the program closed is still written to", "src/os/door.c",
      "if (fd_is(d->wake.fd, d->wake.dev, d->wake.ino))", "if (1)"),
     ("gates: what the program has now is the holder's word", "src/os/name.c",
