@@ -25,10 +25,11 @@ VERIFIER = "tests/verify/verify.so"
 STOCK = "tests/verify/stock.so"
 # What does not count up where nothing is lost. A question may still be under
 # way when its QP has everything it wants and is destroyed, and an OPEN come before the
-# QP is ready: it is asked again. gaps_rx says only
+# QP is ready: it is asked again. The host of a program that has ended says so to what
+# comes last. gaps_rx says only
 # that a thread lost its CPU with a burst in hand and another took the next one.
 LOSS = re.compile(r"kernel_drops|timeouts|naks_.x|gso_off|"
-                  r"drop_(?!no_slot|open|qpn).*")
+                  r"drop_(?!no_slot|open|qpn|unreachable).*")
 # Nor does this, but for a fault that was answered by "send that again later",
 # or a SEND that found no receive posted.
 AGAIN = re.compile(r"retransmits|dups_rx|replays|read_restarts|drop_no_slot")
@@ -37,7 +38,7 @@ LOCKS = os.environ.get("NOPIN_REG") in ("pin", "pin-cache")
 MAY_LOCK = os.environ.get("NOPIN_REG", "").startswith("pin")
 # Where packets are overtaken and none is lost, no place may be missing for any.
 ORDER = re.compile(r"kernel_drops|gso_off|paths_missing|drop_no_slot|"
-                   r"beyond_credit|drop_(?!open|psn|qpn).*")
+                   r"beyond_credit|drop_(?!open|psn|qpn|unreachable).*")
 PARDON = re.compile(r"fault_resume|fault_replay|rnr_rx|rnr_tx")
 
 
