@@ -228,7 +228,7 @@ static void answer__behind_the_ack_that_did_not_leave(void **state)
 	ack->error = -EAGAIN;
 	engine_commit(nic, ack, now);
 	assert_false(engine_plan(nic, ack, true, now));
-	os_wait(nic->os, 0, now + 1000000, -1);
+	pass_ns(nic, 1000000);
 	assert_true(plan_of_side_1());
 	assert_int_equal(ack->burst.nacks, 1);
 	plan_move_commit(nic, ack);

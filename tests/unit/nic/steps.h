@@ -73,6 +73,15 @@ static inline void idle(struct nic *nic)
 	os_wait(nic->os, OS_WAIT_PACKETS, os_now(nic->os) + 100000, -1);
 }
 
+/* Whatever comes meanwhile, which ends a wait. */
+static inline void pass_ns(struct nic *nic, uint64_t ns)
+{
+	const uint64_t until = os_now(nic->os) + ns;
+
+	while (os_now(nic->os) < until)
+		os_wait(nic->os, OS_WAIT_TIMER, until, -1);
+}
+
 /* All that @s can do now, but what another step is at. */
 static inline void pump(struct side *s)
 {

@@ -156,7 +156,7 @@ static void unsent__the_ack_that_it_carried(void **state)
 	assert_int_equal(nic->cnt.v[CNT_acks_carried], carried + 1);
 	assert_false(side[1].qp->qp.resp.ack_owed);
 	full(nic, tx);
-	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
+	pass_ns(nic, 1000000);
 	know_pages(&side[1]);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);
@@ -189,7 +189,7 @@ static void unsent__only_an_ack(void **state)
 	engine_commit(nic, tx, now);
 	assert_int_equal(nic->cnt.v[CNT_tx_packets], sent);
 	assert_false(engine_plan(nic, tx, true, now));
-	os_wait(nic->os, 0, os_now(nic->os) + 1000000, -1);
+	pass_ns(nic, 1000000);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
 	assert_int_equal(side[0].nic->cnt.v[CNT_retransmits], 0);
 }
