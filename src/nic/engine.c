@@ -11,6 +11,14 @@
 
 #include <errno.h>
 
+/* Return: @now_ns, or the latest that there was: it was asked before the lock was free,
+ * and meanwhile others may have noted later times. */
+static uint64_t engine_time(struct nic *nic, uint64_t now_ns)
+{
+	nic->latest_ns = MAX(nic->latest_ns, now_ns);
+	return nic->latest_ns;
+}
+
 void engine_refresh(struct nic *nic, uint64_t now_ns)
 {
 	uint64_t forks = os_forks(nic->os);
@@ -252,6 +260,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	enum rx_result res = RX_NEXT;
 
+	now_ns = engine_time(nic, now_ns);
 	engine_refresh(nic, now_ns);
 	if (!s->taken) {
 		s->taken = s->rx.len;
@@ -485,6 +494,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 {
 	bool found;
 
+	now_ns = engine_time(nic, now_ns);
 	engine_refresh(nic, now_ns);
 	posted_take(nic, now_ns);
 	take_pages(nic, now_ns);
@@ -506,13 +516,15 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 bool engine_plan_acks(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	s->kind = STEP_NONE;
-	return !nic->dead && plan_acks(nic, s, false, now_ns);
+	return !nic->dead &&
+	       plan_acks(nic, s, false, engine_time(nic, now_ns));
 }
 
 bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 {
 	const struct xport *x = &nic->x;
 
+	now_ns = engine_time(nic, now_ns);
 	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
 	    !list_empty(&x->fired) || !list_empty(&x->raised) ||
 	    !list_empty(&x->errors) || !list_empty(&x->opens) || x->starved ||
@@ -560,6 +572,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	const struct burst *b = &s->burst;
 
+	now_ns = engine_time(nic, now_ns);
 	if (s->kind == STEP_SEND) {
 		count(&nic->cnt, CNT_tx_bursts);
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);

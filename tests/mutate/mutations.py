@@ -526,6 +526,8 @@ MUTATIONS = [
      "if (qp_open(qp))\n\t\tlive_ask(qp, now_ns);", "if (0)\n\t\t;"),
     ("owed: a completion does not wait for its ACK", "src/nic/progress.c",
      "if (unlikely(__atomic_load_n(&nic->acks_now, __ATOMIC_RELAXED)))", "if (0)"),
+    ("engine: time goes back", "src/nic/engine.c",
+     "nic->latest_ns = MAX(nic->latest_ns, now_ns);", "nic->latest_ns = now_ns;"),
     ("owed: an ACK that is out has left", "src/nic/progress.c",
      "step_put(nic, s);\n\tacks_await(nic, last);", "step_put(nic, s);\n\t(void)acks_await;"),
     ("owed: a completion is seen before its ACK is owed", "src/nic/engine.c",

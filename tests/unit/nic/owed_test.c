@@ -4,6 +4,8 @@
  */
 #include "owed.h"
 
+#include "mem/impl.h"
+
 /* A WRITE to a page that is missing is on its way. */
 static void write_to_missing(void)
 {
@@ -318,6 +320,29 @@ static void page_is_fetched(void)
 	assert_true(os_pages_waiting(nic->os));
 }
 
+/* The thread that learns it asked for the time long before it had the lock, and others
+ * met the fault meanwhile. */
+static void owed__time_does_not_go_back(void **state)
+{
+	struct nic *nic = side[1].nic;
+	struct step *step = &nic->steps[3];
+	const uint64_t before = os_now(nic->os);
+	const struct hist *delay = &nic->mem->account.all.delay;
+	uint64_t had;
+
+	(void)state;
+	pass_ns(nic, 1000000);
+	write_waits();
+	engine_plan(nic, step, false, os_now(nic->os)); /* asks for it */
+	page_is_fetched();
+	had = delay->count;
+	engine_plan(nic, step, false, before);
+	assert_true(delay->count > had);
+	plan_move_commit(nic, step);
+	succeed(1);
+	assert_true(delay->max_ns < os_now(nic->os)); /* not below 0 */
+}
+
 /* A READ whose page is missing, then a forbidden WRITE: an RNR for the one, and
  * later a NAK for the other.
  */
@@ -575,6 +600,7 @@ int main(void)
 		TEST(owed__an_ack_behind_what_may_not_leave, setup),
 		TEST(owed__resume, setup),
 		TEST(owed__of_an_older_connection, setup),
+		TEST(owed__time_does_not_go_back, setup),
 		TEST(owed__a_fatal_nak_and_an_rnr_for_a_page, setup_rnr),
 		TEST(owed__a_sequence_nak_and_an_rnr_for_a_page, setup_rnr),
 		TEST(owed__an_rnr_for_a_page_and_then_a_gap, setup_rnr),
