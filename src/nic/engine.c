@@ -516,8 +516,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 bool engine_plan_acks(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	s->kind = STEP_NONE;
-	return !nic->dead &&
-	       plan_acks(nic, s, false, engine_time(nic, now_ns));
+	return !nic->dead && plan_acks(nic, s, false, engine_time(nic, now_ns));
 }
 
 bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
