@@ -333,12 +333,14 @@ static void owed__time_does_not_go_back(void **state)
 	(void)state;
 	pass_ns(nic, 1000000);
 	write_waits();
-	engine_plan(nic, step, false, os_now(nic->os)); /* asks for it */
+	if (engine_plan(nic, step, false, os_now(nic->os))) /* asks for it */
+		plan_move_commit(nic, step);
 	page_is_fetched();
 	had = delay->count;
-	engine_plan(nic, step, false, before);
+	for (int i = 0; i < TRIES && delay->count == had; i++)
+		if (engine_plan(nic, step, false, before))
+			plan_move_commit(nic, step);
 	assert_true(delay->count > had);
-	plan_move_commit(nic, step);
 	succeed(1);
 	assert_true(delay->max_ns < os_now(nic->os)); /* not below 0 */
 }
