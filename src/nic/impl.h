@@ -81,7 +81,7 @@ struct nic_config {
 
 /** config_read() - Return: 0; -EINVAL after logging what would be valid. */
 int config_read(struct nic_config *cfg);
-/** config_check() - What only the host can tell. Return: as config_read(). */
+/** config_check() - Check what only the host can tell. Return: as config_read(). */
 int config_check(const struct nic_config *cfg, struct os *os);
 
 enum {
@@ -434,7 +434,7 @@ void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);
 void peers_lend(struct nic *nic, uint64_t now_ns);
 /** peers_close() - No QP is left. */
 void peers_close(struct nic *nic);
-/** peers_nonce() - What HELLOs from @ep have to carry; never 0. */
+/** peers_nonce() - Return the nonce of HELLOs from @ep; never 0. */
 uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep);
 /** peers_insist() - See peer.insist: unless that was done. */
 void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns);
@@ -468,7 +468,7 @@ struct text;
 void roce_text(struct nic *nic, struct text *t);
 
 /* engine.c: the three phases of a step. plan and commit: lock held */
-/** engine_refresh() - What the host says now, before any page is looked up. */
+/** engine_refresh() - Ask the host how it is, before any page is looked up. */
 void engine_refresh(struct nic *nic, uint64_t now_ns);
 /** engine_closed() - The program closed our descriptors. Any thread. */
 void engine_closed(struct nic *nic);

@@ -22,8 +22,8 @@ enum {
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 	POLLED_RECENTLY_NS = 200 * 1000,
 	HEAR_WAITS = 100, /* for who holds the token, TOKEN_MOVING_NS each */
-	ACK_LEAVES_NS = 5 *
-			1000, /* what sending one takes, on a slow machine */
+	/* What sending one takes, on a slow machine. */
+	ACK_LEAVES_NS = 5 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 	TURN_ROUNDS =
 		1024, /* bursts that the background thread takes at once */

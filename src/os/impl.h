@@ -292,7 +292,7 @@ static inline int port_fd(const struct os *os, int index)
 /** udp_error_note() - os_recv_error() has something to read at port @index. */
 void udp_error_note(struct os *os, int index);
 
-/** ports_open() - How many ports are open; if one, @only is which. */
+/** ports_open() - Count the open ports; if one, @only is that. */
 static inline unsigned ports_open(const struct os *os, int *only)
 {
 	unsigned n = __atomic_load_n(&os->nports, __ATOMIC_ACQUIRE);
@@ -317,7 +317,7 @@ void lanes_close(struct os *os);
 /* cred.c */
 
 /**
- * cred_check() - Whose is the other end of the unix socket @fd?
+ * cred_check() - Ask for the owner of the other end of the unix socket @fd.
  * @apart:	the thread's descriptors are not those of the process, for which
  *		files are kept open
  * Return: 0: our user's or root's; -EPERM: a stranger's.
@@ -441,7 +441,7 @@ struct populate {
 struct populate populate_range(uint64_t addr, uint64_t bytes, bool write,
 			       uint64_t end_ns);
 
-/** populate_probe() - What is present from the start; brings in nothing. */
+/** populate_probe() - Find what is present from the start; brings in nothing. */
 struct populate populate_probe(uint64_t addr, uint64_t bytes);
 
 /* touch.c */
@@ -468,7 +468,7 @@ struct backing {
 };
 
 /**
- * backing_of() - What is behind @addr, as far as is known?
+ * backing_of() - Find what is behind @addr, as far as is known.
  * @slow: the fault just served took longer than a cheap one may
  */
 struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
@@ -501,7 +501,7 @@ struct caught {
 };
 
 /**
- * caught_before() - What is installed, for a sleep that begins now.
+ * caught_before() - Read the installed handlers, for a sleep that begins now.
  * @again_ns:	by then it is to end, and to ask again; or TIME_NEVER
  */
 struct caught caught_before(uint64_t now_ns, uint64_t *again_ns);

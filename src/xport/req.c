@@ -205,10 +205,11 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	w->met = (struct met){.ns = 0};
 	r->started++;
 	bad = refusal(w, known, v);
-	if (bad.status != WC_SUCCESS)
-		comp_fail_wqe(qp, r->cur, bad.status, bad.cause, now_ns);
-	return bad.status ==
-	       WC_SUCCESS; /* else what is behind it is not sent */
+	if (bad.status == WC_SUCCESS)
+		return true;
+	/* what is behind it is not sent */
+	comp_fail_wqe(qp, r->cur, bad.status, bad.cause, now_ns);
+	return false;
 }
 
 static uint32_t kind_flags(const struct wqe *w)

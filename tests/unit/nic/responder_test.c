@@ -65,15 +65,22 @@ static void write__too_long_places_nothing(void **state)
 			    sizeof(untouched));
 }
 
+/* Return: the READ of all, from its middle on, but for its PSN. */
+static struct pkt read_from_tail(void)
+{
+	return (struct pkt){.op = OPF_READ,
+			    .va = (uintptr_t)side[1].buf + BUF / 2 +
+				  TAIL * 4096,
+			    .rkey = side[1].key,
+			    .dma_len = LEN - TAIL * 4096};
+}
+
 /* It is on its way: what comes before it is not left out. */
 static void replay__what_is_not_answered_yet(void **state)
 {
 	const struct resp *r = &side[1].qp->qp.resp;
 	const struct resource *res;
-	struct pkt tail = {.op = OPF_READ,
-			   .va = (uintptr_t)side[1].buf + BUF / 2 + TAIL * 4096,
-			   .rkey = side[1].key,
-			   .dma_len = LEN - TAIL * 4096};
+	struct pkt tail = read_from_tail();
 
 	(void)state;
 	memset(side[1].buf + BUF / 2, 0xa5, LEN);
@@ -101,10 +108,7 @@ static void replay__begins_with_a_first(void **state)
 	struct step *tx = &nic->steps[2];
 	uint32_t flags[OS_SEGS_MAX], num;
 	const struct resource *res;
-	struct pkt tail = {.op = OPF_READ,
-			   .va = (uintptr_t)side[1].buf + BUF / 2 + TAIL * 4096,
-			   .rkey = side[1].key,
-			   .dma_len = LEN - TAIL * 4096};
+	struct pkt tail = read_from_tail();
 
 	(void)state;
 	know_pages(&side[1]);
