@@ -2,13 +2,7 @@
 /* backup_test.c: who may keep how many datagrams. In the simulator no sender has more
  * than a ring of receives has room for.
  */
-#include "xport/impl.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "memory.h"
 
 enum { SLOTS = 200 };
 
@@ -22,18 +16,9 @@ static struct {
 
 static int setup(void **state)
 {
-	const uint64_t seed[2] = {1, 2};
-	struct mem_config cfg = {.entries = 1 << 10,
-				 .slots = SLOTS,
-				 .tickets = 8,
-				 .pagers = 4,
-				 .slot_base = calloc(SLOTS, MTU_MAX),
-				 .counters = &s.cnt};
 	const struct qp_config ud = {.ud = true, .mtu = 1024};
 
-	*state = cfg.slot_base;
-	assert_int_equal(mem_open(&s.mem, &cfg), 0);
-	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	*state = open_memory(&s.mem, &s.x, &s.cnt, SLOTS);
 	for (int i = 0; i < 2; i++)
 		qp_init(&s.qp[i], &s.x, &ud);
 	s.next = 0;

@@ -2,13 +2,7 @@
 /* flow_test.c: two QPs send to one nopin, whose grant the first one uses up. Whatever
  * gives some of it back wakes the second.
  */
-#include "xport/impl.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "memory.h"
 
 enum { SLOTS = 80, QPS = 2, GRANT = 10000, CHARGE = 6000, END = 1000 };
 
@@ -22,18 +16,9 @@ static struct {
 
 static int setup(void **state)
 {
-	const uint64_t seed[2] = {1, 2};
 	const struct endpoint ep = {.port = 1};
-	struct mem_config cfg = {.entries = 1 << 10,
-				 .slots = SLOTS,
-				 .tickets = 8,
-				 .pagers = 4,
-				 .slot_base = calloc(SLOTS, MTU_MAX),
-				 .counters = &s.cnt};
 
-	*state = cfg.slot_base;
-	assert_int_equal(mem_open(&s.mem, &cfg), 0);
-	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	*state = open_memory(&s.mem, &s.x, &s.cnt, SLOTS);
 	peer_init(&s.peer, &ep, &ep.ip);
 	s.peer.kind = PEER_NOPIN;
 	s.peer.budget = GRANT;

@@ -3,14 +3,9 @@
  * that the peer gets: a wrong bit makes it send again what is here, and what is
  * missing only when it asks.
  */
-#include "xport/impl.h"
+#include "memory.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { SLOTS = 80, ANYBODYS = 70, MTU = 1024, FIRST = 0xfffff0 };
 
@@ -25,17 +20,8 @@ static struct {
 
 static int setup(void **state)
 {
-	const uint64_t seed[2] = {1, 2};
-	struct mem_config cfg = {.entries = 1 << 10,
-				 .slots = SLOTS,
-				 .tickets = 8,
-				 .pagers = 4,
-				 .slot_base = calloc(SLOTS, MTU_MAX),
-				 .counters = &s.cnt};
 
-	*state = cfg.slot_base;
-	assert_int_equal(mem_open(&s.mem, &cfg), 0);
-	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	*state = open_memory(&s.mem, &s.x, &s.cnt, SLOTS);
 	list_init(&s.w.waiting);
 	list_init(&s.other.waiting);
 	s.w.bare = s.bare;
