@@ -3,8 +3,8 @@
  * every way of the kernel, and with pages that hang.
  */
 #include "host_fixture.h"
+#include "threads.h"
 
-#include <dirent.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
@@ -335,28 +335,9 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 	os_close(os);
 }
 
-/* Threads whose name begins with "nopin-pg". */
 static unsigned pagers_now(void)
 {
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	unsigned n = 0;
-
-	while ((e = readdir(d)) != NULL) {
-		char path[300], name[32] = "";
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
-			 e->d_name);
-		f = fopen(path, "r");
-		if (!f)
-			continue;
-		n += fgets(name, sizeof(name), f) &&
-		     strncmp(name, "nopin-pg", 8) == 0;
-		fclose(f);
-	}
-	closedir(d);
-	return n;
+	return threads_now("nopin-pg", "RSD");
 }
 
 /* Threads come and go in their own time. */
