@@ -428,9 +428,7 @@ int main(int argc, char **argv)
 	host_user();
 	link_timeout = 14;
 	link_retries = 2;
-	pid = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	REQUIRE(pid != MAP_FAILED);
+	pid = host_shared(sizeof(*pid));
 	if (argc == 1)
 		run();
 	else

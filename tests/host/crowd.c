@@ -11,7 +11,6 @@
 #include <arpa/inet.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { MOST = 64, WORD = 1024, ROUNDS = 3 };
 
@@ -168,9 +167,7 @@ int main(int argc, char **argv)
 	num = argc == 2 ? (unsigned)atoi(argv[1]) : 0;
 	REQUIRE(num > 0 && num <= MOST);
 	host_start();
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	REQUIRE(board != MAP_FAILED);
+	board = host_shared(sizeof(*board));
 	for (unsigned i = 0; i < num; i++)
 		fd[i] = host_fork(member);
 	for (unsigned i = 0; i < num; i++)

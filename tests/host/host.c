@@ -217,6 +217,15 @@ size_t host_resident(void *base, size_t bytes)
 	return n;
 }
 
+void *host_shared(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(p != MAP_FAILED);
+	return p;
+}
+
 void *host_map(void *at, size_t bytes)
 {
 	void *p = mmap(at, bytes, PROT_READ | PROT_WRITE,

@@ -112,6 +112,9 @@ size_t host_resident(void *base, size_t bytes);
 /** host_map() - Fresh anonymous pages, 4 KiB each; @at: where, or NULL. */
 void *host_map(void *at, size_t bytes);
 
+/** host_shared() - Zeroes that are the same memory in processes of host_fork(). */
+void *host_shared(size_t bytes);
+
 /* --- dev.c: the device and connections --------------------------------------- */
 
 /**
