@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 enum { PATIENCE_MS = 10000, FEW = 4, MANY = 4 * FEW };
 
@@ -178,6 +179,93 @@ static void async__access(void **state)
 	assert_true(__atomic_load_n(&received, __ATOMIC_RELAXED) >= 4);
 }
 
+/* --- epoll ------------------------------------------------------------------- */
+
+/* Does epoll(7) say in @ms that the descriptor is readable? */
+static bool epoll_says(int epoll, int ms)
+{
+	struct epoll_event ev = {0};
+	const int n = epoll_wait(epoll, &ev, 1, ms);
+
+	assert_in_range(n, 0, 1);
+	return n == 1 && (ev.events & EPOLLIN);
+}
+
+static int epoll_of(int fd, uint32_t how)
+{
+	struct epoll_event ev = {.events = EPOLLIN | how};
+	const int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	assert_true(epoll >= 0);
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev), 0);
+	assert_false(epoll_says(epoll, 0));
+	return epoll;
+}
+
+/* As the kernel's: each event is an edge, also one that comes before those before
+ * it are taken; taking some is none, and the level is there until all are. */
+static void channel__epoll(void **state)
+{
+	const int edge = epoll_of(channel_fd[1], EPOLLET),
+		  level = epoll_of(channel_fd[1], 0);
+	void *cookie;
+
+	(void)state;
+	assert_int_equal(fcntl(channel_fd[1], F_SETFL, O_NONBLOCK), 0);
+	for (int i = 0; i < 3; i++)
+		side_recv(&by[1], by[1].buf, 64, 1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(nic_cq_arm(by[1].cq, false), 0);
+		send_one(0);
+		assert_true(epoll_says(edge, PATIENCE_MS));
+		assert_false(epoll_says(edge, 0));
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_true(epoll_says(level, 0));
+		assert_int_equal(nic_channel_get(channel[1], &cookie), 0);
+		assert_false(epoll_says(edge, 0));
+		assert_int_equal(side_cqe(&by[1]).status, WC_SUCCESS);
+	}
+	assert_false(epoll_says(level, 0));
+	assert_int_equal(nic_channel_get(channel[1], &cookie), -EAGAIN);
+	close(edge);
+	close(level);
+}
+
+static void port_event(enum nic_event_type type)
+{
+	nic_lock(side[0].nic);
+	events_raise(side[0].nic, type);
+	nic_unlock(side[0].nic);
+}
+
+static void async__epoll(void **state)
+{
+	static const enum nic_event_type raised[] = {NIC_EVENT_PORT_ERR,
+						     NIC_EVENT_GID_CHANGE};
+	const int edge = epoll_of(async_fd[0], EPOLLET),
+		  level = epoll_of(async_fd[0], 0);
+	struct nic_event ev;
+
+	(void)state;
+	assert_int_equal(fcntl(async_fd[0], F_SETFL, O_NONBLOCK), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(raised); i++) {
+		port_event(raised[i]);
+		assert_true(epoll_says(edge, PATIENCE_MS));
+		assert_false(epoll_says(edge, 0));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(raised); i++) {
+		assert_true(epoll_says(level, 0));
+		assert_int_equal(nic_async_get(async[0], &ev), 0);
+		assert_int_equal(ev.type, raised[i]);
+		assert_false(epoll_says(edge, 0));
+	}
+	assert_false(epoll_says(level, 0));
+	assert_int_equal(nic_async_get(async[0], &ev), -EAGAIN);
+	close(edge);
+	close(level);
+}
+
 /* --- size of a CQ ------------------------------------------------------------ */
 
 /* What is queued must fit into what was asked for, not into what is given. */
@@ -270,13 +358,6 @@ static void async__signal(void **state)
 	signal(SIGALRM, SIG_DFL);
 }
 
-static void port_event(enum nic_event_type type)
-{
-	nic_lock(side[0].nic);
-	events_raise(side[0].nic, type);
-	nic_unlock(side[0].nic);
-}
-
 static void async__what_is_last_is_told_last(void **state)
 {
 	static const enum nic_event_type raised[] = {
@@ -310,6 +391,8 @@ int main(void)
 		TEST(channel__solicited_or_failed),
 		TEST(async__overflow),
 		TEST(async__access),
+		TEST(channel__epoll),
+		TEST(async__epoll),
 		TEST(cq__not_below_what_is_queued),
 		TEST(channel__signal_among_packets),
 		TEST(async__signal),
