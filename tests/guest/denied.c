@@ -6,6 +6,7 @@
  * With --list: the calls, for what checks that none is missing.
  */
 #include "link.h"
+#include "watch.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -13,9 +14,8 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-enum { REFUSED = 2, TEXT_MAX = 4096 };
+enum { REFUSED = 2 };
 
 /** enum outcome - WORKS: without it. NEEDED: and that is said. */
 enum outcome { WORKS, NEEDED };
@@ -122,7 +122,6 @@ static void program(int nr, int error)
 	struct ibv_device **list;
 	struct link l;
 
-	alarm(PATIENCE);
 	deny(nr, error);
 	list = ibv_get_device_list(NULL);
 	if (!list || !list[0])
@@ -138,28 +137,15 @@ static void program(int nr, int error)
 
 /* --- judging it ------------------------------------------------------------------- */
 
-/* All that it wrote to standard error, until its end. Return: wait status. */
+/* What it wrote to standard error is in @text. Return: wait status. */
 static int watch(int nr, int error, char *text)
 {
-	size_t len = 0;
-	int fds[2], status;
-	ssize_t n;
-	pid_t pid;
+	int from;
+	pid_t pid = watch_fork(&from);
 
-	REQUIRE(pipe(fds) == 0);
-	pid = fork();
-	REQUIRE(pid >= 0);
-	if (pid == 0) {
-		dup2(fds[1], 2);
+	if (pid == 0)
 		program(nr, error);
-	}
-	close(fds[1]);
-	while ((n = read(fds[0], text + len, TEXT_MAX - 1 - len)) > 0)
-		len += (size_t)n;
-	text[len] = 0;
-	close(fds[0]);
-	REQUIRE(waitpid(pid, &status, 0) == pid);
-	return status;
+	return watch_end(pid, from, text);
 }
 
 static bool is_right(const struct call *c, int status, const char *text)

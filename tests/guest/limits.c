@@ -3,17 +3,17 @@
  * is refused with the errno that fits and a line that names the limit; no signal comes.
  */
 #include "link.h"
+#include "watch.h"
 
 #include <grp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 
-enum { REFUSED = 2, TEXT_MAX = 4096, NOBODY = 65534 };
+enum { REFUSED = 2, NOBODY = 65534 };
 
 static void limit(int what, uint64_t to)
 {
@@ -102,28 +102,12 @@ static void few_descriptors(uint64_t num)
 /* Return: wait status; what it wrote to standard error is in @text. */
 static int watch(void (*program)(uint64_t), uint64_t arg, char *text)
 {
-	size_t len = 0;
-	int fds[2], status;
-	ssize_t n;
-	pid_t pid;
+	int from;
+	pid_t pid = watch_fork(&from);
 
-	REQUIRE(pipe(fds) == 0);
-	pid = fork();
-	REQUIRE(pid >= 0);
-	if (pid == 0) {
-		dup2(fds[1], 2);
-		close(fds[0]);
-		close(fds[1]);
-		alarm(PATIENCE);
+	if (pid == 0)
 		program(arg);
-	}
-	close(fds[1]);
-	while ((n = read(fds[0], text + len, TEXT_MAX - 1 - len)) > 0)
-		len += (size_t)n;
-	text[len] = 0;
-	close(fds[0]);
-	REQUIRE(waitpid(pid, &status, 0) == pid);
-	return status;
+	return watch_end(pid, from, text);
 }
 
 /* @name: of the limit; NULL: it is not to be in the way. Return: did it work? */
