@@ -11,7 +11,6 @@
 
 #include <arpa/inet.h>
 #include <net/if.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -184,13 +183,6 @@ static void set_lo(int mtu)
 	close(fd);
 }
 
-static void own_network(void)
-{
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) && unshare(CLONE_NEWNET))
-		host_skip("no network namespace of its own");
-	set_lo(WHOLE_MTU);
-}
-
 /* What is written to standard error goes to a file, or as before. */
 static int log_to_file(bool on)
 {
@@ -228,7 +220,8 @@ static void smaller_mtu(void)
 	enum ibv_wc_status status;
 	int log;
 
-	own_network();
+	host_own_network();
+	set_lo(WHOLE_MTU);
 	one.fd = host_fork(target);
 	open_all();
 	peer_open(&one, 2);
