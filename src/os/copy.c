@@ -168,13 +168,17 @@ static unsigned run_whole(const struct os *os, const struct move *m,
 	return i;
 }
 
-/* Without a file; see gather_direct(). */
-static int scatter_direct(const struct os *os, const struct move *m)
+typedef ssize_t (*copy_call)(int pid, const struct iovec *nic, unsigned nics,
+			     const struct iovec *app, unsigned apps);
+
+/* Without a file or a lane: one piece, straight. */
+static int copy_direct(const struct os *os, const struct move *m,
+		       copy_call call)
 {
 	for (uint64_t done = 0; done < m->len;) {
-		struct iovec from = {(uint8_t *)m->nic + done, m->len - done};
-		struct iovec to = app_iov(m->addr + done, m->len - done);
-		ssize_t n = sys_vm_writev(os->pid, &from, 1, &to, 1);
+		struct iovec nic = {(uint8_t *)m->nic + done, m->len - done};
+		struct iovec app = app_iov(m->addr + done, m->len - done);
+		ssize_t n = call(os->pid, &nic, 1, &app, 1);
 
 		if (n == -EINTR)
 			continue;
@@ -192,7 +196,7 @@ static int scatter_bounced(struct os *os, const struct move *m)
 	uint64_t len;
 
 	if (lane < 0)
-		return scatter_direct(os, m);
+		return copy_direct(os, m, sys_vm_writev);
 	for (uint64_t at = 0; at < m->len && err == 0; at += len) {
 		struct iovec v;
 
@@ -232,25 +236,6 @@ static unsigned scatter(struct os *os, struct move *m, unsigned n, int *err)
 }
 
 /* --- gather -------------------------------------------------------------- */
-
-/* Without a lane: one piece, straight into NIC memory. */
-static int gather_direct(const struct os *os, const struct move *m)
-{
-	uint64_t done = 0;
-
-	while (done < m->len) {
-		struct iovec to = {(uint8_t *)m->nic + done, m->len - done};
-		struct iovec from = app_iov(m->addr + done, m->len - done);
-		ssize_t n = sys_vm_readv(os->pid, &to, 1, &from, 1);
-
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? (int)n : -EFAULT;
-		done += (uint64_t)n;
-	}
-	return 0;
-}
 
 /* Bring [addr, addr + len) into the lane, from its start. */
 static int lane_fill(const struct os_lane *l, struct iovec *v, unsigned n,
@@ -326,7 +311,7 @@ static unsigned gather(struct os *os, struct move *m, unsigned n, int *err)
 	unsigned done;
 
 	if (lane < 0) {
-		*err = gather_direct(os, m);
+		*err = copy_direct(os, m, sys_vm_readv);
 		return *err == 0;
 	}
 	if (m->len > OS_LANE_BYTES) {
@@ -351,7 +336,7 @@ static int word_read(const struct os *os, const struct os_lane *l,
 	int err;
 
 	if (!l)
-		return gather_direct(os, &m);
+		return copy_direct(os, &m, sys_vm_readv);
 	err = lane_fill(l, &v, 1, sizeof(*word), &got);
 	if (!err)
 		memcpy(word, l->buf, sizeof(*word));
@@ -366,7 +351,7 @@ static int word_write(const struct os *os, const struct os_lane *l,
 	int err;
 
 	if (!l)
-		return scatter_direct(os, &m);
+		return copy_direct(os, &m, sys_vm_writev);
 	memcpy(l->buf, &word, sizeof(word));
 	copy_out(l->fd, &v, 1, 0, sizeof(word), &err);
 	return err;
