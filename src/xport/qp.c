@@ -376,7 +376,8 @@ void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
 
 void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns)
 {
-	if (!qp->cause)
+	/* in SQE it is what ended sending alone */
+	if (!qp->cause || qp->state == QPS_SQE)
 		qp->cause = cause;
 	qp_fail(qp, event, now_ns);
 }
@@ -466,6 +467,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 		share_set(qp, s);
 	}
 	copy_attr(&qp->attr, attr, mask);
+	if (from == QPS_SQE && to != from)
+		qp->cause = CAUSE_NONE;
 	if (to == QPS_RESET)
 		to_reset(qp, now_ns);
 	else if (to == QPS_ERR)

@@ -54,7 +54,6 @@ static void fail(struct qp *qp, enum wc_status status, enum wc_cause cause,
 	qp_set_state(qp, QPS_SQE, now_ns);
 	qp->cause = (uint16_t)cause;
 	comp_flush(qp, now_ns);
-	qp->cause = CAUSE_NONE;
 }
 
 void ud_nowhere(struct qp *qp, uint64_t now_ns)

@@ -160,15 +160,6 @@ static void two_fail(enum wr_op op, struct sge local, uint64_t raddr,
 	}
 }
 
-/* Of the next completion of @s: why it failed is said, too. */
-static void ended(struct side *s, enum wc_status status, unsigned cause)
-{
-	const struct cqe e = side_cqe(s);
-
-	assert_int_equal(e.status, status);
-	assert_int_equal(e.vendor_err, cause);
-}
-
 /* Its first half, but for what a request may begin with that ends in a page that
  * is not there. */
 static void untouched(const struct side *s)
@@ -286,7 +277,7 @@ static void atomic__no_room_for_the_old_value(void **state)
 					   .compare = fill,
 					   .swap_add = 1},
 			      room);
-		ended(&side[0], WC_LOC_LEN_ERR, CAUSE_LENGTH);
+		side_ended(&side[0], WC_LOC_LEN_ERR, CAUSE_LENGTH);
 		untouched(&side[0]);
 		untouched(&side[1]);
 	}
@@ -304,10 +295,10 @@ static void send__too_long(void **state)
 		side_recv(&side[1], side[1].buf, HALF, 1);
 		side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf,
 			  room[i] + 1);
-		ended(&side[0], WC_REM_INV_REQ_ERR,
-		      CAUSE_NAK | AETH_NAK | NAK_INVALID_REQUEST);
-		ended(&side[1], WC_LOC_LEN_ERR, CAUSE_LENGTH);
-		ended(&side[1], WC_WR_FLUSH_ERR, CAUSE_LENGTH);
+		side_ended(&side[0], WC_REM_INV_REQ_ERR,
+			   CAUSE_NAK | AETH_NAK | NAK_INVALID_REQUEST);
+		side_ended(&side[1], WC_LOC_LEN_ERR, CAUSE_LENGTH);
+		side_ended(&side[1], WC_WR_FLUSH_ERR, CAUSE_LENGTH);
 		untouched(&side[1]);
 		assert_int_equal(side[1].buf[HALF + room[i]], OTHER);
 	}
@@ -321,9 +312,9 @@ static void send__to_a_receive_that_may_not_be_written(void **state)
 	connect_again(ALL, 7);
 	side_recv(&side[1], side[1].buf + READ_ONLY, 64, 1);
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf + HALF, 8);
-	ended(&side[0], WC_REM_OP_ERR,
-	      CAUSE_NAK | AETH_NAK | NAK_REMOTE_OPERATION);
-	ended(&side[1], WC_LOC_PROT_ERR, CAUSE_ACCESS);
+	side_ended(&side[0], WC_REM_OP_ERR,
+		   CAUSE_NAK | AETH_NAK | NAK_REMOTE_OPERATION);
+	side_ended(&side[1], WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	untouched(&side[1]);
 	keys_close(&side[1], &k);
 }

@@ -89,6 +89,7 @@ static void local_inv__not_before_the_last_move(void **state)
 static void local_inv__wrong_ends_what_is_behind(void **state)
 {
 	const struct req *r = &side[0].qp->qp.req;
+	struct cqe e;
 
 	(void)state;
 	post(&side[0], WR_WRITE, 64);
@@ -99,8 +100,12 @@ static void local_inv__wrong_ends_what_is_behind(void **state)
 	send_all(&side[0]);
 	assert_int_equal(psn_diff(r->max, r->una), 1);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_MW_BIND_ERR);
-	assert_int_equal(wait_cqe(&side[0]).status, WC_WR_FLUSH_ERR);
+	e = wait_cqe(&side[0]);
+	assert_int_equal(e.status, WC_MW_BIND_ERR);
+	assert_int_equal(e.vendor_err, CAUSE_INVALIDATE);
+	e = wait_cqe(&side[0]);
+	assert_int_equal(e.status, WC_WR_FLUSH_ERR);
+	assert_int_equal(e.vendor_err, CAUSE_INVALIDATE);
 	assert_int_equal(side[1].buf[BUF / 2 + 4096], 0);
 }
 

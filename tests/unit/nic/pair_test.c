@@ -134,7 +134,7 @@ static void send__fails_in_the_middle(void **state)
 					~side[0].key};
 	nic_send_publish(side[0].qp);
 	nic_send_end(side[0].qp);
-	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_PROT_ERR);
+	side_ended(&side[0], WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	assert_int_equal(side[0].qp->qp.peer->in_flight, 0);
 }
 

@@ -227,6 +227,16 @@ static inline struct cqe side_cqe(struct side *s)
 	return e;
 }
 
+/* The next completion of @s has @status and says @cause. */
+static inline void side_ended(struct side *s, enum wc_status status,
+			      unsigned cause)
+{
+	const struct cqe e = side_cqe(s);
+
+	assert_int_equal(e.status, status);
+	assert_int_equal(e.vendor_err, cause);
+}
+
 /* Does what comes to UDP port 4791 reach it? */
 static inline bool side_served(const struct side *s)
 {

@@ -259,10 +259,10 @@ static void send__of_foreign_memory_ends_sending(void **state)
 
 	(void)state;
 	side_post_sge(&side[0], wqe, bad);
-	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_PROT_ERR);
+	side_ended(&side[0], WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	assert_int_equal(side_query(&side[0]).state, QPS_SQE);
 	post(WR_SEND, 7, QKEY, side[0].buf, 8);
-	assert_int_equal(side_cqe(&side[0]).status, WC_WR_FLUSH_ERR);
+	side_ended(&side[0], WC_WR_FLUSH_ERR, CAUSE_ACCESS);
 	side_recv(&side[0], side[0].buf, 100, 1);
 	side_post(&side[1],
 		  (struct wqe){.op = WR_SEND, .to = to(&side[0], QKEY)},
@@ -271,7 +271,10 @@ static void send__of_foreign_memory_ends_sending(void **state)
 	assert_int_equal(modify(&side[0], QPS_RTS, 0), 0);
 	side_recv(&side[1], side[1].buf, 100, 1);
 	post(WR_SEND, 8, QKEY, side[0].buf, 8);
-	assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
+	side_ended(&side[0], WC_SUCCESS, CAUSE_NONE);
+	assert_int_equal(modify(&side[0], QPS_ERR, 0), 0);
+	post(WR_SEND, 9, QKEY, side[0].buf, 8);
+	side_ended(&side[0], WC_WR_FLUSH_ERR, CAUSE_NONE);
 }
 
 static void send__to_nowhere_fails(void **state)
@@ -281,7 +284,7 @@ static void send__to_nowhere_fails(void **state)
 	(void)state;
 	wqe.to.dgid = (struct ipaddr){{0}};
 	side_post(&side[0], wqe, side[0].buf, 8);
-	assert_int_equal(side_cqe(&side[0]).status, WC_LOC_QP_OP_ERR);
+	side_ended(&side[0], WC_LOC_QP_OP_ERR, CAUSE_OPERATION);
 	assert_int_equal(side_query(&side[0]).state, QPS_SQE);
 }
 
@@ -298,7 +301,7 @@ static void receive__in_foreign_memory_ends_the_qp(void **state)
 	nic_recv_publish(side[1].qp);
 	nic_recv_end(side[1].qp);
 	post(WR_SEND, 0, QKEY, side[0].buf, 8);
-	assert_int_equal(side_cqe(&side[1]).status, WC_LOC_PROT_ERR);
+	side_ended(&side[1], WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	assert_int_equal(side_query(&side[1]).state, QPS_ERR);
 }
 
