@@ -388,6 +388,7 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 		count(m->cnt, CNT_table_misses);
 	PROBE4(fault, w->mr->key, vpn, w->d->write, merged);
 	fault_begin(m, wait, w->mr->key, merged, replaced, w->now_ns);
+	wait->asks = (wait->begun_ns ? wait->asks : 0) + !merged;
 	wait->vpn = w->vpn;
 	wait->pages = w->pages;
 	wait->since_ns = w->now_ns;
@@ -714,5 +715,36 @@ void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
 		next = ahead_run(&w, p, end);
 		if (!ask_ahead(&w, p, next - p))
 			return;
+	}
+}
+
+/**
+ * dma_too() - Have all pages of an access fetched, those that are there, too; nobody
+ * waits for them. An access to several regions needs all their pages together, and
+ * each may go while the other comes, for ever (I1); walk_first() is this for one region.
+ * @m, @d, @now_ns, @fresh_ns: as in dma_ahead()
+ */
+void dma_too(struct mem *m, const struct dma *d, uint64_t now_ns,
+	     uint64_t fresh_ns)
+{
+	struct walk w = {.now_ns = now_ns, .fresh_ns = fresh_ns};
+	struct share *s = d->share ? d->share : &m->own;
+	uint64_t end, next;
+	struct ticket *t;
+
+	if (d->len == 0 || walk_begin(&w, m, d, NULL) != V_OK)
+		return;
+	end = w.vpn + MIN(w.pages, (uint64_t)TICKET_PAGES);
+	for (uint64_t p = w.vpn; p < end; p = next) {
+		next = MAX(ticket_room(&m->tickets, p, end), p + 1);
+		if (ticket_find(&m->tickets, p, false) ||
+		    walk_over(&w, p) != OVER_NO)
+			continue;
+		if (!spt_room(&m->spt, p) || !share_too(m, s))
+			return;
+		t = ticket_open(m, s, p, next - p, d->write, true);
+		if (!t)
+			return;
+		ticket_hurry(m, t);
 	}
 }

@@ -418,6 +418,7 @@ uint64_t ticket_room(struct tickets *t, uint64_t vpn, uint64_t end);
 struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
 			   uint64_t pages, bool write, bool whole);
 void ticket_give_up(struct mem *m, struct share *s);
+void ticket_hurry(struct mem *m, struct ticket *t);
 void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w);
 void waiter_idle(struct mem *m, struct waiter *w);
 void ticket_leave(struct mem *m, struct waiter *w);
@@ -449,6 +450,7 @@ struct share {
 void shares_init(struct mem *m);
 void share_unref(struct share *s);
 bool share_ahead(struct mem *m, struct share *s);
+bool share_too(struct mem *m, const struct share *s);
 bool share_claim(struct mem *m, struct waiter *w, uint64_t now_ns);
 void share_starved_leave(struct waiter *w);
 void share_wake(struct mem *m);

@@ -323,6 +323,7 @@ struct ticket_id {
  * @fault, @fault_ns: mem/'s own: the fault that is not over, and since when
  * @vpn, @pages: mem/'s own: pages of the access that waits
  * @advice:	mem/'s own: it is none (dma_fetch())
+ * @asks:	how often pages were asked for, for the access, of all its parts
  */
 struct waiter {
 	struct list link;
@@ -333,6 +334,7 @@ struct waiter {
 	bool bad_write;
 	bool advice;
 	uint8_t fault; /* enum fault_state */
+	uint32_t asks;
 	strategies_t set;
 	uint64_t since_ns, begun_ns;
 	uint64_t vpn, pages;
@@ -458,6 +460,10 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
 /** dma_ahead() - Have pages fetched that an access will need; nobody waits. */
 void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
 	       uint64_t fresh_ns);
+
+/** dma_too() - Have all pages of @d fetched, those that are there, too; nobody waits. */
+void dma_too(struct mem *m, const struct dma *d, uint64_t now_ns,
+	     uint64_t fresh_ns);
 
 /**
  * dma_fetch() - Somebody waits until the pages of @d are there, but not to access

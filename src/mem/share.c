@@ -141,6 +141,16 @@ bool share_ahead(struct mem *m, struct share *s)
 	       below(2 * s->tickets, SHARE, ts->num - ts->out - ts->promised);
 }
 
+/**
+ * share_too() - May one more ticket be opened for an access that waits already?
+ * @m:		the NIC's memory
+ * @s:		for whom
+ */
+bool share_too(struct mem *m, const struct share *s)
+{
+	return list_empty(&s->starved) && share_room(m, s);
+}
+
 static void starve(struct mem *m, struct share *s, struct waiter *w,
 		   uint64_t now_ns)
 {

@@ -354,6 +354,19 @@ void waiter_cancel(struct mem *m, struct waiter *w)
 }
 
 /**
+ * ticket_hurry() - Give a new ticket out as if somebody waited for it.
+ * @m:		the NIC's memory
+ * @t:		ticket, not given out yet
+ */
+void ticket_hurry(struct mem *m, struct ticket *t)
+{
+	if (t->queue == QUEUE_FRESH)
+		return;
+	share_dequeue(t);
+	share_enqueue(m, t, QUEUE_FRESH);
+}
+
+/**
  * ticket_wait() - Put a waiter at the end of a ticket's queue.
  * @m:		the NIC's memory
  * @t:		ticket
@@ -364,8 +377,7 @@ void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w)
 	CHECK(w->ticket.v == 0);
 	w->ticket = ticket_id(&m->tickets, t);
 	if (t->state == TICKET_NEW && list_empty(&t->waiters)) {
-		share_dequeue(t);
-		share_enqueue(m, t, QUEUE_FRESH);
+		ticket_hurry(m, t);
 		t->guess = 0;
 	}
 	if (t->state == TICKET_NEW)

@@ -103,12 +103,32 @@ static bool sge_more(const struct sge *s, const struct sge *end)
 	return false;
 }
 
+/* One of a list misses a page again: ask for those of all others with it. */
+static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
+		       uint32_t len, bool write, unsigned but, uint64_t now_ns)
+{
+	const struct sge *s = wqe_sge(w);
+
+	for (unsigned i = 0; i < w->num_sge && len; i++) {
+		const uint64_t skip = MIN(off, s[i].len);
+		const uint32_t n = (uint32_t)MIN(len, s[i].len - skip);
+		const struct dma d = sge_dma(qp, &s[i], skip, n, write);
+
+		if (i != but)
+			dma_too(qp->x->mem, &d, now_ns, qp->x->fresh_ns);
+		off -= skip;
+		len -= n;
+	}
+}
+
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
 		      uint16_t token, struct waiter *wait, struct moves *mv,
 		      struct holds *h, uint64_t now_ns)
 {
 	const struct sge *s = wqe_sge(w);
+	const uint32_t asks = wait ? wait->asks : 0, all = len;
+	const uint64_t from = off;
 
 	for (unsigned i = 0; i < w->num_sge && len; i++) {
 		struct dma d;
@@ -127,6 +147,9 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		d.more = len > n && sge_more(s + i + 1, s + w->num_sge);
 		v = dma_resolve(qp->x->mem, &d, nic, token, now_ns,
 				qp->x->fresh_ns, wait, mv, h);
+		if (v == V_WAIT && wait && wait->asks != asks &&
+		    wait->asks > 4 * w->num_sge)
+			ask_others(qp, w, from, all, write, i, now_ns);
 		if (v != V_OK)
 			return v;
 		nic = nic ? nic + n : NULL;

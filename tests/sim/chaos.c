@@ -34,14 +34,16 @@ static void evict_thread(void *arg)
 }
 
 /* Everything that is there, at once: as after a long pause. Where this happens
- * more often than a few pages can be brought in, nobody could make progress.
+ * more often than a few pages can be brought in, nobody could make progress; they are
+ * gone then before what was forgotten for them comes again.
  */
 static void flush_thread(void *arg)
 {
 	struct node *node = arg;
 	struct world *w = node->w;
-	const uint64_t mean = MAX(100 * w->cfg.evict_ns,
-				  20 * w->cfg.mem.major_max_ns);
+	const uint64_t seldom = MAX(100 * w->cfg.evict_ns,
+				    20 * w->cfg.mem.major_max_ns);
+	const uint64_t mean = w->cfg.flush_ns ? w->cfg.flush_ns : seldom;
 
 	while (!w->stop) {
 		for (unsigned i = 0; i < node->areas; i++) {

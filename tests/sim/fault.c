@@ -50,6 +50,32 @@ const struct scenario scenario_fault = {
 		 CNT_fault_resume, CNT_fault_replay},
 };
 
+/* Whatever forgets a packet for its page, the page is gone again when the packet comes:
+ * in the end it is kept (I1). */
+static void run_rescue(struct world *w)
+{
+	static const enum strategy forgets[] = {
+		STRATEGY_REPLAY, STRATEGY_RESUME, STRATEGY_RNR, STRATEGY_DROP};
+
+	w->cfg.strategies = 1u << forgets[w->seed % ARRAY_SIZE(forgets)];
+	w->cfg.backing = SIM_SWAP;
+	w->cfg.mem.major_max_ns = 100 * SIM_US;
+	w->cfg.evict_ns = 500 * SIM_US;
+	w->cfg.flush_ns = 100 * SIM_US;
+	w->cfg.force = true;
+	w->cfg.ops = 10;
+	w->cfg.big = 0;
+	run_polite(w);
+}
+
+const struct scenario scenario_rescue = {
+	.name = "rescue",
+	.run = run_rescue,
+	.musts = 4,
+	.must = {CNT_fault_rescued, CNT_fault_resume, CNT_fault_rnr,
+		 CNT_fault_drop},
+};
+
 /* Pages that take longer than an ACK timeout, and standard peers that allow six
  * RNR NAKs. */
 static void run_slow(struct world *w)

@@ -53,6 +53,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_budget,
 	&scenario_open,
 	&scenario_ending,
+	&scenario_rescue,
 };
 
 struct options {

@@ -53,6 +53,8 @@ enum op_kind {
  * @mix:	weights of the kinds of work
  * @big:	chance of messages of many packets
  * @evict_ns, @fork_ns, @pause_ns, @cut_ns, @away_ns: mean time between, 0: never
+ * @flush_ns:	mean time between evictions of all at once, 0: so seldom that pages
+ *		come in between
  * @preempt, @preempt_ns: probability that a thread loses the CPU as it receives,
  *		and for how long at most
  * @full:	probability that a send finds the socket's buffer full
@@ -77,7 +79,8 @@ struct world_config {
 	bool neighbours;
 	bool exact, force, choose, no_gso, no_gro, no_scatter, v6;
 	enum sim_backing backing;
-	uint64_t evict_ns, fork_ns, pause_ns, cut_ns, away_ns, attack_ns;
+	uint64_t evict_ns, flush_ns, fork_ns, pause_ns, cut_ns, away_ns,
+		attack_ns;
 	uint32_t preempt;
 	uint64_t preempt_ns;
 	uint32_t full;
