@@ -3,7 +3,8 @@
  * the program has seen what came the other way may be an answer to that: whoever
  * sees the answer, by a completion or in memory that it polls, finds the request
  * completed. Behind a READ or atomic that is not answered nothing completes, and
- * what the responder says next may be there first, as with cards.
+ * what the responder says next may be there first, as with cards. A nopin says it again
+ * in what it sends later; any other has said it once, behind its answer to the READ.
  */
 #include "nic/impl.h"
 #include "oracle.h"
@@ -27,6 +28,9 @@ uint64_t answer_to(const struct flow *f)
 	for (uint64_t s = in->completed; s < in->posted; s++) {
 		const struct op *op = op_at(in, s);
 
+		if (f->w->strangers && op &&
+		    (op->wr == WR_READ || op_atomic(op)))
+			break;
 		if (op && op_seen(in, op))
 			to = s + 1;
 	}
