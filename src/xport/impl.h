@@ -316,6 +316,9 @@ void live_progress(struct qp *qp, uint64_t now_ns);
 /** live_heard() - @p came and is no progress; @answer: to our newest question. */
 void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 		uint64_t now_ns);
+/** live_page_came() - A response waited for it, and may be asked for anew: the peer,
+ * which has answered once and says so, has an ACK timeout from now. */
+void live_page_came(struct qp *qp, uint64_t now_ns);
 /** live_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
 void live_ask(struct qp *qp, uint64_t now_ns);
 /** live_asked() - That is about to leave. */

@@ -248,6 +248,27 @@ static bool spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
 	return true;
 }
 
+/* The peer has done its part, or cannot know that it is its turn. */
+static bool is_ours(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	return win_behind(&r->win) || r->rsp_wait.ticket.v || !qp_idle(qp) ||
+	       (r->wait.ticket.v && r->snd == r->una) || r->pause_until ||
+	       !peers_turn(qp);
+}
+
+void live_page_came(struct qp *qp, uint64_t now_ns)
+{
+	struct live *l = &qp->req.live;
+
+	l->trial = TRIAL_NONE;
+	l->left_ns = WHOLE_NS;
+	if (l->stalled_at != TIME_NEVER)
+		l->stalled_at = sat_add(now_ns, ack_timeout_ns(qp));
+	qp_rearm(qp);
+}
+
 /* --- what is heard -------------------------------------------------------------- */
 
 bool live_moved(struct qp *qp)
@@ -322,7 +343,7 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 	if (answer || why)
 		explained(qp, why, now_ns);
 	if (answer && !why && r->live.trial == TRIAL_MADE && outstanding(qp) &&
-	    !spend(qp, CAUSE_STALLED, now_ns))
+	    !is_ours(qp) && !spend(qp, CAUSE_STALLED, now_ns))
 		return;
 	start_if(qp, now_ns);
 }
@@ -396,16 +417,6 @@ void live_unsent(struct qp *qp, psn_t from)
 }
 
 /* --- time ------------------------------------------------------------------------ */
-
-/* The peer has done its part, or cannot know that it is its turn. */
-static bool is_ours(const struct qp *qp)
-{
-	const struct req *r = &qp->req;
-
-	return win_behind(&r->win) || r->rsp_wait.ticket.v || !qp_idle(qp) ||
-	       (r->wait.ticket.v && r->snd == r->una) || r->pause_until ||
-	       !peers_turn(qp);
-}
 
 /* We did not ask for so long: our process did not run, it may be. But who runs that
  * rarely all the time has to come to an end, too. */

@@ -332,6 +332,40 @@ static void live__progress(void **state)
 	close_qp();
 }
 
+/* The peer says that it has answered the READ, @ns long. */
+static void has_answered(uint64_t ns)
+{
+	for (uint64_t end = s.now + ns; s.now < end;) {
+		pass(20 * MS);
+		answer(UNA, UNA, 0);
+	}
+}
+
+/* While the response waits for a page of ours that costs nothing, and when the page
+ * came the peer has an ACK timeout to answer again. */
+static void live__page_of_ours(void **state)
+{
+	(void)state;
+	for (int made = 0; made < 2; made++) {
+		open_qp(PEER_NOPIN);
+		pass(MS);
+		answer(UNA, UNA, 0);
+		has_answered(made ? FIRST_NS - 20 * MS : FIRST_NS / 2);
+		pass(20 * MS);
+		assert_int_equal(s.qp.req.live.trial,
+				 made ? TRIAL_MADE : TRIAL_NONE);
+		s.qp.req.rsp_wait.ticket.v = 1;
+		has_answered(10 * FIRST_NS);
+		s.qp.req.rsp_wait.ticket.v = 0;
+		live_page_came(&s.qp, s.now);
+		has_answered(FIRST_NS - 20 * MS);
+		assert_int_equal(s.qp.req.retries, RETRIES);
+		has_answered(60 * MS);
+		assert_int_equal(s.qp.req.retries, RETRIES - 1);
+		close_qp();
+	}
+}
+
 /* We did not run, so nobody was asked: that costs nothing, once. */
 static void live__did_not_run(void **state)
 {
@@ -524,6 +558,7 @@ int main(void)
 		cmocka_unit_test(live__answered_and_not_come),
 		cmocka_unit_test(live__busy),
 		cmocka_unit_test(live__progress),
+		cmocka_unit_test(live__page_of_ours),
 		cmocka_unit_test(live__did_not_run),
 		cmocka_unit_test(live__ours),
 		cmocka_unit_test(live__window),
