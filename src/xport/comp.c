@@ -204,9 +204,11 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, psn, code, 0);
 	if (code == NAK_PSN_SEQUENCE) {
 		gso_missing(qp, &qp->req.gso, qp->req.una);
-		/* a nopin says so of what it forgot for a page, too */
+		/* a nopin says so of what it forgot for a page, too, and one that we
+		 * do not know yet may be one */
 		if (qp->req.snd != qp->req.una &&
-		    (qp_open(qp) || live_spend(qp, CAUSE_SEQUENCE, now_ns)))
+		    (qp_open(qp) || open_waits(qp) ||
+		     live_spend(qp, CAUSE_SEQUENCE, now_ns)))
 			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
 		return;
 	}

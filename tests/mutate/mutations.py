@@ -1063,6 +1063,8 @@ MUTATIONS = [
     ("live: the trial of before our page counts", "src/xport/live.c",
      "l->trial = TRIAL_NONE;\n\tl->left_ns = WHOLE_NS;",
      "l->left_ns = WHOLE_NS;"),
+    ("live: a NAK of before it is known who sent it spends a retry", "src/xport/comp.c",
+     "(qp_open(qp) || open_waits(qp) ||\n\t\t     live_spend", "(qp_open(qp) ||\n\t\t     live_spend"),
     ("list: the pages of a packet go in turn for ever", "src/xport/req.c",
      "wait->asks > 4 * w->num_sge)", "0)"),
     ("list: those that are there are not fetched again", "src/mem/dma.c",
