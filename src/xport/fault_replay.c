@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fault_replay.c: replay: the response to a READ of ours is dropped, and when the
- * page is there the READ is issued again from its PSN (comp.c, qp_wake()).
+ * page is there the READ is issued again from its PSN (reply.c, qp_wake()).
  */
 #include "xport/strategy.h"
 

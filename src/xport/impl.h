@@ -235,15 +235,7 @@ void credit_placed(struct qp *qp, uint32_t packets);
 void credit_leave(struct qp *qp);
 
 /* comp.c */
-enum rx_result comp_rx(struct qp *qp, const struct pkt *pkt,
-		       const uint8_t *payload, struct rx_run *run,
-		       uint64_t now_ns);
-bool comp_more(struct qp *qp, psn_t psn, uint32_t n);
-void comp_commit(struct rx_run *run, uint64_t now_ns);
-bool comp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
-/** comp_page_came() - If a response was dropped for want of it, ask again. */
-void comp_page_came(struct qp *qp, uint64_t now_ns);
 void comp_reap(struct qp *qp, uint64_t now_ns);
 /** comp_oldest() - The oldest request ended as @status and @cause (enum wc_cause)
  * say. */
@@ -251,19 +243,31 @@ void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
 		 uint64_t now_ns);
 void comp_drained(struct qp *qp);
 bool comp_reads_pending(const struct qp *qp);
-/** comp_timeout() - A response that others overtook may be lost by now. */
-void comp_timeout(struct qp *qp, uint64_t now_ns);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint16_t cause, uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
-/** comp_carried() - What a request of the peer says of what it placed. */
-void comp_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
-/** comp_response_wqe() - The READ whose next response is @psn, or NULL. */
-struct wqe *comp_response_wqe(struct qp *qp, psn_t psn);
-/** comp_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
-uint32_t comp_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
-uint32_t comp_chunk_charge(const struct qp *qp, const struct wqe *w,
-			   uint32_t k);
+/** wqe_passed() - Are all its PSNs before @at? */
+bool wqe_passed(const struct wqe *w, psn_t at);
+
+/* reply.c */
+enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
+			const uint8_t *payload, struct rx_run *run,
+			uint64_t now_ns);
+bool reply_more(struct qp *qp, psn_t psn, uint32_t n);
+void reply_commit(struct rx_run *run, uint64_t now_ns);
+bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+/** reply_page_came() - If a response was dropped for want of it, ask again. */
+void reply_page_came(struct qp *qp, uint64_t now_ns);
+/** reply_timeout() - A response that others overtook may be lost by now. */
+void reply_timeout(struct qp *qp, uint64_t now_ns);
+/** reply_carried() - What a request of the peer says of what it placed. */
+void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
+/** reply_wqe() - The READ whose next response is @psn, or NULL. */
+struct wqe *reply_wqe(struct qp *qp, psn_t psn);
+/** reply_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
+uint32_t reply_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
+uint32_t reply_chunk_charge(const struct qp *qp, const struct wqe *w,
+			    uint32_t k);
 
 /* retry.c */
 void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
@@ -348,7 +352,7 @@ uint32_t request_psns(const struct qp *qp, const struct pkt *p);
 enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
 		       const uint8_t *payload, struct rx_run *run,
 		       uint64_t now_ns);
-/** resp_more(), comp_more() - See qp_rx_more(); from @psn on. */
+/** resp_more(), reply_more() - See qp_rx_more(); from @psn on. */
 bool resp_more(struct qp *qp, psn_t psn, uint32_t n);
 void resp_commit(struct rx_run *run, uint64_t now_ns);
 bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);

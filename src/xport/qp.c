@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c: the life of a QP: states and their attributes (IBTA 10.3.1 and table
  * 91), errors and flushing, its one timer, and what wakes it. The two halves
- * are in req.c/comp.c/retry.c and resp.c/exec.c/replay.c/ack.c, and of datagrams
- * in ud_tx.c and ud_rx.c.
+ * are in req.c/comp.c/reply.c/retry.c and resp.c/exec.c/replay.c/ack.c, and of
+ * datagrams in ud_tx.c and ud_rx.c.
  *
  * Theory of operation. A QP is in one of three relations to the engine:
  *  - on xport.runnable: qp_tx() may find something to send;
@@ -542,7 +542,7 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	if (w == &qp->resp.wait)
 		fault_resolved(qp, now_ns);
 	else
-		comp_page_came(qp, now_ns);
+		reply_page_came(qp, now_ns);
 	qp_drainable(qp);
 }
 
@@ -583,9 +583,9 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		return RX_FULL;
 	if (!response && pkt->ext && qp->state >= QPS_RTS &&
 	    qp->state <= QPS_SQE)
-		comp_carried(qp, pkt, now_ns);
+		reply_carried(qp, pkt, now_ns);
 	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
-		return comp_rx(qp, pkt, payload, run, now_ns);
+		return reply_rx(qp, pkt, payload, run, now_ns);
 	if (!response && qp_receives(qp))
 		return resp_rx(qp, pkt, payload, run, now_ns);
 	count(qp->x->cnt, CNT_drop_state);
@@ -598,7 +598,7 @@ bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns)
 	struct qp *qp = run->qp;
 	psn_t psn = psn_add(last->pkt->psn, 1);
 
-	if (run->responses ? !comp_more(qp, psn, n) : !resp_more(qp, psn, n))
+	if (run->responses ? !reply_more(qp, psn, n) : !resp_more(qp, psn, n))
 		return false;
 	last->more = n;
 	flight_note(&qp->log, now_ns, FLIGHT_RX, psn, last->pkt->opcode,
@@ -667,7 +667,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 	if (qp->cfg.ud)
 		ud_rx_commit(run, now_ns);
 	else if (run->responses)
-		comp_commit(run, now_ns);
+		reply_commit(run, now_ns);
 	else
 		resp_commit(run, now_ns);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
@@ -682,7 +682,7 @@ bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		return false;
 	if (qp->cfg.ud)
 		return ud_drain(qp, run, now_ns);
-	return resp_drain(qp, run, now_ns) || comp_drain(qp, run, now_ns);
+	return resp_drain(qp, run, now_ns) || reply_drain(qp, run, now_ns);
 }
 
 bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)

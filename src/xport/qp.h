@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.h: the queue pair. One struct, a block a half: the requester (req.c,
- * comp.c, retry.c), the responder (resp.c, replay.c, ack.c) and what both share
+ * comp.c, reply.c, retry.c), the responder (resp.c, replay.c, ack.c) and what both share
  * (qp.c). All of it belongs to the holder of the engine lock, but the poster's
  * side of the rings.
  */

@@ -299,9 +299,9 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 			  uint32_t k, bool again, uint32_t *psns)
 {
 	struct req *r = &qp->req;
-	uint32_t end = comp_chunk_end(qp, w, k);
+	uint32_t end = reply_chunk_end(qp, w, k);
 	uint64_t off = (uint64_t)k * qp->mtu;
-	uint32_t charge = comp_chunk_charge(qp, w, k);
+	uint32_t charge = reply_chunk_charge(qp, w, k);
 	struct pkt p = pkt_for(qp, w, b->ext);
 
 	if (!again &&

@@ -58,7 +58,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 				continue;
 			out++;
 			if (w->op == WR_READ)
-				charge += comp_chunk_charge(qp, w, k);
+				charge += reply_chunk_charge(qp, w, k);
 		}
 	}
 	r->rd_out = out;
@@ -228,7 +228,7 @@ static bool next_again(struct qp *qp, psn_t *psn)
 		*psn = r->again_at;
 		if (wqe_is_read(w)) {
 			r->again_at = psn_add(w->first_psn,
-					      comp_chunk_end(qp, w, k));
+					      reply_chunk_end(qp, w, k));
 			if (psn_diff(r->again_at, r->again_to) > 0)
 				r->again_to = r->again_at;
 			return true;
@@ -411,6 +411,6 @@ void retry_timeout(struct qp *qp, uint64_t now_ns)
 	if (now_ns >= r->gap_at)
 		gap_lost(qp, now_ns);
 	if (now_ns >= r->rsp_gap_at)
-		comp_timeout(qp, now_ns);
+		reply_timeout(qp, now_ns);
 	live_timeout(qp, now_ns);
 }

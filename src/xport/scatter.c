@@ -83,7 +83,7 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 	enum verdict v;
 	uint64_t off, left;
 
-	w = comp_response_wqe(qp, p->psn);
+	w = reply_wqe(qp, p->psn);
 	if (!w)
 		return V_INVALID;
 	k = (uint32_t)psn_diff(p->psn, w->first_psn);

@@ -184,7 +184,7 @@ static void answer__to_what_was_not_asked(void **state)
 	const struct pkt p = {.placed_to = qp->req.max};
 
 	(void)state;
-	comp_carried(qp, &p, os_now(side[0].nic->os));
+	reply_carried(qp, &p, os_now(side[0].nic->os));
 	assert_int_equal(qp->req.una, qp->req.max);
 	assert_int_equal(side[0].nic->cnt.v[CNT_drop_psn], before + 1);
 }

@@ -679,7 +679,7 @@ static void comp__page_of_a_response_came(void **state)
 	qp->req.rsp_missed = true;
 	qp->req.probe_ns = 50 * MS;
 	qp->req.probe_at = now + 50 * MS;
-	comp_page_came(qp, now);
+	reply_page_came(qp, now);
 	assert_int_equal(qp->req.probe_at, now + MS);
 	assert_int_equal(qp->req.probe_ns, MS);
 }

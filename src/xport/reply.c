@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* reply.c: what the peer says of our requests: ACKs, NAKs and READ responses become
+ * progress and completions (IBTA 9.7.5, 9.9).
+ */
+#include "xport/impl.h"
+
+enum { OVERTAKEN_MAX = 1 << 22 }; /* PSNs by which an ACK may be late */
+
+/* --- ACK and NAK ---------------------------------------------------------- */
+
+static const enum wc_status nak_status[] = {
+	[NAK_INVALID_REQUEST] = WC_REM_INV_REQ_ERR,
+	[NAK_REMOTE_ACCESS] = WC_REM_ACCESS_ERR,
+	[NAK_REMOTE_OPERATION] = WC_REM_OP_ERR,
+};
+
+static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
+{
+	uint32_t index;
+
+	count(qp->x->cnt, CNT_naks_rx);
+	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, psn, code, 0);
+	if (code == NAK_PSN_SEQUENCE) {
+		gso_missing(qp, &qp->req.gso, qp->req.una);
+		/* a nopin, known or not yet, says so of what it forgot, too */
+		if (qp->req.snd != qp->req.una &&
+		    (qp_open(qp) || open_waits(qp) ||
+		     live_spend(qp, CAUSE_SEQUENCE, now_ns)))
+			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
+		return;
+	}
+	if (code < ARRAY_SIZE(nak_status) && req_wqe_at(qp, psn, &index))
+		comp_fail_wqe(qp, index, nak_status[code],
+			      CAUSE_NAK | AETH_NAK | code, now_ns);
+}
+
+/* The response that is due was dropped: its page says when to ask again, and
+ * until then what comes behind it is no news. */
+static bool dropped_for_page(const struct req *r)
+{
+	return r->rsp_missed && r->rsp_wait.ticket.v && !win_behind(&r->win);
+}
+
+/* What is kept from behind the gap is not asked for again. */
+static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t end = r->snd;
+
+	if (r->win.num && !win_behind(&r->win))
+		end = list_entry(r->win.waiting.next, struct accepted, link)
+			      ->pkt.psn;
+	r->rsp_gap = true;
+	r->rsp_gap_at = TIME_NEVER;
+	count(qp->x->cnt, CNT_read_restarts);
+	flight_note(&qp->log, now_ns, FLIGHT_RETX, due, FLIGHT_GAP,
+		    (uint64_t)psn_diff(end, due));
+	retry_ask_again(qp, due, end);
+}
+
+/* The response that is due is missing, and what was sent later has come. */
+static void response_overtaken(struct qp *qp, psn_t due, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == due)
+		return;
+	r->rsp_gap_psn = due;
+	r->rsp_gap_since = now_ns;
+	r->rsp_gap_at = now_ns + qp->peer->late.wait_ns;
+	reply_timeout(qp, now_ns);
+	qp_rearm(qp);
+}
+
+/* The responses behind the one that was dropped may still be in our socket, or still
+ * to be sent: if they were asked for here they would come twice. The answer to a
+ * question comes behind them (response_lost()), or says that there are more: then
+ * it is asked again soon. */
+void reply_page_came(struct qp *qp, uint64_t now_ns)
+{
+	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
+		return;
+	if (qp_open(qp))
+		live_ask(qp, now_ns);
+	else
+		take_gap(qp, qp->req.una, now_ns);
+}
+
+/* An ACK comes behind the responses before it. So if a READ before the ACK is
+ * not answered its response was lost: ask again, once, or once for each time
+ * that we asked where the peer is. */
+static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
+	    r->snd == r->una || (r->rsp_gap && !probed))
+		return;
+	response_overtaken(qp, r->una, now_ns);
+}
+
+/* Does @p answer what we ask? Not an earlier question, which says nothing of
+ * what was sent since. */
+static bool probed(const struct qp *qp, const struct pkt *p)
+{
+	return (p->xack_flags & XACK_PROBED) && qp->req.asked &&
+	       p->answer == qp->req.question;
+}
+
+static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	uint8_t value = p->syndrome & AETH_VALUE_MASK;
+
+	switch (p->syndrome & AETH_KIND_MASK) {
+	case AETH_ACK:
+		comp_placed(qp, psn_add(p->psn, 1), now_ns);
+		if (qp->state != QPS_ERR && !p->unanswered &&
+		    psn_diff(p->psn, qp->req.una) >= 0)
+			response_lost(qp, probed(qp, p), now_ns);
+		break;
+	case AETH_RNR:
+		comp_placed(qp, p->psn, now_ns);
+		retry_rnr(qp, value, p->xack_flags & XACK_FAULT, now_ns);
+		break;
+	case AETH_NAK:
+		comp_placed(qp, p->psn, now_ns);
+		take_nak(qp, p->psn, value, now_ns);
+		break;
+	default:
+		count(qp->x->cnt, CNT_drop_opcode);
+	}
+}
+
+/* @before: req.acc when this ACK came. */
+static void take_xack(struct qp *qp, const struct pkt *p, psn_t before,
+		      uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	psn_t acc = psn_add(p->accepted, 1);
+	bool answer = probed(qp, p);
+
+	qp->peer->budget = p->credit;
+	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
+		r->acc = acc;
+	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
+	if (answer && psn_diff(acc, r->una) >= 0 && psn_diff(acc, r->acc) < 0)
+		r->acc = acc;
+	flow_even(qp->peer, (uint32_t)MAX(psn_diff(r->acc, before), 0),
+		  p->xack_flags & XACK_SACK);
+	flow_accepted(qp, r->acc, now_ns);
+	if (psn_diff(acc, r->acc) == 0)
+		retry_sack(qp, p, answer, now_ns);
+	if (p->xack_flags & XACK_TWICE)
+		retry_twice(qp, now_ns);
+	if (answer)
+		r->asked = false;
+	if (p->xack_flags & XACK_HOLD)
+		retry_hold(qp, now_ns);
+	if (p->xack_flags & XACK_RESUME)
+		retry_resume(qp, now_ns);
+	hold_heard(qp, p, now_ns);
+}
+
+static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+{
+	const bool x = p->opcode == OP_X_ACK;
+	const bool answer = x && probed(qp, p);
+	struct req *r = &qp->req;
+	psn_t acc = r->acc;
+	bool moved;
+
+	bool nak = (p->syndrome & AETH_KIND_MASK) != AETH_ACK;
+
+	/* One that others overtook says nothing new. */
+	if (psn_diff(p->psn, r->max) >= 0 ||
+	    psn_diff(p->psn, r->una) < -OVERTAKEN_MAX) {
+		count(qp->x->cnt, CNT_drop_psn);
+		return;
+	}
+	if (psn_diff(p->psn, r->una) >= (nak ? 0 : -1))
+		take_syndrome(qp, p, now_ns);
+	if (qp->state == QPS_ERR)
+		return;
+	if (x)
+		take_xack(qp, p, acc, now_ns);
+	moved = live_moved(qp);
+	retry_news(qp, moved);
+	if (moved)
+		live_progress(qp, now_ns);
+	else
+		live_heard(qp, p, answer, now_ns);
+	qp_kick_again(qp);
+}
+
+void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns)
+{
+	const struct pkt ack = {.opcode = OP_X_ACK,
+				.ext = true,
+				.psn = request->placed_to,
+				.unanswered = request->unanswered,
+				.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
+				.accepted = request->placed_to,
+				.credit = qp->peer->budget};
+
+	/* Every request says it, and few have news. */
+	if (psn_diff(ack.psn, qp->req.una) >= 0 &&
+	    (!ack.unanswered || psn_diff(ack.psn, qp->req.placed) >= 0))
+		take_ack(qp, &ack, now_ns);
+}
+
+/* --- READ responses and atomic ACKs --------------------------------------- */
+
+/* The PSN of the next response and its WQE. false: none is due. */
+static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
+{
+	const struct wq *sq = qp->cfg.sq;
+	struct req *r = &qp->req;
+
+	if ((int32_t)(r->rsp - sq->cons) < 0)
+		r->rsp = sq->cons;
+	for (; r->rsp != r->started; r->rsp++) {
+		const struct wqe *w = wq_at(sq, r->rsp);
+
+		if (!wqe_is_read(w) || wqe_passed(w, r->win.next))
+			continue;
+		*psn = psn_diff(r->win.next, w->first_psn) > 0 ? r->win.next
+							       : w->first_psn;
+		*index = r->rsp;
+		return psn_diff(*psn, r->max) < 0; /* it was asked for */
+	}
+	return false;
+}
+
+/* What was posted before the request that failed still completes. */
+static bool beyond_failure(const struct req *r, uint32_t index)
+{
+	return r->failed && (int32_t)(index - r->failed_wqe) >= 0;
+}
+
+struct wqe *reply_wqe(struct qp *qp, psn_t psn)
+{
+	struct req *r = &qp->req;
+	struct wqe *w;
+	uint32_t index;
+	psn_t due;
+
+	if (r->win.num || r->rsp_wait.ticket.v ||
+	    !response_due(qp, &due, &index) || due != psn ||
+	    beyond_failure(r, index))
+		return NULL;
+	w = wq_at(qp->cfg.sq, index);
+	return w->op == WR_READ ? w : NULL;
+}
+
+static bool response_fits(const struct qp *qp, const struct pkt *p,
+			  const struct wqe *w)
+{
+	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
+
+	if (w->op != WR_READ)
+		return p->opcode == OP_ATOMIC_ACK;
+	return (p->op & OPF_READ) &&
+	       p->payload_len == MIN(qp->mtu, w->length - off);
+}
+
+static enum verdict plan_response(struct qp *qp, const struct pkt *p,
+				  const uint8_t *payload, const struct wqe *w,
+				  struct rx_run *run, uint64_t now_ns)
+{
+	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
+	uint64_t rest = w->length - off - p->payload_len;
+	uint32_t len = p->payload_len;
+	uint8_t *from = (uint8_t *)(uintptr_t)payload;
+
+	if (p->placed)
+		return V_OK;
+	if (w->op != WR_READ) {
+		off = 0;
+		len = ATOMIC_BYTES;
+		rest = 0;
+		from = (uint8_t *)(uintptr_t)&p->swap_add;
+	}
+	return sge_walk(qp, w, off, len, rest, true, from, (uint16_t)run->num,
+			&qp->req.rsp_wait, &run->moves, &run->holds, now_ns);
+}
+
+static void run_add(struct rx_run *run, struct qp *qp, const struct pkt *p,
+		    const uint8_t *payload, struct accepted *acc)
+{
+	run_begin(run, qp, true);
+	run->pkt[run->num++] = (struct run_pkt){.pkt = p,
+						.payload = payload,
+						.acc = acc,
+						.move_end = run->moves.num};
+}
+
+/**
+ * place_response() - Plan the response that is due.
+ * Return: V_OK: it is in the run. V_NO_RESOURCE: the run is full.
+ */
+static enum verdict place_response(struct qp *qp, const struct pkt *p,
+				   const uint8_t *payload, uint32_t index,
+				   struct accepted *acc, struct rx_run *run,
+				   uint64_t now_ns)
+{
+	struct wqe *w = wq_at(qp->cfg.sq, index);
+	unsigned moves = run->moves.num, holds = run->holds.num;
+	enum verdict v;
+
+	if (run->num == RUN_PKTS || moves_room(&run->moves) < w->num_sge ||
+	    holds + w->num_sge > HOLDS_MAX)
+		return V_NO_RESOURCE;
+	v = plan_response(qp, p, payload, w, run, now_ns);
+	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
+	if (v == V_OK) {
+		run_add(run, qp, p, payload, acc);
+		return V_OK;
+	}
+	run->moves.num = moves;
+	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	run->holds.num = holds;
+	if (v == V_NO_RESOURCE) {
+		qp->x->starved = true;
+		v = V_WAIT;
+	}
+	if (v == V_WAIT)
+		ahead_reads(qp, index + 1, now_ns);
+	else
+		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
+	return v;
+}
+
+/* No slot is left to keep it behind others in: READ again from there. */
+static void response_dropped(struct qp *qp)
+{
+	count(qp->x->cnt, CNT_fault_replay);
+	mem_account_answer(qp->x->mem, &qp->req.rsp_wait, STRATEGY_REPLAY);
+}
+
+/* What had come before and is in order now. */
+static void responses_advance(struct qp *qp)
+{
+	uint32_t index;
+	psn_t due;
+
+	while (response_due(qp, &due, &index) && win_has(&qp->req.win, due))
+		qp->req.win.next = psn_add(due, 1);
+}
+
+static void response_taken(struct qp *qp, psn_t psn)
+{
+	qp->req.win.next = psn_add(psn, 1);
+	if (qp->req.win.num)
+		responses_advance(qp);
+}
+
+/* Is @p, which is not due yet, one that was asked for? */
+static bool asked_for(const struct qp *qp, const struct pkt *p)
+{
+	const struct wqe *w;
+	uint32_t index;
+
+	if (psn_diff(p->psn, qp->req.max) >= 0 ||
+	    !req_wqe_at(qp, p->psn, &index) || beyond_failure(&qp->req, index))
+		return false;
+	w = wq_at(qp->cfg.sq, index);
+	return wqe_is_read(w) && response_fits(qp, p, w);
+}
+
+/* Others before @p, of which @due is the first, have not come. */
+static void take_ahead(struct qp *qp, const struct pkt *p,
+		       const uint8_t *payload, psn_t due, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	count(qp->x->cnt, CNT_gaps_rx);
+	if (p->ext && !p->placed && !dropped_for_page(r) && asked_for(qp, p) &&
+	    !win_has(&r->win, p->psn) &&
+	    (!win_spare(qp->x, &r->win) ||
+	     win_keep(qp->x, &r->win, p, payload, now_ns)))
+		response_dropped(qp);
+	if (!r->rsp_gap && !dropped_for_page(r))
+		response_overtaken(qp, due, now_ns);
+}
+
+/* It had come before; so had what was asked for again, perhaps. */
+static void take_twice(struct qp *qp, psn_t psn, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	count(qp->x->cnt, CNT_dups_rx);
+	if (!r->rsp_doubted || psn != r->rsp_doubted_psn)
+		return;
+	count(qp->x->cnt, CNT_losses_doubted);
+	late_doubted(&qp->peer->late, now_ns - r->rsp_doubted);
+	r->rsp_doubted = 0;
+}
+
+static enum rx_result take_response(struct qp *qp, const struct pkt *p,
+				    const uint8_t *payload, struct rx_run *run,
+				    uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+	psn_t due;
+	int32_t d;
+
+	if (!response_due(qp, &due, &index) || beyond_failure(r, index) ||
+	    (d = psn_diff(p->psn, due)) < 0) {
+		take_twice(qp, p->psn, now_ns);
+		return RX_NEXT;
+	}
+	if (d > 0 || (p->placed && win_behind(&r->win))) {
+		take_ahead(qp, p, payload, due, now_ns);
+		return RX_NEXT;
+	}
+	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {
+		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, CAUSE_RESPONSE,
+			      now_ns);
+		return RX_NEXT;
+	}
+	if (!run->qp && !qp->rx_moving)
+		comp_placed(qp, p->psn, now_ns);
+	if (win_behind(&r->win) || (qp->rx_moving && !run->qp)) {
+		if (!win_keep(qp->x, &r->win, p, payload, now_ns))
+			response_taken(qp, p->psn);
+		else
+			response_dropped(qp);
+		return RX_NEXT;
+	}
+	switch (place_response(qp, p, payload, index, NULL, run, now_ns)) {
+	case V_OK:
+		response_taken(qp, p->psn);
+		return RX_NEXT;
+	case V_NO_RESOURCE:
+		return RX_FULL;
+	case V_WAIT:
+		if (fault_response(qp, p, payload, now_ns))
+			response_taken(qp, p->psn);
+		return RX_NEXT;
+	default:
+		return RX_NEXT;
+	}
+}
+
+enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
+			const uint8_t *payload, struct rx_run *run,
+			uint64_t now_ns)
+{
+	if (pkt->opcode != OP_ACK && pkt->opcode != OP_X_ACK)
+		return take_response(qp, pkt, payload, run, now_ns);
+	if (run->qp)
+		return RX_FULL;
+	take_ack(qp, pkt, now_ns);
+	return RX_NEXT;
+}
+
+bool reply_more(struct qp *qp, psn_t psn, uint32_t n)
+{
+	struct window *w = &qp->req.win;
+
+	if (w->next != psn || w->num)
+		return false;
+	w->next = psn_add(psn, n);
+	return true;
+}
+
+bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	while (r->win.num && !r->rsp_wait.ticket.v) {
+		struct accepted *a;
+		uint32_t index;
+		psn_t psn;
+
+		a = list_entry(r->win.waiting.next, struct accepted, link);
+		for (unsigned i = 0; i < run->num; i++)
+			a = list_entry(a->link.next, struct accepted, link);
+		if (&a->link == &r->win.waiting ||
+		    psn_diff(a->pkt.psn, r->win.next) >= 0 ||
+		    !req_wqe_at(qp, a->pkt.psn, &index) ||
+		    beyond_failure(r, index))
+			break;
+		psn = a->pkt.psn;
+		if (!run->num)
+			comp_placed(qp, psn, now_ns);
+		if (place_response(qp, &a->pkt, win_data(qp->x, a), index, a,
+				   run, now_ns) != V_OK)
+			break;
+	}
+	return run->num != 0;
+}
+
+uint32_t reply_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
+{
+	uint32_t c = qp->req.rd_chunk;
+
+	return MIN(w->num_psn, (k / c + 1) * c);
+}
+
+uint32_t reply_chunk_charge(const struct qp *qp, const struct wqe *w,
+			    uint32_t k)
+{
+	uint32_t c = qp->req.rd_chunk;
+	uint32_t n = reply_chunk_end(qp, w, k) - k / c * c;
+
+	return flow_charge(false, n, n * qp->mtu);
+}
+
+/* The response @psn of WQE @w is placed. */
+static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
+			  uint64_t now_ns)
+{
+	uint32_t k = (uint32_t)psn_diff(psn, w->first_psn);
+	struct req *r = &qp->req;
+	bool chunk_end = w->op != WR_READ || k + 1 == w->num_psn ||
+			 (k + 1) % r->rd_chunk == 0;
+
+	if (chunk_end && r->rd_out)
+		r->rd_out--;
+	if (chunk_end && w->op == WR_READ)
+		flow_read_done(qp, reply_chunk_charge(qp, w, k));
+	r->rsp_missed = false;
+	if (psn_diff(psn_add(psn, 1), r->again_to) >= 0)
+		r->rsp_gap = false;
+	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == psn) {
+		r->rsp_gap_at = TIME_NEVER;
+		late_came(&qp->peer->late, now_ns - r->rsp_gap_since);
+		late_gap(&qp->peer->late);
+	}
+	comp_placed(qp, psn, now_ns);
+	r->una = psn_add(psn, 1);
+	comp_placed(qp, r->una, now_ns);
+}
+
+/* The moves of run->pkt[i] failed: keep what follows, ask for its page. */
+static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+	struct req *r = &qp->req;
+	const struct move *m = &run->moves.m[run->moves.done];
+
+	dma_fault(qp->x->mem, m->addr, m->len);
+	for (; i < run->num; i++) {
+		const struct run_pkt *rp = &run->pkt[i];
+
+		if (rp->acc ||
+		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
+			continue;
+		win_truncate(qp->x, &r->win, rp->pkt->psn);
+		r->rsp = qp->cfg.sq->cons;
+		retry_rewind(qp, FLIGHT_FAULT, now_ns);
+		return;
+	}
+}
+
+/* Behind the gap that was filled there may be another one. */
+static void still_overtaken(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+	psn_t due;
+
+	if (r->win.num && !win_behind(&r->win) && !r->rsp_gap &&
+	    response_due(qp, &due, &index))
+		response_overtaken(qp, due, now_ns);
+}
+
+void reply_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+	uint32_t index;
+	psn_t due;
+
+	if (now_ns < r->rsp_gap_at)
+		return;
+	r->rsp_gap_at = TIME_NEVER;
+	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
+	    !response_due(qp, &due, &index) || due != r->rsp_gap_psn)
+		return;
+	late_gap(&qp->peer->late);
+	r->rsp_doubted = r->rsp_gap_since;
+	r->rsp_doubted_psn = due;
+	take_gap(qp, due, now_ns);
+}
+
+void reply_commit(struct rx_run *run, uint64_t now_ns)
+{
+	struct qp *qp = run->qp;
+
+	if (qp->state < QPS_RTS || qp->state > QPS_SQE)
+		return;
+	for (unsigned i = 0; i < run->num; i++) {
+		struct run_pkt *rp = &run->pkt[i];
+		uint32_t index;
+
+		if (rp->move_end > run->moves.done) {
+			responses_failed(run, i, now_ns);
+			break;
+		}
+		win_copied(run, i);
+		if (rp->acc)
+			win_placed(qp->x, &qp->req.win, rp->acc, now_ns);
+		for (uint32_t k = 0; k <= rp->more; k++) {
+			psn_t psn = psn_add(rp->pkt->psn, k);
+
+			if (req_wqe_at(qp, psn, &index))
+				response_done(qp, wq_at(qp->cfg.sq, index), psn,
+					      now_ns);
+			if (qp->state == QPS_ERR)
+				return;
+		}
+	}
+	still_overtaken(qp, now_ns);
+	if (qp->state == QPS_ERR)
+		return;
+	retry_news(qp, true);
+	live_progress(qp, now_ns);
+}
