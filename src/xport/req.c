@@ -103,7 +103,8 @@ static bool sge_more(const struct sge *s, const struct sge *end)
 	return false;
 }
 
-/* One of a list misses a page again: ask for those of all others with it. */
+/* A piece of a packet misses its page again and again: those of all others may go while
+ * it comes, so ask for them with it. */
 static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
 		       uint32_t len, bool write, unsigned but, uint64_t now_ns)
 {
