@@ -321,6 +321,7 @@ struct nic {
 	int roce_guest; /* connection to who has it, or -1 */
 	uint64_t roce_secret; /* ours, or the holder's */
 	bool roce_told; /* that secret is known */
+	bool roce_late; /* it was waited for once, too long */
 	enum roce_state roce_state, roce_said;
 	bool roce_news; /* to be said (relaxed) */
 	bool roce_orphan; /* who served us has ended (relaxed) */
@@ -450,6 +451,10 @@ void peers_say_open(struct nic *nic);
 void roce_claim(struct nic *nic, uint64_t now_ns);
 /** roce_attend() - A thread of the program is here, no lock held. */
 void roce_attend(struct nic *nic);
+/** roce_welcome() - Before packets may come from standard peers: wait until the holder
+ * has let us in, or what it passes on is not believed. Its thread may not run at once. On
+ * a thread of the program, no lock held. */
+void roce_welcome(struct nic *nic);
 void roce_release(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);
 /** roce_pass_on() - A packet that came to 4791 for another NIC of this host. */

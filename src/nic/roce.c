@@ -16,7 +16,11 @@
 
 #define ROCE_NAME "nopin-roce-4791"
 
-enum { CLAIM_AGAIN_NS = 50 * 1000 * 1000, REFUSED_MAX = 20 };
+enum {
+	CLAIM_AGAIN_NS = 50 * 1000 * 1000,
+	WELCOME_MAX_NS = 500 * 1000 * 1000,
+	REFUSED_MAX = 20
+};
 
 static const struct ipaddr loopback4 = {
 	{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
@@ -62,6 +66,7 @@ static void guest_begin(struct nic *nic)
 	__atomic_store_n(&nic->roce_asked, true, __ATOMIC_RELAXED);
 	if (fd >= 0) {
 		nic->roce_guest = fd;
+		nic->roce_late = false;
 		nic->roce_state = ROCE_SERVED;
 		nic->roce_refused = 0;
 	} else if (fd == -EPERM) {
@@ -70,6 +75,24 @@ static void guest_begin(struct nic *nic)
 		/* else it begins or ends just now */
 		nic->roce_state = ROCE_TAKEN;
 	}
+}
+
+void roce_welcome(struct nic *nic)
+{
+	const uint64_t until = os_now(nic->os) + WELCOME_MAX_NS;
+	bool late;
+	int fd;
+
+	do {
+		nic_lock(nic);
+		(void)guest_served(nic);
+		fd = nic->roce_told || nic->roce_late ? -1 : nic->roce_guest;
+		late = fd >= 0 && os_now(nic->os) >= until;
+		nic->roce_late |= late;
+		nic_unlock(nic);
+		if (fd >= 0 && !late)
+			os_holder_wait(nic->os, fd, until);
+	} while (fd >= 0 && !late);
 }
 
 /* --- holding it ------------------------------------------------------------------ */

@@ -338,6 +338,17 @@ int os_holder_says(struct os *os, int fd, uint64_t *secret)
 	return 1;
 }
 
+void os_holder_wait(struct os *os, int fd, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	const uint64_t now = clock_ns();
+	struct timespec ts;
+
+	(void)os;
+	if (now < until_ns)
+		(void)sys_ppoll(&p, 1, until(until_ns, now, &ts));
+}
+
 void os_holder_leave(struct os *os, int fd)
 {
 	const bool ours = holder_is(os, fd);

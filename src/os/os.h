@@ -517,6 +517,9 @@ int os_holder_ask(struct os *os, const char *name, struct os_holder *who);
  * not want us.
  */
 int os_holder_says(struct os *os, int fd, uint64_t *secret);
+
+/** os_holder_wait() - Sleep until it says something, or ends, or it is @until_ns. */
+void os_holder_wait(struct os *os, int fd, uint64_t until_ns);
 void os_holder_leave(struct os *os, int fd);
 /** os_holder_spoke() - Has the background thread's os_wait() seen that it did, or
  * ended, since this was asked last? */

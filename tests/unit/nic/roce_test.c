@@ -6,6 +6,7 @@
 #include "steps.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,71 @@ static int setup_roce(void **state)
 	guest = side[!h].nic;
 	assert_true(holder->roce_port >= 0 && guest->roce_port < 0);
 	return ret;
+}
+
+/* The holder has not said anything, until it was waited for so often. */
+static bool silent;
+static unsigned waited, until_waited;
+
+int __real_os_holder_says(struct os *os, int fd, uint64_t *secret);
+int __wrap_os_holder_says(struct os *os, int fd, uint64_t *secret);
+int __wrap_os_holder_says(struct os *os, int fd, uint64_t *secret)
+{
+	if (!silent)
+		return __real_os_holder_says(os, fd, secret);
+	silent = waited < until_waited;
+	*secret = holder->roce_secret;
+	return !silent;
+}
+
+void __wrap_os_holder_wait(struct os *os, int fd, uint64_t until_ns);
+void __wrap_os_holder_wait(struct os *os, int fd, uint64_t until_ns)
+{
+	assert_ptr_equal(os, guest->os);
+	assert_int_equal(fd, guest->roce_guest);
+	assert_in_range(until_ns - os_now(os), 0, 1000000000);
+	waited++;
+	usleep(1000);
+}
+
+static void connect_one_more(void)
+{
+	const int g = side[0].nic == holder;
+	struct side s = side[g];
+
+	side_qp(&s, 4, NULL, NULL);
+	side_connect(&s, &side[!g]);
+	side_qp_close(&s);
+}
+
+/* Packets may come as soon as a QP is connected. */
+static void roce_welcome__before_the_first_packet(void **state)
+{
+	(void)state;
+	assert_true(guest->roce_told);
+	guest->roce_told = false;
+	silent = true;
+	waited = 0;
+	until_waited = 3;
+	connect_one_more();
+	assert_int_equal(waited, 3);
+	assert_true(guest->roce_told);
+}
+
+/* One that does not run is waited for once. */
+static void roce_welcome__not_for_ever(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	guest->roce_told = false;
+	silent = true;
+	until_waited = UINT_MAX;
+	connect_one_more();
+	before = waited;
+	connect_one_more();
+	assert_int_equal(waited, before);
+	silent = false;
 }
 
 static uint16_t guest_port(void)
@@ -196,6 +262,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_roce, sides_close)
 	const struct CMUnitTest tests[] = {
+		T(roce_welcome__before_the_first_packet),
+		T(roce_welcome__not_for_ever),
 		T(roce_trusts__port_and_secret),
 		T(roce_trusts__nobody_after_its_end),
 		T(roce_trusts__not_the_holder_itself),
