@@ -205,6 +205,8 @@ static void upcalls__of_a_page_that_is_gone(void **state)
 	assert_int_equal(madvise(mem, 8192, MADV_DONTNEED), 0);
 	nanosleep(&stale, NULL);
 	write_to((uint8_t *)0x2000, of_file);
+	/* by another thread than that which acknowledged */
+	assert_true(side_readable(fd, PATIENCE_MS));
 	assert_int_equal(nic_upcalls_get(queue, &u), 0);
 	assert_int_equal(u.reason, UPCALL_EVICTED);
 	assert_int_equal(u.iova, 0x2000);
