@@ -38,6 +38,8 @@ enum {
 /* window.c */
 void win_reset(struct xport *x, struct window *w, psn_t psn);
 bool win_has(const struct window *w, psn_t psn);
+/** win_has_all() - Are all of [@from, @to) kept, of one PSN each? */
+bool win_has_all(const struct window *w, psn_t from, psn_t to);
 /** win_slots() - How many slots more a peer may take, of those that are lent to
  * nobody, that holds @held of them (I4). */
 uint32_t win_slots(const struct xport *x, uint32_t held);
@@ -262,6 +264,12 @@ void reply_page_came(struct qp *qp, uint64_t now_ns);
 void reply_timeout(struct qp *qp, uint64_t now_ns);
 /** reply_carried() - What a request of the peer says of what it placed. */
 void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
+/**
+ * reply_read_again() - The peer executes the READ @w again, of which something is not
+ * here yet: forget what READs behind it have read. They are to be executed after it
+ * (IBTA 10.8, ordering of work requests).
+ */
+void reply_read_again(struct qp *qp, const struct wqe *w);
 /** reply_wqe() - The READ whose next response is @psn, or NULL. */
 struct wqe *reply_wqe(struct qp *qp, psn_t psn);
 /** reply_chunk_end() - Where the READ request that asks for packet @k of @w ends. */

@@ -224,6 +224,7 @@ struct live {
  * @suspend_ns:	what it said how long that takes
  * @failed:	WQE @failed_wqe ends in @failed_status once it is the oldest
  * @rsp_gap:	what is missing before @again_to was asked for again
+ * @read_again_to: behind the last READ that was asked for again and is not here
  * @rsp_gap_psn: the response that others overtook, first seen at @rsp_gap_since,
  *		and lost at @rsp_gap_at (TIME_NEVER: there is none)
  * @rsp_doubted_psn: the one that was asked for again last; @rsp_doubted: as above
@@ -243,7 +244,7 @@ struct req {
 	psn_t map_base, recover;
 	bool recovering;
 	psn_t probe_max;
-	psn_t again_at, again_end, again_to;
+	psn_t again_at, again_end, again_to, read_again_to;
 	psn_t rsp_gap_psn, rsp_doubted_psn;
 	uint64_t rsp_gap_since, rsp_gap_at, rsp_doubted;
 	psn_t park_psn;

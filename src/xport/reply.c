@@ -41,21 +41,16 @@ static bool dropped_for_page(const struct req *r)
 	return r->rsp_missed && r->rsp_wait.ticket.v && !win_behind(&r->win);
 }
 
-/* What is kept from behind the gap is not asked for again. */
 static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
-	psn_t end = r->snd;
 
-	if (r->win.num && !win_behind(&r->win))
-		end = list_entry(r->win.waiting.next, struct accepted, link)
-			      ->pkt.psn;
 	r->rsp_gap = true;
 	r->rsp_gap_at = TIME_NEVER;
 	count(qp->x->cnt, CNT_read_restarts);
 	flight_note(&qp->log, now_ns, FLIGHT_RETX, due, FLIGHT_GAP,
-		    (uint64_t)psn_diff(end, due));
-	retry_ask_again(qp, due, end);
+		    (uint64_t)psn_diff(r->snd, due));
+	retry_ask_again(qp, due, r->snd);
 }
 
 /* The response that is due is missing, and what was sent later has come. */
@@ -354,6 +349,32 @@ static void response_taken(struct qp *qp, psn_t psn)
 		responses_advance(qp);
 }
 
+static psn_t wqe_end(const struct wqe *w)
+{
+	return psn_add(w->first_psn, w->num_psn);
+}
+
+void reply_read_again(struct qp *qp, const struct wqe *w)
+{
+	const psn_t end = wqe_end(w);
+	struct req *r = &qp->req;
+
+	if (psn_diff(end, r->win.next) <= 0)
+		return;
+	win_truncate(qp->x, &r->win, end);
+	if (psn_diff(end, r->read_again_to) > 0)
+		r->read_again_to = end;
+}
+
+/* May @p have been read before something that comes before it will be? @w is due, and
+ * it or one behind it was asked for again. */
+static bool read_too_early(const struct qp *qp, const struct pkt *p,
+			   const struct wqe *w)
+{
+	return psn_diff(qp->req.read_again_to, qp->req.win.next) > 0 &&
+	       psn_diff(p->psn, wqe_end(w)) >= 0;
+}
+
 /* Is @p, which is not due yet, one that was asked for? */
 static bool asked_for(const struct qp *qp, const struct pkt *p)
 {
@@ -367,15 +388,16 @@ static bool asked_for(const struct qp *qp, const struct pkt *p)
 	return wqe_is_read(w) && response_fits(qp, p, w);
 }
 
-/* Others before @p, of which @due is the first, have not come. */
+/* Others before @p, of which @due of @w is the first, have not come. */
 static void take_ahead(struct qp *qp, const struct pkt *p,
-		       const uint8_t *payload, psn_t due, uint64_t now_ns)
+		       const uint8_t *payload, const struct wqe *w, psn_t due,
+		       uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
 	count(qp->x->cnt, CNT_gaps_rx);
 	if (p->ext && !p->placed && !dropped_for_page(r) && asked_for(qp, p) &&
-	    !win_has(&r->win, p->psn) &&
+	    !read_too_early(qp, p, w) && !win_has(&r->win, p->psn) &&
 	    (!win_spare(qp->x, &r->win) ||
 	     win_keep(qp->x, &r->win, p, payload, now_ns)))
 		response_dropped(qp);
@@ -411,7 +433,8 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		return RX_NEXT;
 	}
 	if (d > 0 || (p->placed && win_behind(&r->win))) {
-		take_ahead(qp, p, payload, due, now_ns);
+		take_ahead(qp, p, payload, wq_at(qp->cfg.sq, index), due,
+			   now_ns);
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {
@@ -531,6 +554,8 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 	}
 	comp_placed(qp, psn, now_ns);
 	r->una = psn_add(psn, 1);
+	if (psn_diff(r->una, r->read_again_to) > 0)
+		r->read_again_to = r->una;
 	comp_placed(qp, r->una, now_ns);
 }
 

@@ -47,7 +47,8 @@ void req_reset(struct qp *qp)
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
 	r->forgotten = 0;
-	r->recover = r->map_base = r->probe_max = r->again_to = psn;
+	r->recover = r->map_base = r->probe_max = psn;
+	r->again_to = r->read_again_to = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
 	r->rd_out = 0;
 	r->rd_chunk = flow_read_chunk(qp->x, qp->mtu);
@@ -315,6 +316,8 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 				  w->length - off);
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
+	if (r->snd != r->max)
+		reply_read_again(qp, w);
 	r->rd_out += !again;
 	if (again)
 		flow_read_again(qp, psn_add(w->first_psn, end), charge);

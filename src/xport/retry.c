@@ -231,6 +231,8 @@ static bool next_again(struct qp *qp, psn_t *psn)
 					      reply_chunk_end(qp, w, k));
 			if (psn_diff(r->again_at, r->again_to) > 0)
 				r->again_to = r->again_at;
+			if (win_has_all(&r->win, *psn, r->again_at))
+				continue;
 			return true;
 		}
 		r->again_at = psn_add(w->first_psn, w->num_psn);

@@ -116,6 +116,18 @@ bool win_has(const struct window *w, psn_t psn)
 	return win_at(w, psn) != NULL;
 }
 
+bool win_has_all(const struct window *w, psn_t from, psn_t to)
+{
+	int32_t missing = psn_diff(to, from);
+
+	list_for_each(l, &w->waiting) {
+		psn_t psn = list_entry(l, struct accepted, link)->pkt.psn;
+
+		missing -= psn_diff(psn, from) >= 0 && psn_diff(psn, to) < 0;
+	}
+	return missing == 0;
+}
+
 /* A peer may hold SLOT_SHARE times what is free then: four fifths of the pool
  * when it is alone, and when it has them, others still find some (dynamic
  * thresholds: Choudhury and Hahne, 1998). So a peer that WRITEs to pages which

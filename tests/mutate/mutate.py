@@ -22,7 +22,7 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
              "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
              "ud", "flood", "resume", "notify", "upcall", "sync",
-             "order", "budget", "open", "ending"]
+             "order", "budget", "open", "ending", "rescue", "reads"]
 UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
          "mem_release_test", "nic_prefetch_test",
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test", "xport_flow_test",

@@ -11,6 +11,10 @@ RAISE = """
 """
 
 MUTATIONS = [
+    ("reads: what was read before one that is read again stays", "src/xport/reply.c",
+     "win_truncate(qp->x, &r->win, end);", ";"),
+    ("reads: what was read before one that is read again is taken", "src/xport/reply.c",
+     "return psn_diff(qp->req.read_again_to, qp->req.win.next) > 0 &&", "return 0 &&"),
     ("net: a lost notification is none", "src/os/rtnl.c",
      "n != -ENOBUFS && n != -EINTR", "n != -EINTR"),
     ("net: a dump that was cut is not made again", "src/os/rtnl.c",

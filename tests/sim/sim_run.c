@@ -54,6 +54,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_open,
 	&scenario_ending,
 	&scenario_rescue,
+	&scenario_reads,
 };
 
 struct options {
