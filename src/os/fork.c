@@ -89,9 +89,9 @@ static int life_begin(void)
 	if (__atomic_load_n(&life->begun, __ATOMIC_ACQUIRE))
 		return 0;
 	pthread_mutex_lock(&life->lock);
-	if (!life->begun && lived)
+	if (!life->begun && __atomic_load_n(&lived, __ATOMIC_RELAXED))
 		fork_forget_parent();
-	lived = true;
+	__atomic_store_n(&lived, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&life->begun, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&life->lock);
 	return 0;
@@ -115,11 +115,11 @@ static void fork_wait_steps(void)
  */
 static void fork_before(void)
 {
-	if (lived)
+	if (__atomic_load_n(&lived, __ATOMIC_RELAXED))
 		(void)life_begin(); /* in a handler of the child's */
 	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
-	lived = true;
+	__atomic_store_n(&lived, true, __ATOMIC_RELAXED);
 	/* Pairs with os_step_begin(): one of the two sees the other. */
 	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&fork_table);

@@ -1233,7 +1233,7 @@ MUTATIONS = [
     ("fork: a child forgets its own NIC", "src/os/fork.c",
      "__atomic_store_n(&life->begun, true, __ATOMIC_RELEASE);", ""),
     ("fork: a child forgets nothing", "src/os/fork.c",
-     "if (!life->begun && lived)", "if (0)"),
+     "if (!life->begun && __atomic_load_n(&lived, __ATOMIC_RELAXED))", "if (0)"),
     ("fork: a child that no handler told of has begun", "src/os/own.c",
      "sys_madvise((uintptr_t)made, all, MADV_WIPEONFORK) == 0", "1"),
     ("fork: nobody in a child sees what is reclaimed", "src/os/fork.c",

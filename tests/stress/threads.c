@@ -285,7 +285,7 @@ static void do_fork(uint32_t *seed)
 static const struct action actions[] = {
 	{do_post, 4000},     {do_poll, 6000},  {do_arm, 300},  {do_event, 300},
 	{do_modify, 40},     {do_destroy, 10}, {do_dereg, 15}, {do_private, 6},
-	{do_drop_pages, 40}, {do_fork, 1},
+	{do_drop_pages, 40}, {do_fork, 40},
 };
 
 static void *worker(void *arg)
