@@ -71,7 +71,7 @@ static void move_begin(struct side *s, struct moving *m)
 	*m = (struct moving){.holds.num = 0};
 	s->buf[0] = 1;
 	nic_lock(s->nic);
-	waiter_init(&m->wait, m);
+	waiter_init(&m->wait, &s->qp->qp);
 	moves_reset(&m->moves);
 	while (dma_resolve(s->nic->mem, &d, from, 0, now, 0, &m->wait,
 			   &m->moves, &m->holds) == V_WAIT) {
