@@ -51,6 +51,13 @@ uint32_t win_spare(const struct xport *x, const struct window *w);
 /** win_keep() - Keep a packet, its payload in a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	     const uint8_t *payload, uint64_t now_ns);
+/**
+ * win_keep_run() - Keep the packets of @run from the @i-th on that have no slot yet.
+ * Return: the first that finds none: it and all behind it are forgotten; or NULL.
+ */
+const struct pkt *win_keep_run(struct xport *x, struct window *w,
+			       const struct rx_run *run, unsigned i,
+			       uint64_t now_ns);
 /** win_advance() - Move @next over what is waiting contiguously. */
 void win_advance(struct window *w, uint32_t mtu);
 /** win_at() - The packet with @psn if it is waiting, else NULL. */

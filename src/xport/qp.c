@@ -533,8 +533,6 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_RESOLVED, 0, w->bad,
 		    now_ns - w->since_ns);
 	hold_over(qp, now_ns);
-	if (w == &qp->req.rsp_wait)
-		live_page_came(qp, now_ns);
 	if (w == &qp->req.wait || w == &qp->resp.src_wait) {
 		qp_kick(qp);
 		return;

@@ -73,6 +73,7 @@ static void response_overtaken(struct qp *qp, psn_t due, uint64_t now_ns)
  * it is asked again soon. */
 void reply_page_came(struct qp *qp, uint64_t now_ns)
 {
+	live_page_came(qp, now_ns);
 	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
 		return;
 	if (qp_open(qp))
@@ -567,17 +568,10 @@ static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
 	const struct move *m = &run->moves.m[run->moves.done];
 
 	dma_fault(qp->x->mem, m->addr, m->len);
-	for (; i < run->num; i++) {
-		const struct run_pkt *rp = &run->pkt[i];
-
-		if (rp->acc ||
-		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
-			continue;
-		win_truncate(qp->x, &r->win, rp->pkt->psn);
-		r->rsp = qp->cfg.sq->cons;
-		retry_rewind(qp, FLIGHT_FAULT, now_ns);
+	if (!win_keep_run(qp->x, &r->win, run, i, now_ns))
 		return;
-	}
+	r->rsp = qp->cfg.sq->cons;
+	retry_rewind(qp, FLIGHT_FAULT, now_ns);
 }
 
 /* Behind the gap that was filled there may be another one. */

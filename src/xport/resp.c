@@ -357,6 +357,7 @@ static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
 {
 	struct resp *r = &qp->resp;
 	struct met met = met_since(run, i);
+	const struct pkt *lost;
 
 	met_add(&met, r->msg.met);
 	r->msg = run->pkt[i].before;
@@ -365,23 +366,16 @@ static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	if (r->dead)
 		r->nak = (struct nak){0}; /* executing it again says so again */
 	r->dead = false;
-	for (; i < run->num; i++) {
-		const struct run_pkt *rp = &run->pkt[i];
-
-		if (rp->acc ||
-		    !win_keep(qp->x, &r->win, rp->pkt, rp->payload, now_ns))
-			continue;
-		win_truncate(qp->x, &r->win, rp->pkt->psn);
-		r->nak = (struct nak){0};
-		r->rnr_told = false;
-		r->gap_told = !rp->pkt->ext;
-		if (r->gap_told)
-			ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, rp->pkt->psn,
-				now_ns);
-		else
-			ack_owe(qp, now_ns);
+	lost = win_keep_run(qp->x, &r->win, run, i, now_ns);
+	if (!lost)
 		return;
-	}
+	r->nak = (struct nak){0};
+	r->rnr_told = false;
+	r->gap_told = !lost->ext;
+	if (r->gap_told)
+		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, lost->psn, now_ns);
+	else
+		ack_owe(qp, now_ns);
 }
 
 /* The moves of run->pkt[i] met EFAULT: executing it again asks a pager for the

@@ -236,6 +236,21 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	return 0;
 }
 
+const struct pkt *win_keep_run(struct xport *x, struct window *w,
+			       const struct rx_run *run, unsigned i,
+			       uint64_t now_ns)
+{
+	for (; i < run->num; i++) {
+		const struct run_pkt *rp = &run->pkt[i];
+
+		if (rp->acc || !win_keep(x, w, rp->pkt, rp->payload, now_ns))
+			continue;
+		win_truncate(x, w, rp->pkt->psn);
+		return rp->pkt;
+	}
+	return NULL;
+}
+
 /* How many PSNs a waiting packet stands for: a READ request names a range. */
 static uint32_t span_of(const struct accepted *a, uint32_t mtu)
 {
