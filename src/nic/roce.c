@@ -85,7 +85,8 @@ void roce_welcome(struct nic *nic)
 
 	do {
 		nic_lock(nic);
-		(void)guest_served(nic);
+		if (!nic->roce_told)
+			(void)guest_served(nic);
 		fd = nic->roce_told || nic->roce_late ? -1 : nic->roce_guest;
 		late = fd >= 0 && os_now(nic->os) >= until;
 		nic->roce_late |= late;
