@@ -179,7 +179,7 @@ int eventcount_init(struct mem *m, struct eventcount *e, uint32_t pd,
 		    uint64_t *word);
 /** eventcount_fini() - Nobody can raise it any more. */
 void eventcount_fini(struct mem *m, struct eventcount *e);
-/** eventcount_find() - What a peer names. Return: NULL: none, or another PD's. */
+/** eventcount_find() - Find what a peer names. Return: NULL: none, or another PD's. */
 struct eventcount *eventcount_find(const struct mem *m, uint32_t pd,
 				   uint32_t id);
 /** eventcount_raise() - By one; it is on @raised then. */
@@ -610,7 +610,7 @@ void mem_account(struct mem *m, struct account *owner, uint32_t key,
 void mem_account_answer(struct mem *m, const struct waiter *w, enum strategy s);
 
 /**
- * waiter_fault_ns() - How long the fault that @w waits for is to take: as others
+ * waiter_fault_ns() - Estimate how long the fault that @w waits for takes: as others
  * of its region did, or as long as it has taken already. 0: nobody knows.
  */
 uint64_t waiter_fault_ns(struct mem *m, const struct waiter *w,
@@ -657,7 +657,7 @@ struct mem_use {
 void mem_use(struct mem *m, struct mem_use *out);
 
 /**
- * entries_bound() - How many entries there may be from now on: SPT_ENTRIES_MIN to
+ * entries_bound() - Bound how many entries there are from now on: SPT_ENTRIES_MIN to
  * mem_config.entries, whatever @num is. What is beyond goes by entries_resize().
  */
 void entries_bound(struct mem *m, uint64_t num);
@@ -683,7 +683,7 @@ uint8_t *slot_data(struct mem *m, int slot);
 /** slot_has() - Does the memory of a slot begin at or before @p, and end behind it? */
 bool slot_has(const struct mem *m, int slot, const void *p);
 unsigned slots_free(const struct mem *m);
-/** slots_used() - How many were taken and not put back. */
+/** slots_used() - Count those that were taken and not put back. */
 unsigned slots_used(const struct mem *m);
 
 #endif

@@ -392,7 +392,7 @@ static bool may_ask(struct mem *m, const struct share *s, enum queue q)
 }
 
 /**
- * share_next() - Whose turn is it?
+ * share_next() - Find the share whose turn it is.
  * @m:		the NIC's memory
  * @q:		in which line
  *

@@ -124,7 +124,7 @@ static struct ticket_id ticket_id(const struct tickets *ts,
 }
 
 /**
- * ticket_room() - Where must a new ticket end?
+ * ticket_room() - Find where a new ticket must end.
  * @ts:		all tickets
  * @vpn:	its first page
  * @end:	it need not go beyond this

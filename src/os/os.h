@@ -51,12 +51,12 @@ void os_random(struct os *os, void *buf, size_t len);
 void *os_memory(struct os *os, size_t bytes);
 
 /**
- * os_memory_limit() - Which limit of the process may be why there is no memory.
+ * os_memory_limit() - Name the limit of the process that may be why memory is short.
  * @text:	of @size bytes, set: a phrase, terminated
  */
 void os_memory_limit(char *text, size_t size);
 
-/** os_descriptor_limit() - How many descriptors the process may have. */
+/** os_descriptor_limit() - Return how many descriptors the process may have. */
 uint64_t os_descriptor_limit(void);
 
 /* --- addresses ---------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Return: true: of the thread that /proc/self/task/@tid/stat is of. */
+/* Does the name of thread @tid begin with @name, and is its state one of @states? */
 static inline bool thread_is(const char *tid, const char *name,
 			     const char *states)
 {
