@@ -457,6 +457,8 @@ void roce_attend(struct nic *nic);
 void roce_welcome(struct nic *nic);
 void roce_release(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);
+/** roce_here() - Is @ip an address of this host? Lock held. */
+bool roce_here(const struct nic *nic, const struct ipaddr *ip);
 /** roce_pass_on() - A packet that came to 4791 for another NIC of this host. */
 void roce_pass_on(struct nic *nic, const struct pkt *p,
 		  const struct os_rx *from, uint8_t *bytes, uint32_t len);

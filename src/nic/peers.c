@@ -2,7 +2,8 @@
 /* peers.c: other NICs: "are you a nopin?" (design D4, D5) and the shares of our
  * receive budget (D14). The question goes to the port that the peer's QPN
  * names; a port unreachable or silence for 3 x 20 ms means a standard peer on
- * 4791. If that is wrong (nobody scheduled it, the network was down) it is
+ * 4791. On this host, where a port that nobody has is unreachable at once, silence
+ * says that a process does not run, and for a second it is asked. If that is wrong (nobody scheduled it, the network was down) it is
  * asked again when it shows by its packets that it is a nopin. The nonce that we
  * hand out is a keyed hash of the asker's address, so that answering costs no
  * state and only who can receive there learns it.
@@ -562,6 +563,14 @@ void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		reply(nic, p, rx, now_ns);
 }
 
+/* How often @p is asked before its silence is an answer. */
+static unsigned tries_of(const struct nic *nic, const struct peer *p)
+{
+	return p->kind == PEER_STANDARD || roce_here(nic, &p->asked.ip)
+		       ? INSIST_TRIES
+		       : HELLO_TRIES;
+}
+
 void peers_timers(struct nic *nic, uint64_t now_ns)
 {
 	struct timer *t;
@@ -573,9 +582,7 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 
 		if (p->kind == PEER_NOPIN)
 			remind(nic, p, now_ns);
-		else if (p->hello_tries < (p->kind == PEER_STANDARD
-						   ? INSIST_TRIES
-						   : HELLO_TRIES))
+		else if (p->hello_tries < tries_of(nic, p))
 			ask(nic, p, now_ns);
 		else if (p->kind == PEER_STANDARD)
 			deny(nic, p);

@@ -261,9 +261,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 /* What we send to ourselves or a neighbour on this host takes no cable. */
 static bool mtu_fits(const struct nic *nic, const struct qp_attr *attr)
 {
-	if (attr->path_mtu <= nic->mtu || roce_local(&attr->dgid))
-		return true;
-	return gids_has(&nic->gids, &attr->dgid);
+	return attr->path_mtu <= nic->mtu || roce_here(nic, &attr->dgid);
 }
 
 /* Lock held. */

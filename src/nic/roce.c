@@ -33,6 +33,11 @@ bool roce_local(const struct ipaddr *ip)
 	       (ipaddr_is_v4(ip) && ip->b[12] == 127);
 }
 
+bool roce_here(const struct nic *nic, const struct ipaddr *ip)
+{
+	return roce_local(ip) || gids_has(&nic->gids, ip);
+}
+
 /* --- whoever holds it ---------------------------------------------------------- */
 
 static void guest_end(struct nic *nic)

@@ -457,7 +457,7 @@ void qp_timeout(struct qp *qp, uint64_t now_ns);
 /** qp_wake() - @w (one of the QP's waiters) was woken by ticket_done(). */
 void qp_wake(struct waiter *w, uint64_t now_ns);
 
-/** peer_answered() - The hello was answered, or 60 ms of silence. */
+/** peer_answered() - The hello was answered, or silence was (peers.c). */
 void peer_answered(struct xport *x, struct peer *peer);
 
 /**

@@ -15,6 +15,8 @@ MUTATIONS = [
      "win_truncate(qp->x, &r->win, end);", ";"),
     ("reads: what was read before one that is read again is taken", "src/xport/reply.c",
      "return psn_diff(qp->req.read_again_to, qp->req.win.next) > 0 &&", "return 0 &&"),
+    ("peers: a neighbour that does not run is a standard one", "src/nic/peers.c",
+     "p->kind == PEER_STANDARD || roce_here(nic, &p->asked.ip)", "p->kind == PEER_STANDARD"),
     ("net: a lost notification is none", "src/os/rtnl.c",
      "n != -ENOBUFS && n != -EINTR", "n != -EINTR"),
     ("net: a dump that was cut is not made again", "src/os/rtnl.c",

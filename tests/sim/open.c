@@ -2,7 +2,8 @@
 /* open.c: how a connection becomes open (xport/open.c) when OPENs are lost or late,
  * one side is long ready before the other, somebody says that nobody is there, the
  * peer is the QP itself, was connected to an earlier life of ours, is a standard one
- * behind whose QPN an unrelated nopin has the port, or sends what it may not. Requests are WRITEs of nothing.
+ * behind whose QPN an unrelated nopin has the port, does not run for a while, or sends
+ * what it may not. Requests are WRITEs of nothing.
  */
 #include "nic/impl.h"
 #include "oracle.h"
@@ -270,20 +271,38 @@ static void run_ahead(struct world *w, struct gate *g)
 	w->node[1].nic->cnt.v[CNT_beyond_credit] = 0;
 }
 
+/* A process of the same host, which runs no thread of its own and none of its
+ * program's, as on a busy machine: it is no standard peer for that. */
+static void run_paused(struct world *w, struct gate *g)
+{
+	(void)g;
+	sim_pause(w->node[2].os, 500 * SIM_MS);
+	connect_both(w);
+	world_run(w, 400 * SIM_MS);
+	EXPECT(w, qp_of(w, 0)->peer->kind == PEER_PROBING,
+	       "a neighbour that does not run is of kind %d",
+	       qp_of(w, 0)->peer->kind);
+	both_work(w, SECOND);
+}
+
 static void run(struct world *w)
 {
 	static void (*const kinds[])(struct world * w, struct gate * g) = {
-		run_lost,   run_one_side, run_late,	 run_unreachable,
-		run_itself, run_again,	  run_unrelated, run_ahead};
+		run_lost,	 run_one_side, run_late,
+		run_unreachable, run_itself,   run_again,
+		run_unrelated,	 run_ahead,    run_paused};
+	const unsigned kind = w->seed % ARRAY_SIZE(kinds);
 	struct gate g = {.w = w};
 
 	w->cfg.conns = 1;
 	w->cfg.retry_cnt = 7;
+	w->cfg.neighbours = kinds[kind] == run_paused;
+	w->cfg.nodes = w->cfg.neighbours ? 3 : 2;
 	world_nodes(w);
 	sim_filter(w->sim, pass, &g);
-	end_create(w, end_of(w, 0), &w->node[0]);
-	end_create(w, end_of(w, 1), &w->node[1]);
-	kinds[w->seed % ARRAY_SIZE(kinds)](w, &g);
+	end_create(w, end_of(w, 0), &w->node[w->cfg.nodes - 2]);
+	end_create(w, end_of(w, 1), &w->node[w->cfg.nodes - 1]);
+	kinds[kind](w, &g);
 	world_close(w);
 }
 
