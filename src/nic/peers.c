@@ -285,6 +285,7 @@ static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
 	if (!p)
 		return NULL;
 	peer_init(p, ep, &to->local);
+	p->here = roce_here(nic, &ep->ip);
 	p->mark = to->mark;
 	p->gso = os_gso(nic->os);
 	p->port = qp->cfg.port;
@@ -564,11 +565,9 @@ void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 }
 
 /* How often @p is asked before its silence is an answer. */
-static unsigned tries_of(const struct nic *nic, const struct peer *p)
+static unsigned hello_tries_max(const struct peer *p)
 {
-	return p->kind == PEER_STANDARD || roce_here(nic, &p->asked.ip)
-		       ? INSIST_TRIES
-		       : HELLO_TRIES;
+	return p->kind == PEER_STANDARD || p->here ? INSIST_TRIES : HELLO_TRIES;
 }
 
 void peers_timers(struct nic *nic, uint64_t now_ns)
@@ -582,7 +581,7 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 
 		if (p->kind == PEER_NOPIN)
 			remind(nic, p, now_ns);
-		else if (p->hello_tries < tries_of(nic, p))
+		else if (p->hello_tries < hello_tries_max(p))
 			ask(nic, p, now_ns);
 		else if (p->kind == PEER_STANDARD)
 			deny(nic, p);

@@ -18,7 +18,9 @@
  *
  * Who does not answer is a standard peer, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
- * and the peer is asked on: a late answer still opens the connection.
+ * and the peer is asked on: a late answer still opens the connection. On this host, where
+ * the process has said that it is a nopin, it is four seconds: its holder of port 4791
+ * may have to run first (roce_welcome()), and there are hardly cards.
  */
 #include "xport/impl.h"
 
@@ -27,9 +29,15 @@ enum {
 	OPEN_MAX_NS = 1000 * 1000 * 1000,
 	OPEN_TELL_NS = 1000 * 1000, /* one question in that time is answered */
 	OPEN_TRIES = 9, /* in half a second */
+	OPEN_TRIES_HERE = 12, /* in 4 s */
 	/* in 7 s: then a standard NIC is left in peace */
 	OPEN_TRIES_STANDARD = 16,
 };
+
+static uint8_t open_tries_max(const struct qp *qp)
+{
+	return qp->peer->here ? OPEN_TRIES_HERE : OPEN_TRIES;
+}
 
 static bool settled(const struct open *o)
 {
@@ -89,7 +97,7 @@ bool open_insist(struct qp *qp, uint64_t now_ns)
 		qp->open.insisted = true;
 		open_restart(qp, now_ns);
 	}
-	return qp->open.tries < OPEN_TRIES;
+	return qp->open.tries < open_tries_max(qp);
 }
 
 void open_fill(struct qp *qp, struct pkt *p, bool rides)
@@ -201,7 +209,7 @@ void open_timeout(struct qp *qp, uint64_t now_ns)
 	o->ask_at = TIME_NEVER;
 	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.nak.owed))
 		return;
-	if (++o->tries == OPEN_TRIES)
+	if (++o->tries == open_tries_max(qp))
 		give_up(qp);
 	if (!o->theirs && !o->known && o->tries >= OPEN_TRIES_STANDARD &&
 	    qp->peer->kind == PEER_STANDARD)

@@ -42,6 +42,7 @@ struct lateness {
  *		@lines of them; bursts with payload take @path and go in turn
  * @gso:	several packets a send
  * @datagrams:	only datagrams go there; it has no share of anything
+ * @here:	it is a process of this host
  * @read_chunk: packets of one READ request of its at most
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
@@ -88,7 +89,7 @@ struct peer {
 	uint32_t slots;
 	uint32_t lent, filled, firsts, told, serial, echoed;
 	uint32_t quota, quota_serial, quota_of, kept_serial, out;
-	bool wants, unasked;
+	bool wants, unasked, here;
 	struct lateness late;
 	struct list shares;
 	struct list stalled;

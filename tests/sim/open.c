@@ -2,8 +2,8 @@
 /* open.c: how a connection becomes open (xport/open.c) when OPENs are lost or late,
  * one side is long ready before the other, somebody says that nobody is there, the
  * peer is the QP itself, was connected to an earlier life of ours, is a standard one
- * behind whose QPN an unrelated nopin has the port, does not run for a while, or sends
- * what it may not. Requests are WRITEs of nothing.
+ * behind whose QPN an unrelated nopin has the port, does not run for a while, is a
+ * neighbour that is late, or sends what it may not. Requests are WRITEs of nothing.
  */
 #include "nic/impl.h"
 #include "oracle.h"
@@ -285,18 +285,34 @@ static void run_paused(struct world *w, struct gate *g)
 	both_work(w, SECOND);
 }
 
+/* One that is in RTR two seconds later: no standard packet is for it. */
+static void run_late_neighbour(struct world *w, struct gate *g)
+{
+	(void)g;
+	w->cfg.timeout = 0;
+	end_connect(w, end_of(w, 0), end_of(w, 1));
+	post(w, end_of(w, 0));
+	world_run(w, 2 * SECOND);
+	EXPECT(w, qp_of(w, 0)->req.snd == qp_of(w, 0)->req.una,
+	       "a request left before the connection is open");
+	end_connect(w, end_of(w, 1), end_of(w, 0));
+	completes(w, end_of(w, 0), WC_SUCCESS, 3 * SECOND);
+	both_work(w, SECOND);
+}
+
 static void run(struct world *w)
 {
 	static void (*const kinds[])(struct world * w, struct gate * g) = {
-		run_lost,	 run_one_side, run_late,
-		run_unreachable, run_itself,   run_again,
-		run_unrelated,	 run_ahead,    run_paused};
+		run_lost,   run_one_side,      run_late,      run_unreachable,
+		run_itself, run_again,	       run_unrelated, run_ahead,
+		run_paused, run_late_neighbour};
 	const unsigned kind = w->seed % ARRAY_SIZE(kinds);
 	struct gate g = {.w = w};
 
 	w->cfg.conns = 1;
 	w->cfg.retry_cnt = 7;
-	w->cfg.neighbours = kinds[kind] == run_paused;
+	w->cfg.neighbours = kinds[kind] == run_paused ||
+			    kinds[kind] == run_late_neighbour;
 	w->cfg.nodes = w->cfg.neighbours ? 3 : 2;
 	world_nodes(w);
 	sim_filter(w->sim, pass, &g);
