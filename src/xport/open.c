@@ -36,7 +36,9 @@ enum {
 
 static uint8_t open_tries_max(const struct qp *qp)
 {
-	return qp->peer->here ? OPEN_TRIES_HERE : OPEN_TRIES;
+	const struct peer *p = qp->peer;
+
+	return p->here && p->kind == PEER_NOPIN ? OPEN_TRIES_HERE : OPEN_TRIES;
 }
 
 static bool settled(const struct open *o)

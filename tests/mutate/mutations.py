@@ -18,7 +18,7 @@ MUTATIONS = [
     ("peers: a neighbour that does not run is a standard one", "src/nic/peers.c",
      "p->kind == PEER_STANDARD || p->here", "p->kind == PEER_STANDARD"),
     ("open: a neighbour that is late gets standard packets", "src/xport/open.c",
-     "qp->peer->here ? OPEN_TRIES_HERE : OPEN_TRIES", "OPEN_TRIES"),
+     "p->here && p->kind == PEER_NOPIN ? OPEN_TRIES_HERE", "0 ? OPEN_TRIES_HERE"),
     ("net: a lost notification is none", "src/os/rtnl.c",
      "n != -ENOBUFS && n != -EINTR", "n != -EINTR"),
     ("net: a dump that was cut is not made again", "src/os/rtnl.c",
