@@ -228,7 +228,7 @@ static void cq_forget__compacts(void **state)
 	cq_fini(&cq);
 }
 
-enum { STRESS = 100000 };
+enum { STRESS = 50000 };
 
 /* The poller sleeps on @events; @taken paces the engine. */
 struct stress {
