@@ -276,12 +276,14 @@ static void run_ahead(struct world *w, struct gate *g)
 static void run_paused(struct world *w, struct gate *g)
 {
 	(void)g;
-	sim_pause(w->node[2].os, 500 * SIM_MS);
+	sim_pause(w->node[2].os, 900 * SIM_MS);
 	connect_both(w);
-	world_run(w, 400 * SIM_MS);
+	post(w, end_of(w, 0));
+	world_run(w, 800 * SIM_MS);
 	EXPECT(w, qp_of(w, 0)->peer->kind == PEER_PROBING,
 	       "a neighbour that does not run is of kind %d",
 	       qp_of(w, 0)->peer->kind);
+	completes(w, end_of(w, 0), WC_SUCCESS, SECOND);
 	both_work(w, SECOND);
 }
 
