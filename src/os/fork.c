@@ -46,7 +46,8 @@ struct life {
 };
 
 static void *life_place;
-static bool lived; /* there may be something to forget in a child */
+static bool
+	lived; /* by life.lock: there may be something to forget in a child */
 
 static struct fork_fd fork_fds[FORK_FDS_MAX];
 static struct range fork_ranges[FORK_RANGES_MAX]; /* start 0 when free */
@@ -89,9 +90,9 @@ static int life_begin(void)
 	if (__atomic_load_n(&life->begun, __ATOMIC_ACQUIRE))
 		return 0;
 	pthread_mutex_lock(&life->lock);
-	if (!life->begun && __atomic_load_n(&lived, __ATOMIC_RELAXED))
+	if (!life->begun && lived)
 		fork_forget_parent();
-	__atomic_store_n(&lived, true, __ATOMIC_RELAXED);
+	lived = true;
 	__atomic_store_n(&life->begun, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&life->lock);
 	return 0;
@@ -115,11 +116,10 @@ static void fork_wait_steps(void)
  */
 static void fork_before(void)
 {
-	if (__atomic_load_n(&lived, __ATOMIC_RELAXED))
-		(void)life_begin(); /* in a handler of the child's */
+	/* Or an open before the fork would take itself for one in a child. */
+	(void)life_begin();
 	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
-	__atomic_store_n(&lived, true, __ATOMIC_RELAXED);
 	/* Pairs with os_step_begin(): one of the two sees the other. */
 	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&fork_table);

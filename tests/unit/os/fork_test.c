@@ -171,9 +171,12 @@ static bool yes(void)
 }
 
 static bool forking_before, forking_after, begun_before, begun_after;
+static bool opens;
 
 static void before_fork(void)
 {
+	if (opens)
+		os = host_plain();
 	forking_before = os && os_forking(os);
 	begun_before = os_step_begin();
 	os_step_end(begun_before);
@@ -199,6 +202,17 @@ static void install_first(void)
 
 __attribute__((section(".preinit_array"),
 	       used)) static void (*const first)(void) = install_first;
+
+/* See setup(). */
+static void os_open__in_the_first_fork(void **state)
+{
+	const bool begun = os_step_begin();
+
+	(void)state;
+	os_step_end(begun);
+	assert_true(begun);
+	assert_false(os_forking(os));
+}
 
 static void os_forking__while_it_does(void **state)
 {
@@ -336,16 +350,25 @@ static void os_step__fork_waits(void **state)
 	assert_int_equal(child(not_forking), 0);
 }
 
+/* The first open of the process comes in the middle of a fork(). */
 static int setup(void **state)
 {
+	pid_t pid;
+
 	(void)state;
-	os = host_plain();
+	opens = true;
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	opens = false;
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(os_open__in_the_first_fork),
 		cmocka_unit_test(os_child__in_child_and_grandchild),
 		cmocka_unit_test(os_child__raw_clone),
 		cmocka_unit_test(os_open__in_a_child_of_anything),
