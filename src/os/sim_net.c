@@ -582,9 +582,16 @@ static void tx_go(struct os *os, struct sim_unit *u, unsigned to)
 		unit_depart(u, from, to);
 		return;
 	}
-	for (uint32_t off = 0; off < u->len; off += u->seg)
+	for (uint32_t off = 0; off < u->len; off += u->seg) {
+		/* as by a socket: what follows is lost */
+		if (off && os->sim->full &&
+		    sim_chance(os->sim, os->sim->full)) {
+			os->sim->stats.full++;
+			break;
+		}
 		unit_depart(unit_cut(u, off, MIN(u->seg, u->len - off)), from,
 			    to);
+	}
 	free(u);
 }
 

@@ -485,24 +485,28 @@ static unsigned udp_cut_next(struct udp_cut *c, size_t seg, struct iovec *out,
 	return n;
 }
 
-/* One by one, where the kernel does not cut. If one fails those before it
- * have gone out, as if the rest had been lost.
+/* One by one, where the kernel does not cut. If one fails and those before it have gone
+ * out, the rest is like lost: nothing that left may be taken for unsent.
  */
 static int udp_send_cut(struct os *os, int index, struct msghdr *m,
 			const struct os_tx *tx, size_t total)
 {
 	struct udp_cut cut = {.iov = tx->iov, .niov = tx->niov};
 	struct iovec piece[64];
+	size_t sent = 0;
 	int ret = 0;
 
 	m->msg_iov = piece;
-	for (size_t sent = 0; sent < total && ret == 0; sent += tx->seg) {
+	while (sent < total) {
 		m->msg_iovlen = udp_cut_next(&cut, tx->seg, piece,
 					     ARRAY_SIZE(piece));
 		ret = udp_sendmsg(os, index, m);
+		if (ret != 0)
+			break;
+		sent += tx->seg;
 	}
 	m->msg_iov = NULL;
-	return ret;
+	return sent ? 0 : ret;
 }
 
 static size_t udp_total(const struct os_tx *tx)
@@ -540,8 +544,7 @@ static bool udp_send_line(const struct os *os, const struct os_tx *tx,
  * os_send() - See os.h.
  * One segment may consist of at most 64 pieces.
  * Return: also -EHOSTUNREACH, -EPERM (a filter), -EBADF (the program closed our
- * descriptors). Where segments go out one by one, those before a failed one
- * have been sent.
+ * descriptors). Where segments go out one by one, 0 if the first has.
  */
 int os_send(struct os *os, const struct os_tx *tx)
 {

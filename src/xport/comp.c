@@ -96,9 +96,11 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 		una_to(qp, target, !r->failed);
 	if (r->una != una)
 		live_reload(qp);
-	/* WRITEs alone must not leave it half the PSNs behind */
+	/* WRITEs alone must not leave them half the PSNs behind */
 	if (psn_diff(r->una, r->win.next) > 0)
 		r->win.next = r->una;
+	if (psn_diff(r->una, r->read_again_to) > 0)
+		r->read_again_to = r->una;
 	/* A response also says that its request was accepted, and a READ that
 	 * was asked for again may have been accepted long before. */
 	if (psn_diff(r->una, r->acc) > 0)

@@ -360,11 +360,11 @@ void reply_read_again(struct qp *qp, const struct wqe *w)
 	const psn_t end = wqe_end(w);
 	struct req *r = &qp->req;
 
-	if (psn_diff(end, r->win.next) <= 0)
-		return;
-	win_truncate(qp->x, &r->win, end);
+	/* also if all of it is here: that may be taken back (responses_failed()) */
 	if (psn_diff(end, r->read_again_to) > 0)
 		r->read_again_to = end;
+	if (psn_diff(end, r->win.next) > 0)
+		win_truncate(qp->x, &r->win, end);
 }
 
 /* May @p have been read before something that comes before it will be? @w is due, and
@@ -546,7 +546,7 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 	if (chunk_end && w->op == WR_READ)
 		flow_read_done(qp, reply_chunk_charge(qp, w, k));
 	r->rsp_missed = false;
-	if (psn_diff(psn_add(psn, 1), r->again_to) >= 0)
+	if (!r->ask_again && psn_diff(psn_add(psn, 1), r->again_to) >= 0)
 		r->rsp_gap = false;
 	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == psn) {
 		r->rsp_gap_at = TIME_NEVER;
@@ -555,8 +555,6 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 	}
 	comp_placed(qp, psn, now_ns);
 	r->una = psn_add(psn, 1);
-	if (psn_diff(r->una, r->read_again_to) > 0)
-		r->read_again_to = r->una;
 	comp_placed(qp, r->una, now_ns);
 }
 

@@ -131,8 +131,8 @@ void retry_ask_again(struct qp *qp, psn_t due, psn_t end)
 	struct req *r = &qp->req;
 
 	r->ask_again = true;
-	r->again_at = due;
-	r->again_end = r->again_to = end;
+	r->again_at = r->again_to = due;
+	r->again_end = end;
 	qp_kick(qp);
 }
 
@@ -229,10 +229,10 @@ static bool next_again(struct qp *qp, psn_t *psn)
 		if (wqe_is_read(w)) {
 			r->again_at = psn_add(w->first_psn,
 					      reply_chunk_end(qp, w, k));
-			if (psn_diff(r->again_at, r->again_to) > 0)
-				r->again_to = r->again_at;
 			if (win_has_all(&r->win, *psn, r->again_at))
 				continue;
+			if (psn_diff(r->again_at, r->again_to) > 0)
+				r->again_to = r->again_at;
 			return true;
 		}
 		r->again_at = psn_add(w->first_psn, w->num_psn);

@@ -34,7 +34,8 @@ static void run(struct world *w)
 		EXPECT(w, w->total.v[never[i]] == 0,
 		       "I2: %s is %" PRIu64 " where only pages were missing",
 		       counter_info[never[i]].name, w->total.v[never[i]]);
-	EXPECT(w, w->forgotten == 0,
+	/* where a READ is asked for again, what READs behind it have read is forgotten */
+	EXPECT(w, w->forgotten == 0 || w->total.v[CNT_read_restarts],
 	       "I3: %" PRIu64 " bytes were redirected and not placed",
 	       w->forgotten);
 	EXPECT(w, w->stats.exact_misses == 0,

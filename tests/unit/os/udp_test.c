@@ -174,6 +174,27 @@ static void os_send__burst_refused(void **state)
 	pair_close(&p);
 }
 
+/* What has left is not unsent because its end found no room. */
+static void os_send__burst_in_part(void **state)
+{
+	static const struct os_config on;
+	struct pair p = pair_open(&on, &on, ip4(127, 0, 0, 1));
+
+	(void)state;
+	refuse_none();
+	refuse_nth(SYS_sendmsg, 1, EIO);
+	refuse_nth(SYS_sendmsg, 3, EAGAIN); /* of what the first let pass */
+	assert_int_equal(pair_send(&p, 5000, 1000), 0);
+	assert_int_equal(refuse_calls(SYS_sendmsg), 4);
+	refuse_none();
+	expect(&p, 2000, 1000, false);
+	refuse_nth(SYS_sendmsg, 1, EIO);
+	refuse_nth(SYS_sendmsg, 1, EAGAIN);
+	assert_int_equal(pair_send(&p, 5000, 1000), -EAGAIN);
+	refuse_none();
+	pair_close(&p);
+}
+
 static void os_send__family_refused(void **state)
 {
 	static const struct os_config on;
@@ -648,6 +669,7 @@ int main(void)
 		cmocka_unit_test(os_send__sizes),
 		cmocka_unit_test(os_send__kernel_without_features),
 		cmocka_unit_test(os_send__burst_refused),
+		cmocka_unit_test(os_send__burst_in_part),
 		cmocka_unit_test(os_send__family_refused),
 		cmocka_unit_test(os_send__errors_of_other_sends),
 		cmocka_unit_test(os_send__too_large),
