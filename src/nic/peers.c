@@ -564,10 +564,13 @@ void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		reply(nic, p, rx, now_ns);
 }
 
-/* How often @p is asked before its silence is an answer. */
+/* How often @p is asked before its silence is an answer. Datagrams to others wait behind
+ * those to it. */
 static unsigned hello_tries_max(const struct peer *p)
 {
-	return p->kind == PEER_STANDARD || p->here ? INSIST_TRIES : HELLO_TRIES;
+	const bool patient = p->here && !p->datagrams;
+
+	return p->kind == PEER_STANDARD || patient ? INSIST_TRIES : HELLO_TRIES;
 }
 
 void peers_timers(struct nic *nic, uint64_t now_ns)

@@ -19,8 +19,9 @@
  * Who does not answer is a standard peer, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
  * and the peer is asked on: a late answer still opens the connection. On this host, where
- * the process has said that it is a nopin, it is four seconds: its holder of port 4791
- * may have to run first (roce_welcome()), and there are hardly cards.
+ * the process has said that it is a nopin, it is a second: its holder of port 4791 may
+ * have to run first (roce_welcome()), and there are hardly cards. Not longer: a request
+ * ends after two seconds of silence (live.c).
  */
 #include "xport/impl.h"
 
@@ -29,7 +30,7 @@ enum {
 	OPEN_MAX_NS = 1000 * 1000 * 1000,
 	OPEN_TELL_NS = 1000 * 1000, /* one question in that time is answered */
 	OPEN_TRIES = 9, /* in half a second */
-	OPEN_TRIES_HERE = 12, /* in 4 s */
+	OPEN_TRIES_HERE = 10, /* in a second */
 	/* in 7 s: then a standard NIC is left in peace */
 	OPEN_TRIES_STANDARD = 16,
 };
