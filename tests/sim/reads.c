@@ -163,7 +163,8 @@ static void run(struct world *w)
 	w->cfg.link.burst_loss = world_some(sim, SIM_PPM / 20);
 	w->cfg.standard = w->seed % 4 == 3;
 	w->cfg.timeout = 10;
-	w->cfg.mem.tear = 0; /* of a word that changes, as of none that is aligned */
+	w->cfg.mem.tear =
+		0; /* of a word that changes, as of none that is aligned */
 	world_build(w);
 	for (unsigned e = 0; e < 2; e++)
 		memory(r, e);
