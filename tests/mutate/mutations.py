@@ -19,6 +19,8 @@ MUTATIONS = [
      "p->kind == PEER_STANDARD || patient", "p->kind == PEER_STANDARD"),
     ("open: a neighbour that is late gets standard packets", "src/xport/open.c",
      "p->here && p->kind == PEER_NOPIN ? OPEN_TRIES_HERE", "0 ? OPEN_TRIES_HERE"),
+    ("reads: WRITEs leave what is read again half the PSNs behind", "src/xport/comp.c",
+     "if (psn_diff(r->una, r->read_again_to) > 0)", "if (0)"),
     ("net: a lost notification is none", "src/os/rtnl.c",
      "n != -ENOBUFS && n != -EINTR", "n != -EINTR"),
     ("net: a dump that was cut is not made again", "src/os/rtnl.c",

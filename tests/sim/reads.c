@@ -4,17 +4,20 @@
  * less there than one before it: so a queue's head can be read ahead of what it is
  * the head of.
  */
+#include "nic/impl.h"
 #include "scenarios.h"
+#include "wire/wire.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { WORDS = 2, WINDOW = 16, ALL = 300 };
+enum { WORDS = 2, WINDOW = 16, ALL = 300, HALF = 1 << 23 };
 
 /**
  * struct reads - WORDS pages, of which each begins with a word that counts.
  * @mem:	at each end: where they are read to, WINDOW times; and they
  * @seen:	what the words were, to the READ before
+ * @late:	there were many WRITEs before, and the first response is @lost
  */
 struct reads {
 	struct world *w;
@@ -22,6 +25,7 @@ struct reads {
 	uint64_t mem[2], ticks;
 	uint32_t key[2];
 	uint64_t seen[WORDS];
+	bool late, lost;
 	struct {
 		unsigned first, words;
 		uint32_t len;
@@ -96,12 +100,46 @@ static void check(struct reads *r, uint64_t n)
 	}
 }
 
+/* As behind half of all PSNs of WRITEs, of which the last is posted here: that a READ
+ * was asked for again was so long ago that it seems to be still to come. */
+static void write_for_long(struct world *w)
+{
+	struct end *e = &w->conn[0].end[0];
+	struct cqe c;
+	struct wqe *slot;
+
+	e->qp->qp.req.read_again_to = psn_add(e->qp->qp.req.una, HALF + 3);
+	EXPECT(w, nic_send_begin(e->qp) == 0, "nic_send_begin");
+	slot = nic_send_slot(e->qp);
+	CHECK(slot);
+	*slot = (struct wqe){.op = WR_WRITE, .flags = WQE_SIGNALED};
+	nic_send_publish(e->qp);
+	nic_send_end(e->qp);
+	while (nic_cq_poll(e->init.send_cq, 1, &c) == 0)
+		sim_sleep(w->sim, SIM_US);
+	EXPECT(w, c.status == WC_SUCCESS, "the WRITE: %u", c.status);
+}
+
+static bool lose_first_response(void *arg, const uint8_t *bytes, uint32_t len)
+{
+	struct reads *r = arg;
+
+	if (len < BTH_BYTES || r->lost || r->posted == 0 ||
+	    bytes[0] < (OP_X_DATA | OP_READ_RESP_FIRST) ||
+	    bytes[0] > (OP_X_DATA | OP_READ_RESP_ONLY))
+		return true;
+	r->lost = true;
+	return false;
+}
+
 static void reader(void *arg)
 {
 	struct reads *r = arg;
 	struct world *w = r->w;
 	struct cqe c;
 
+	if (r->late)
+		write_for_long(w);
 	while (r->done < ALL) {
 		while (r->posted < ALL && r->posted < r->done + w->cfg.window &&
 		       post(r))
@@ -169,6 +207,11 @@ static void run(struct world *w)
 	for (unsigned e = 0; e < 2; e++)
 		memory(r, e);
 	w->busy = true;
+	r->late = w->seed % 4 == 0;
+	if (r->late) {
+		w->cfg.window = WINDOW;
+		sim_filter(w->sim, lose_first_response, r);
+	}
 	if (w->seed % 2 && w->cfg.backing != SIM_CHEAP) {
 		w->cfg.evict_ns = 200 * SIM_US;
 		w->cfg.timeout = 12;
