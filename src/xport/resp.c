@@ -230,7 +230,8 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	r->lossy = true;
 	flight_note(&qp->log, now_ns, FLIGHT_DUP, p->psn, p->opcode,
 		    r->win.next);
-	if (p->ext)
+	/* A READ is asked for again because of its answer. */
+	if (p->ext && !(p->op & (OPF_READ | OPF_ATOMIC)))
 		r->xack |= XACK_TWICE;
 	if (psn_diff(p->psn, r->win.head) < 0)
 		replay_duplicate(qp, p, now_ns);

@@ -21,6 +21,8 @@ MUTATIONS = [
      "p->here && p->kind == PEER_NOPIN ? OPEN_TRIES_HERE", "0 ? OPEN_TRIES_HERE"),
     ("reads: WRITEs leave what is read again half the PSNs behind", "src/xport/comp.c",
      "if (psn_diff(r->una, r->read_again_to) > 0)", "if (0)"),
+    ("reads: who asks again for an answer was too impatient", "src/xport/resp.c",
+     "if (p->ext && !(p->op & (OPF_READ | OPF_ATOMIC)))", "if (p->ext)"),
     ("net: a lost notification is none", "src/os/rtnl.c",
      "n != -ENOBUFS && n != -EINTR", "n != -EINTR"),
     ("net: a dump that was cut is not made again", "src/os/rtnl.c",

@@ -226,6 +226,10 @@ static void run(struct world *w)
 			       0,
 		       "dereg");
 	world_close(w);
+	/* a response may come just when it is asked for again, but not often */
+	EXPECT(w, w->total.v[CNT_losses_doubted] <= 3,
+	       "%" PRIu64 " losses were none, and nothing is overtaken",
+	       w->total.v[CNT_losses_doubted]);
 	free(r);
 }
 
