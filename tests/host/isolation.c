@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* isolation.c: a fault delays only the work that needs the page (I1). The
- * victim has many pages that take 10 ms to come in, and one that is there. One
+ * victim has many pages that take 40 ms to come in, and one that is there. One
  * connection works on the former without pause: a peer WRITEs them, READs them,
  * and the victim WRITEs from them. Another, from a third process, WRITEs 8
  * bytes at a time to the page that is there and takes the time of each.
@@ -9,15 +9,18 @@
  *
  * PAGES: of each of the three kinds of work. "polled": a thread of the victim
  * polls its CQ; otherwise only the NIC's own thread works there. EXPECT:
- *   isolated   p99 is under 1 ms, no retry counter moves, no major fault
+ *   isolated   half of the time the WRITE that is out takes less than half of what a page
+ *              takes, and half of them less than 1 ms; no retry counter moves, no
+ *              major fault
  *   wrong      the same, but the NIC calls every page ready: major faults
- *   block      what a NIC does that sleeps in the fault: 8 ms and more
- *   quick      as isolated, but for busy machines: a page takes 100 ms, and most
- *              of the time the WRITE that is out takes less than half of that
+ *   block      what a NIC does that sleeps in the fault: 32 ms and more
+ *   quick      as isolated, but for busy machines: a page takes 100 ms, and only the
+ *              time counts
  *
  * On a host that is busy otherwise every WRITE takes longer. So each kind of work is
  * done once more, as often, on the pages that are there by then: a WRITE that takes no
- * more than a few times what it takes in that control is innocent.
+ * more than a few times what it takes in that control is innocent. The longest of them
+ * say what else had the CPU, and are no more than printed.
  */
 #include "host.h"
 
@@ -25,9 +28,9 @@
 #include <sched.h>
 #include <string.h>
 
-#define PAGE_NS	  (arg.expect == EXPECT_QUICK ? 100 * MS : 10 * MS)
+#define PAGE_NS	  (arg.expect == EXPECT_QUICK ? 100 * MS : 40 * MS)
 #define LIMIT_NS  (1 * MS)
-#define ASLEEP_NS (8 * MS)
+#define ASLEEP_NS (PAGE_NS / 5 * 4)
 
 enum { SAMPLES_MAX = 1 << 20, AT_ONCE = 4, KINDS = 3, BUSY = 4 };
 
@@ -107,11 +110,10 @@ static void judge(const struct spread *s, const struct spread *control)
 {
 	if (arg.expect == EXPECT_BLOCK) {
 		REQUIRE_LE(ASLEEP_NS, s->p99);
-	} else if (arg.expect == EXPECT_QUICK) {
-		judge_one(s->half, PAGE_NS / 2, control->half);
 	} else {
-		judge_one(s->p50, LIMIT_NS, control->p50);
-		judge_one(s->p99, LIMIT_NS, control->p99);
+		judge_one(s->half, PAGE_NS / 2, control->half);
+		if (arg.expect != EXPECT_QUICK)
+			judge_one(s->p50, LIMIT_NS, control->p50);
 	}
 }
 

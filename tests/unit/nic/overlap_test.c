@@ -2,8 +2,7 @@
 /* overlap_test.c: what has to wait for another step's moves, and what need not
  * mind that another step overtook it.
  */
-#include "steps.h"
-#include "xport/impl.h"
+#include "owed.h"
 
 /* A small WRITE of side[1] has come; @step is to move it. */
 static void plan_arriving(struct step *step)
@@ -155,15 +154,10 @@ static void send_with_inv__not_before_the_last_move(void **state)
 static void ack__overtaken_is_no_drop(void **state)
 {
 	struct step *slow = &side[1].nic->steps[2];
-	struct step *step = &side[1].nic->steps[1];
 	struct nic *nic = side[1].nic;
 
 	(void)state;
-	post(&side[0], WR_WRITE, 8);
-	send_all(&side[0]);
-	for (int i = 0; i < TRIES && !engine_receive(nic, step); i++)
-		pump(&side[0]); /* its NIC may be who forwards */
-	finish_receive(nic, step);
+	write_comes();
 	assert_true(engine_plan(nic, slow, true, os_now(nic->os)));
 	post(&side[0], WR_WRITE, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);

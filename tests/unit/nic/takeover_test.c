@@ -2,8 +2,7 @@
 /* takeover_test.c: steps of a NIC that overlap: what was planned or received in
  * place by a thread that then sleeps, while others go on.
  */
-#include "steps.h"
-#include "xport/impl.h"
+#include "owed.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -239,10 +238,7 @@ static void engine_plan__ack_keeps_its_peer(void **state)
 	struct step *step = &nic->steps[2];
 
 	(void)state;
-	post(&side[0], WR_WRITE, 8);
-	send_all(&side[0]);
-	assert_true(engine_receive(nic, step));
-	finish_receive(nic, step);
+	write_comes();
 	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
 	assert_null(step->burst.qp);
 	assert_int_equal(nic_qp_destroy(side[1].qp), 0);
@@ -268,10 +264,7 @@ static void engine_settled__not_while_an_ack_is_due(void **state)
 	uint64_t now;
 
 	(void)state;
-	post(&side[0], WR_WRITE, 8);
-	send_all(&side[0]);
-	assert_true(engine_receive(nic, step));
-	finish_receive(nic, step);
+	write_comes();
 	now = next_ack(nic);
 	assert_true(engine_settled(nic, false, now - 1));
 	assert_false(engine_settled(nic, true, now - 1));
