@@ -50,6 +50,11 @@ static int32_t wqe_offset(const struct wqe *w, psn_t at)
 	return (int32_t)(d < 3u << 22 ? d : d - (PSN_MASK + 1));
 }
 
+psn_t wqe_end(const struct wqe *w)
+{
+	return psn_add(w->first_psn, w->num_psn);
+}
+
 bool wqe_passed(const struct wqe *w, psn_t at)
 {
 	return wqe_offset(w, at) >= (int32_t)w->num_psn;
@@ -76,7 +81,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	target = r->placed;
 	while (sq->cons != r->started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
-		psn_t end = psn_add(w->first_psn, w->num_psn);
+		psn_t end = wqe_end(w);
 
 		if (r->failed && sq->cons == r->failed_wqe)
 			break;

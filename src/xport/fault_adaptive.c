@@ -71,7 +71,7 @@ static uint32_t packets_coming(const struct fault *f)
 	if (!req_wqe_at(qp, f->psn, &index))
 		return 1;
 	w = wq_at(qp->cfg.sq, index);
-	return (uint32_t)psn_diff(psn_add(w->first_psn, w->num_psn), f->psn);
+	return (uint32_t)psn_diff(wqe_end(w), f->psn);
 }
 
 /**

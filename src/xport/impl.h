@@ -40,10 +40,10 @@ void win_reset(struct xport *x, struct window *w, psn_t psn);
 bool win_has(const struct window *w, psn_t psn);
 /** win_has_all() - Are all of [@from, @to) kept, of one PSN each? */
 bool win_has_all(const struct window *w, psn_t from, psn_t to);
-/** win_slots() - How many slots more a peer may take, of those that are lent to
+/** win_slots() - Count the slots more that a peer may take, of those that are lent to
  * nobody, that holds @held of them (I4). */
 uint32_t win_slots(const struct xport *x, uint32_t held);
-/** win_room() - How many packets more could be kept in @w. */
+/** win_room() - Count the packets more that could be kept in @w. */
 uint32_t win_room(const struct xport *x, const struct window *w);
 /** win_spare() - How many slots more may what can be asked for again take? Requests
  * that were not lent one are to find some. */
@@ -255,6 +255,8 @@ bool comp_reads_pending(const struct qp *qp);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint16_t cause, uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
+/** wqe_end() - Return the PSN behind its last. */
+psn_t wqe_end(const struct wqe *w);
 /** wqe_passed() - Are all its PSNs before @at? */
 bool wqe_passed(const struct wqe *w, psn_t at);
 

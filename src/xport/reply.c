@@ -350,11 +350,6 @@ static void response_taken(struct qp *qp, psn_t psn)
 		responses_advance(qp);
 }
 
-static psn_t wqe_end(const struct wqe *w)
-{
-	return psn_add(w->first_psn, w->num_psn);
-}
-
 void reply_read_again(struct qp *qp, const struct wqe *w)
 {
 	const psn_t end = wqe_end(w);

@@ -235,7 +235,7 @@ static bool next_again(struct qp *qp, psn_t *psn)
 				r->again_to = r->again_at;
 			return true;
 		}
-		r->again_at = psn_add(w->first_psn, w->num_psn);
+		r->again_at = wqe_end(w);
 	}
 	return false;
 }
