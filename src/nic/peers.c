@@ -3,10 +3,11 @@
  * receive budget (D14). The question goes to the port that the peer's QPN
  * names; a port unreachable or silence for 3 x 20 ms means a standard peer on
  * 4791. On this host, where a port that nobody has is unreachable at once, silence
- * says that a process does not run, and for a second it is asked. If that is wrong (nobody scheduled it, the network was down) it is
- * asked again when it shows by its packets that it is a nopin. The nonce that we
- * hand out is a keyed hash of the asker's address, so that answering costs no
- * state and only who can receive there learns it.
+ * says that a process does not run, and for a second it is asked. If that is wrong
+ * (nobody scheduled it, the network was down) it is asked again when it shows by its
+ * packets that it is a nopin. The nonce that we hand out is a keyed hash of the
+ * asker's address, so that answering costs no state and only who can receive there
+ * learns it.
  *
  * A nopin peer is told in the same packets how many slots of the redirect pool it
  * may fill (xport/credit.c), again and again until it says that it keeps to that.

@@ -46,8 +46,8 @@ struct life {
 };
 
 static void *life_place;
-static bool
-	lived; /* by life.lock: there may be something to forget in a child */
+/* There may be something to forget in a child. By life.lock. */
+static bool lived;
 
 static struct fork_fd fork_fds[FORK_FDS_MAX];
 static struct range fork_ranges[FORK_RANGES_MAX]; /* start 0 when free */

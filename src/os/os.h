@@ -99,7 +99,7 @@ struct os_net {
 };
 
 /**
- * os_net_read() - What there is now. To be freed, if nothing failed.
+ * os_net_read() - Read what there is now. To be freed, if nothing failed.
  * Return: 0; -errno, @net is empty then. Context: takes some 100 us.
  */
 int os_net_read(struct os *os, struct os_net *net);
@@ -463,7 +463,7 @@ int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		    void (*fn)(void *arg), void *arg);
 void os_thread_join(struct os_thread *t);
 
-/** os_self() - Which thread of the process runs; not 0. */
+/** os_self() - Name the thread that runs, in its process; not 0. */
 uintptr_t os_self(void);
 
 /** os_relax() - A moment's pause in a spin. */
@@ -512,7 +512,7 @@ void os_holder_prepare(struct os *os);
 int os_holder_ask(struct os *os, const char *name, struct os_holder *who);
 
 /**
- * os_holder_says() - What has it said since? Never blocks.
+ * os_holder_says() - Read what it has said since. Never blocks.
  * Return: 1: its @secret; 0: nothing, and it lives; -EPIPE: it has ended, or does
  * not want us.
  */
@@ -534,7 +534,7 @@ bool os_holder_spoke(struct os *os);
 int os_ctl_open(struct os *os);
 
 /**
- * os_ctl_take() - Whoever asks, what: if anything was heard of it.
+ * os_ctl_take() - Read what somebody asks, if anything was heard of it.
  * Never blocks, and lets nobody in more often than every 50 ms.
  * @buf:	@size bytes, not terminated
  * Return: bytes > 0: os_ctl_answer() is due. -EAGAIN: nobody, or not now.
@@ -590,7 +590,7 @@ const struct os_note *os_board_mine(struct os *os);
 /** os_child() - Are we a fork()ed child of the process that opened @os (or NULL)? */
 bool os_child(const struct os *os);
 
-/** os_forks() - How often this process forked since os_open(). */
+/** os_forks() - Count the forks of this process since os_open(). */
 uint64_t os_forks(const struct os *os);
 
 /** os_forking() - Is it in fork()? Faults wait until it is not. */

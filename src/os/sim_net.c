@@ -573,6 +573,15 @@ static int tx_alloc(struct os *os, const struct os_tx *tx,
 	return 0;
 }
 
+/* Does this send find the socket's buffer full? */
+static bool tx_full(struct sim *sim)
+{
+	const bool full = sim->full && sim_chance(sim, sim->full);
+
+	sim->stats.full += full;
+	return full;
+}
+
 /* Consumes @u. */
 static void tx_go(struct os *os, struct sim_unit *u, unsigned to)
 {
@@ -584,11 +593,8 @@ static void tx_go(struct os *os, struct sim_unit *u, unsigned to)
 	}
 	for (uint32_t off = 0; off < u->len; off += u->seg) {
 		/* as by a socket: what follows is lost */
-		if (off && os->sim->full &&
-		    sim_chance(os->sim, os->sim->full)) {
-			os->sim->stats.full++;
+		if (off && tx_full(os->sim))
 			break;
-		}
 		unit_depart(unit_cut(u, off, MIN(u->seg, u->len - off)), from,
 			    to);
 	}
@@ -652,10 +658,8 @@ int os_send(struct os *os, const struct os_tx *tx)
 		err = -ENETUNREACH;
 	if (!err && ip_gone(sim, &tx->src))
 		err = -EINVAL;
-	if (!err && sim->full && sim_chance(sim, sim->full)) {
-		sim->stats.full++;
+	if (!err && tx_full(sim))
 		err = -EAGAIN;
-	}
 	if (err || os->dead) {
 		free(u);
 		return err;
