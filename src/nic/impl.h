@@ -326,7 +326,8 @@ struct nic {
 	bool roce_news; /* to be said (relaxed) */
 	bool roce_orphan; /* who served us has ended (relaxed) */
 	bool roce_asked; /* by a socket that was ready for it (relaxed) */
-	unsigned roce_refused;
+	uint64_t roce_refused_ns; /* since when its name is taken and nobody
+				   * can be asked, or 0 */
 	struct os_holder roce_who; /* if another process holds it */
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */
@@ -452,8 +453,8 @@ void roce_claim(struct nic *nic, uint64_t now_ns);
 /** roce_attend() - A thread of the program is here, no lock held. */
 void roce_attend(struct nic *nic);
 /** roce_welcome() - Before packets may come from standard peers: wait until the holder
- * has let us in, or what it passes on is not believed. Its thread may not run at once. On
- * a thread of the program, no lock held. */
+ * has let us in, or what it passes on is not believed. It may be about to begin, and its
+ * thread may not run at once. On a thread of the program, no lock held. */
 void roce_welcome(struct nic *nic);
 void roce_release(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);

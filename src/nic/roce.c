@@ -19,7 +19,8 @@
 enum {
 	CLAIM_AGAIN_NS = 50 * 1000 * 1000,
 	WELCOME_MAX_NS = 500 * 1000 * 1000,
-	REFUSED_MAX = 20
+	REFUSED_AGAIN_NS = 1000 * 1000,
+	REFUSED_MAX_NS = 1000 * 1000 * 1000
 };
 
 static const struct ipaddr loopback4 = {
@@ -64,7 +65,7 @@ static bool guest_served(struct nic *nic)
 	return ret == 0;
 }
 
-static void guest_begin(struct nic *nic)
+static void guest_begin(struct nic *nic, uint64_t now_ns)
 {
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
 
@@ -73,32 +74,16 @@ static void guest_begin(struct nic *nic)
 		nic->roce_guest = fd;
 		nic->roce_late = false;
 		nic->roce_state = ROCE_SERVED;
-		nic->roce_refused = 0;
+		nic->roce_refused_ns = 0;
 	} else if (fd == -EPERM) {
 		nic->roce_state = ROCE_STRANGER;
-	} else if (++nic->roce_refused >= REFUSED_MAX) {
-		/* else it begins or ends just now */
+		nic->roce_refused_ns = 0;
+	} else if (!nic->roce_refused_ns) {
+		/* it begins or ends just now */
+		nic->roce_refused_ns = now_ns;
+	} else if (now_ns - nic->roce_refused_ns >= REFUSED_MAX_NS) {
 		nic->roce_state = ROCE_TAKEN;
 	}
-}
-
-void roce_welcome(struct nic *nic)
-{
-	const uint64_t until = os_now(nic->os) + WELCOME_MAX_NS;
-	bool late;
-	int fd;
-
-	do {
-		nic_lock(nic);
-		if (!nic->roce_told)
-			(void)guest_served(nic);
-		fd = nic->roce_told || nic->roce_late ? -1 : nic->roce_guest;
-		late = fd >= 0 && os_now(nic->os) >= until;
-		nic->roce_late |= late;
-		nic_unlock(nic);
-		if (fd >= 0 && !late)
-			os_holder_wait(nic->os, fd, until);
-	} while (fd >= 0 && !late);
 }
 
 /* --- holding it ------------------------------------------------------------------ */
@@ -121,6 +106,7 @@ static void hold(struct nic *nic, int claim)
 	nic->roce_secret = secret;
 	nic->roce_claim = claim;
 	nic->roce_state = ROCE_OURS;
+	nic->roce_refused_ns = 0;
 	if (nic->ud_qps)
 		os_port_marks(nic->os, nic->roce_port);
 	if (os_claim_share(nic->os, claim, secret))
@@ -128,14 +114,14 @@ static void hold(struct nic *nic, int claim)
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 }
 
-static void claim_or_ask(struct nic *nic)
+static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 {
 	const int fd = os_claim(nic->os, ROCE_NAME);
 
 	if (fd >= 0)
 		hold(nic, fd);
 	else if (fd == -EADDRINUSE)
-		guest_begin(nic);
+		guest_begin(nic, now_ns);
 }
 
 void roce_attend(struct nic *nic)
@@ -153,9 +139,44 @@ void roce_claim(struct nic *nic, uint64_t now_ns)
 		return;
 	nic->roce_try_ns = now_ns + CLAIM_AGAIN_NS;
 	if (!guest_served(nic))
-		claim_or_ask(nic);
+		claim_or_ask(nic, now_ns);
 	orphan = nic->roce_state == ROCE_SERVED && nic->roce_guest < 0;
 	__atomic_store_n(&nic->roce_orphan, orphan, __ATOMIC_RELAXED);
+}
+
+/* Is it still to be seen if the holder passes on to us? */
+static bool welcome_due(const struct nic *nic)
+{
+	if (nic->roce_guest >= 0)
+		return !nic->roce_told;
+	return nic->roce_refused_ns && nic->roce_state != ROCE_TAKEN;
+}
+
+void roce_welcome(struct nic *nic)
+{
+	const uint64_t until = os_now(nic->os) + WELCOME_MAX_NS;
+	uint64_t now;
+	bool wait;
+	int fd;
+
+	do {
+		nic_lock(nic);
+		now = os_now(nic->os);
+		if (welcome_due(nic)) {
+			nic->roce_try_ns = now;
+			roce_claim(nic, now);
+		}
+		wait = welcome_due(nic);
+		nic->roce_late |= wait && now >= until;
+		wait = wait && !nic->roce_late;
+		fd = nic->roce_guest;
+		nic_unlock(nic);
+		/* one that does not listen yet has nothing to sleep on */
+		if (wait)
+			os_holder_wait(nic->os, fd,
+				       fd >= 0 ? until
+					       : now + REFUSED_AGAIN_NS);
+	} while (wait);
 }
 
 /* Those that were served hear of it first, and the name is free last: it is for who

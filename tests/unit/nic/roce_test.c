@@ -6,6 +6,7 @@
 #include "steps.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -58,6 +59,32 @@ void __wrap_os_holder_wait(struct os *os, int fd, uint64_t until_ns)
 	usleep(1000);
 }
 
+/* It has the name, and does not listen yet, until it was asked so often. */
+static unsigned refusals;
+
+int __real_os_holder_ask(struct os *os, const char *name,
+			 struct os_holder *who);
+int __wrap_os_holder_ask(struct os *os, const char *name,
+			 struct os_holder *who);
+int __wrap_os_holder_ask(struct os *os, const char *name, struct os_holder *who)
+{
+	if (!refusals)
+		return __real_os_holder_ask(os, name, who);
+	refusals--;
+	return -ECONNREFUSED;
+}
+
+/* Nobody was asked yet. */
+static void forget_holder(void)
+{
+	nic_lock(guest);
+	os_holder_leave(guest->os, guest->roce_guest);
+	guest->roce_guest = -1;
+	guest->roce_told = false;
+	guest->roce_try_ns = 0;
+	nic_unlock(guest);
+}
+
 static void connect_one_more(void)
 {
 	const int g = side[0].nic == holder;
@@ -97,6 +124,37 @@ static void roce_welcome__not_for_ever(void **state)
 	connect_one_more();
 	assert_int_equal(waited, before);
 	silent = false;
+}
+
+/* The QP is made while the holder begins, and connected at once. */
+static void roce_welcome__of_one_that_begins(void **state)
+{
+	(void)state;
+	forget_holder();
+	refusals = 4; /* the first when the QP is made */
+	waited = 0;
+	connect_one_more();
+	assert_int_equal(refusals, 0);
+	assert_int_equal(waited, 3 + 1); /* and for what it says */
+	assert_true(guest->roce_told);
+}
+
+static void roce_welcome__of_one_that_never_begins(void **state)
+{
+	(void)state;
+	forget_holder();
+	refusals = UINT_MAX;
+	waited = 0;
+	guest->roce_late = true; /* it was waited for */
+	connect_one_more();
+	assert_int_equal(waited, 0);
+	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	guest->roce_refused_ns -= 2000000000;
+	guest->roce_late = false;
+	connect_one_more();
+	assert_int_equal(waited, 0);
+	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	refusals = 0;
 }
 
 static uint16_t guest_port(void)
@@ -273,6 +331,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(roce_welcome__before_the_first_packet),
 		T(roce_welcome__not_for_ever),
+		T(roce_welcome__of_one_that_begins),
+		T(roce_welcome__of_one_that_never_begins),
 		T(roce_trusts__port_and_secret),
 		T(roce_trusts__nobody_after_its_end),
 		T(roce_trusts__not_the_holder_itself),
