@@ -9,9 +9,8 @@
  * A heap of events ordered by (time, number). sim_step() takes the first, sets
  * the clock to it and calls it; an event may be a packet that arrives, a virtual
  * thread that goes on, a pager that is done, or whatever a test scheduled. There
- * is no other source of time and, but for sim.rnd, none of randomness. What
- * happens is mixed into sim.hash, without any pointer, so that two runs of a
- * seed can be compared.
+ * is no other source of time and, but for sim.rnd, none of randomness, so that
+ * two runs of a seed are the same (sim_hash.c).
  */
 #include "os/sim_priv.h"
 
@@ -44,16 +43,6 @@ uint64_t sim_between(struct sim *sim, uint64_t lo, uint64_t hi)
 bool sim_chance(struct sim *sim, uint32_t ppm)
 {
 	return ppm != 0 && sim_rand(sim) % SIM_PPM < ppm;
-}
-
-void sim_note(struct sim *sim, uint64_t a, uint64_t b)
-{
-	sim->hash = siphash_u64(sim->hash, sim->now_ns ^ a << 32, b);
-}
-
-uint64_t sim_hash(const struct sim *sim)
-{
-	return sim->hash;
 }
 
 void sim_verbose(struct sim *sim, FILE *out)
@@ -168,7 +157,7 @@ struct sim *sim_open(uint64_t seed)
 	struct sim *sim = calloc(1, sizeof(*sim));
 
 	CHECK(sim);
-	sim->seed = sim->rnd.k0 = sim->hash = seed;
+	sim->seed = sim->rnd.k0 = sim->hash[SIM_HASH_EVENTS] = seed;
 	sim->now_ns = SIM_EPOCH_NS;
 	list_init(&sim->threads);
 	list_init(&sim->claims);

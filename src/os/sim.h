@@ -47,9 +47,32 @@ uint64_t sim_rand(struct sim *sim);
 uint64_t sim_between(struct sim *sim, uint64_t lo, uint64_t hi);
 bool sim_chance(struct sim *sim, uint32_t ppm);
 
-/** sim_note() - Mix something that happened into the hash of the run. */
+/**
+ * enum sim_hash - What a run did, in numbers (sim_hash.c).
+ * SIM_HASH_EVENTS: sim_note(): what happened when
+ * SIM_HASH_PACKETS: each byte that was sent, from where to where
+ * SIM_HASH_COMPLETIONS: the test's: what the programs were told
+ * SIM_HASH_COUNTS: the test's: counters and accounts at the end
+ * SIM_HASH_MEMORY: of applications at the end
+ */
+enum sim_hash {
+	SIM_HASH_EVENTS,
+	SIM_HASH_PACKETS,
+	SIM_HASH_COMPLETIONS,
+	SIM_HASH_COUNTS,
+	SIM_HASH_MEMORY,
+	SIM_HASHES
+};
+/** sim_note() - Mix something that happened now into SIM_HASH_EVENTS. */
 void sim_note(struct sim *sim, uint64_t a, uint64_t b);
-uint64_t sim_hash(const struct sim *sim);
+/** sim_hash_all() - Mix the other four, too: that takes time. */
+void sim_hash_all(struct sim *sim);
+/** sim_mix() - Mix @len bytes, without a pointer or padding among them. */
+void sim_mix(struct sim *sim, enum sim_hash which, const void *bytes,
+	     size_t len);
+/** sim_mix_memory() - Mix what the memory of @os holds. */
+void sim_mix_memory(struct os *os);
+uint64_t sim_hash(const struct sim *sim, enum sim_hash which);
 
 /** sim_verbose() - Print what happens to @out (NULL: nothing). */
 void sim_verbose(struct sim *sim, FILE *out);

@@ -666,6 +666,7 @@ int os_send(struct os *os, const struct os_tx *tx)
 	}
 	sim->stats.sent += segments(u->len, u->seg);
 	sim_note(sim, 'S', (uint64_t)os->index << 32 | u->len);
+	sim_mix_send(os, tx, u->src.port, u->bytes, u->len);
 	say_sent(os, u, to);
 	if (ip_gone(sim, &tx->dst.ip)) /* nobody is there to take it */
 		free(u);

@@ -39,7 +39,8 @@ struct sim_claim {
 };
 
 struct sim {
-	uint64_t seed, now_ns, seq, hash;
+	uint64_t seed, now_ns, seq, hash[SIM_HASHES];
+	bool hash_all;
 	uint64_t busy_ns, busy; /* calls since the clock last moved */
 	struct rnd rnd;
 	struct sim_event *heap;
@@ -135,6 +136,12 @@ bool sim_event_is_set(int fd);
 
 /** sim_busy() - CHECKs that a NIC does not work for ever in no time. */
 void sim_busy(struct sim *sim);
+
+/* --- sim_hash.c --------------------------------------------------------------- */
+
+/** sim_mix_send() - @os sends @len @bytes, as @tx says, from UDP port @sport. */
+void sim_mix_send(struct os *os, const struct os_tx *tx, uint16_t sport,
+		  const uint8_t *bytes, uint32_t len);
 
 /* --- sim_thread.c -------------------------------------------------------------- */
 

@@ -118,6 +118,47 @@ static uint64_t not_used(const struct spt *s)
 	return n;
 }
 
+static void account_mix(const struct node *node, uint32_t of,
+			const struct account *a)
+{
+	static_assert(sizeof(*a) % sizeof(uint64_t) == 0, "of words only");
+	sim_mix(node->w->sim, SIM_HASH_COUNTS, &of, sizeof(of));
+	sim_mix(node->w->sim, SIM_HASH_COUNTS, a, sizeof(*a));
+}
+
+/* By name, so that one more that stays zero changes nothing. */
+static void counters_mix(const struct node *node, const struct counters *c)
+{
+	for (unsigned i = 0; i < CNT_NUM; i++) {
+		const char *name = counter_info[i].name;
+
+		if (!c->v[i])
+			continue;
+		sim_mix(node->w->sim, SIM_HASH_COUNTS, name, strlen(name));
+		sim_mix(node->w->sim, SIM_HASH_COUNTS, &c->v[i],
+			sizeof(c->v[i]));
+	}
+}
+
+void node_mix(const struct node *node)
+{
+	const struct nic *nic = node->nic;
+	struct counters cnt;
+	struct account one;
+	struct mr_attr attr;
+	uint32_t at = 0, key;
+
+	nic_counters(node->nic, &cnt);
+	counters_mix(node, &cnt);
+	list_for_each(l, &nic->qps) {
+		const struct nic_qp *qp = list_entry(l, struct nic_qp, all);
+
+		account_mix(node, qp->qp.cfg.qpn, &qp->qp.account);
+	}
+	while (mr_account_next(nic->mem, &at, &key, &attr, &one))
+		account_mix(node, key, &one);
+}
+
 void node_accounts(const struct node *node, bool over)
 {
 	struct account all, qps, mrs, one, waits = {.n = {0}};

@@ -280,7 +280,7 @@ static int poll_all(struct node *node, struct bench *b)
 	int all = 0;
 
 	for (unsigned i = 0; i < NODE_CQS; i++) {
-		const int n = nic_cq_poll(node->cq[i], 8, e);
+		const int n = node_poll(node, node->cq[i], 8, e);
 
 		EXPECT(b->w, n >= 0, "nic_cq_poll: %d", n);
 		for (int k = 0; k < n; k++) {
@@ -389,11 +389,14 @@ static uint64_t bench(struct world *w, const struct row *row,
 		      enum strategy strategy, uint64_t seed)
 {
 	struct bench b = {.w = w, .row = *row};
+	const struct world before = *w;
 
-	*w = (struct world){.scenario = w->scenario,
-			    .seed = w->seed,
-			    .verbose = w->verbose,
-			    .sim = sim_open(seed)};
+	*w = (struct world){.scenario = before.scenario,
+			    .seed = before.seed,
+			    .verbose = before.verbose,
+			    .hash_all = before.hash_all};
+	memcpy(w->hash, before.hash, sizeof(w->hash));
+	world_sim(w, seed);
 	configure(w, row, strategy);
 	world_nodes(w);
 	for (unsigned i = 0; i < 2; i++) {

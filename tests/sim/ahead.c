@@ -178,7 +178,8 @@ static unsigned poll(struct run *r, unsigned e)
 {
 	const struct end *end = &r->w->conn[0].end[e];
 	struct cqe c[8];
-	int n = nic_cq_poll(e ? end->init.recv_cq : end->init.send_cq, 8, c);
+	int n = node_poll(end->node, e ? end->init.recv_cq : end->init.send_cq,
+			  8, c);
 
 	EXPECT(r->w, n >= 0, "nic_cq_poll: %d", n);
 	for (int i = 0; i < n; i++)

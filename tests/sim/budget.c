@@ -146,7 +146,7 @@ static void program(void *arg)
 		}
 		for (unsigned q = 0; q < NODE_CQS; q++) {
 			struct cqe e[8];
-			int n = nic_cq_poll(node->cq[q], 8, e);
+			int n = node_poll(node, node->cq[q], 8, e);
 
 			EXPECT(r->w, n >= 0, "nic_cq_poll: %d", n);
 			for (int i = 0; i < n; i++)

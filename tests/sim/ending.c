@@ -156,7 +156,7 @@ static void poll_thread(void *arg)
 
 	while (!p->stop) {
 		for (unsigned i = 0; i < NODE_CQS; i++)
-			while (nic_cq_poll(node->cq[i], 1, &e) > 0)
+			while (node_poll(node, node->cq[i], 1, &e) > 0)
 				completed(p, node, &e);
 		sim_sleep(node->w->sim, sim_between(node->w->sim, 1, SIM_MS));
 	}

@@ -162,9 +162,11 @@ static void run(struct world *w)
 	*alone = (struct world){.scenario = w->scenario,
 				.seed = w->seed,
 				.verbose = w->verbose,
-				.sim = sim_open(w->seed)};
+				.hash_all = w->hash_all};
+	world_sim(alone, w->seed);
 	world_config_draw(alone);
 	want = play(alone, 0);
+	memcpy(w->hash, alone->hash, sizeof(w->hash));
 	free(alone);
 	took = play(w, w->seed % 3 ? 10 * SIM_MS : 1000 * (uint64_t)SIM_MS);
 	/* Of two shares each gets a third of the pagers and tickets, alone it would

@@ -221,11 +221,30 @@ static struct end *end_find(struct node *node, uint32_t qpn)
 	return NULL;
 }
 
+int node_poll(struct node *node, struct nic_cq *cq, unsigned max, struct cqe *e)
+{
+	const int n = nic_cq_poll(cq, max, e);
+
+	for (int i = 0; i < n; i++) {
+		const uint64_t fields[] = {
+			node->index,	 e[i].wr_id,	 e[i].byte_len,
+			e[i].imm,	 e[i].qpn,	 e[i].src_qpn,
+			e[i].vendor_err, e[i].status,	 e[i].op,
+			e[i].flags,	 e[i].solicited, e[i].met.ns,
+			e[i].met.faults};
+
+		sim_mix(node->w->sim, SIM_HASH_COMPLETIONS, fields,
+			sizeof(fields));
+	}
+	return n;
+}
+
 /* Return: how many completions there were. */
 static int poll_one(struct node *node, struct nic_cq *cq)
 {
 	struct cqe e[8];
-	int n = nic_cq_poll(cq, (unsigned)sim_between(node->w->sim, 1, 8), e);
+	int n = node_poll(node, cq, (unsigned)sim_between(node->w->sim, 1, 8),
+			  e);
 
 	EXPECT(node->w, n >= 0, "nic_cq_poll: %d", n);
 	for (int i = 0; i < n; i++) {

@@ -94,7 +94,7 @@ static void completes(struct world *w, struct end *e, enum wc_status status,
 	const uint64_t end = sim_now(w->sim) + ns;
 	struct cqe c;
 
-	while (nic_cq_poll(e->init.send_cq, 1, &c) == 0) {
+	while (node_poll(e->node, e->init.send_cq, 1, &c) == 0) {
 		EXPECT(w, sim_now(w->sim) < end,
 		       "QP %u: no completion in %" PRIu64 " ms", e->qpn,
 		       ns / SIM_MS);

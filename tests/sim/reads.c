@@ -115,7 +115,7 @@ static void write_for_long(struct world *w)
 	*slot = (struct wqe){.op = WR_WRITE, .flags = WQE_SIGNALED};
 	nic_send_publish(e->qp);
 	nic_send_end(e->qp);
-	while (nic_cq_poll(e->init.send_cq, 1, &c) == 0)
+	while (node_poll(e->node, e->init.send_cq, 1, &c) == 0)
 		sim_sleep(w->sim, SIM_US);
 	EXPECT(w, c.status == WC_SUCCESS, "the WRITE: %u", c.status);
 }
@@ -144,7 +144,8 @@ static void reader(void *arg)
 		while (r->posted < ALL && r->posted < r->done + w->cfg.window &&
 		       post(r))
 			;
-		while (nic_cq_poll(w->conn[0].end[0].init.send_cq, 1, &c) > 0) {
+		while (node_poll(&w->node[0], w->conn[0].end[0].init.send_cq, 1,
+				 &c) > 0) {
 			EXPECT(w, c.status == WC_SUCCESS && c.wr_id == r->done,
 			       "READ %" PRIu64 " ended in status %u", c.wr_id,
 			       c.status);
@@ -166,7 +167,8 @@ static void counting(void *arg)
 		for (unsigned i = 0; i < WORDS; i++)
 			sim_write(w->node[1].os, r->mem[1] + i * PAGE_BYTES,
 				  &r->ticks, sizeof(r->ticks));
-		(void)nic_cq_poll(w->conn[0].end[1].init.send_cq, 1, &c);
+		(void)node_poll(&w->node[1], w->conn[0].end[1].init.send_cq, 1,
+				&c);
 		sim_sleep(w->sim, SIM_US);
 	}
 }

@@ -3,6 +3,7 @@
  * that a crash or an endless loop is only that seed's failure; a lone --seed runs
  * in this one, for the debugger.
  */
+#include "hashes.h"
 #include "scenarios.h"
 
 #include <getopt.h>
@@ -61,14 +62,16 @@ struct options {
 	const struct scenario *scenario;
 	uint64_t first, seeds;
 	unsigned jobs;
-	bool verbose, once, soak;
+	bool verbose, once, soak, hashes;
+	const char *expect; /* file of hashes, or NULL */
 };
 
-/** struct shared - What the processes of a batch add up. */
+/** struct shared - What the processes of a batch add up, and the hashes of each. */
 struct shared {
 	struct counters total;
 	struct sim_stats stats;
 	uint64_t virtual_ns, longest_ns;
+	struct hashes hashes[];
 };
 
 static void add_up(struct shared *s, const struct world *w)
@@ -83,25 +86,26 @@ static void add_up(struct shared *s, const struct world *w)
 		__atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);
 }
 
-static uint64_t run_seed(const struct options *o, uint64_t seed,
-			 struct shared *s)
+static struct hashes run_seed(const struct options *o, uint64_t seed, bool all,
+			      struct shared *s)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	uint64_t hash;
+	struct hashes hashes;
 
 	CHECK(w);
 	w->scenario = o->scenario->name;
 	w->seed = seed;
 	w->verbose = o->verbose;
-	w->sim = sim_open(seed);
+	w->hash_all = all;
+	world_sim(w, seed);
 	if (o->verbose)
 		sim_verbose(w->sim, stdout);
 	world_config_draw(w);
 	o->scenario->run(w);
 	add_up(s, w);
-	hash = w->hash;
+	memcpy(hashes.of, w->hash, sizeof(hashes.of));
 	free(w);
-	return hash;
+	return hashes;
 }
 
 /* Of CPU time: a busy machine or a sanitizer makes no seed hang. The longest of
@@ -117,16 +121,14 @@ static void limit_cpu(void)
 static void child(const struct options *o, uint64_t seed, struct shared *s)
 {
 	const bool again = seed % 16 == 0;
-	uint64_t hash;
+	struct hashes *h = &s->hashes[seed - o->first], second;
 
 	limit_cpu();
-	hash = run_seed(o, seed, s);
-	if (again && run_seed(o, seed, s) != hash) {
-		fprintf(stderr, "%s, seed %" PRIu64 ": two runs differ\n",
-			o->scenario->name, seed);
-		exit(1);
-	}
-	exit(0);
+	*h = run_seed(o, seed, again || o->hashes, s);
+	if (!again)
+		exit(0);
+	second = run_seed(o, seed, true, s);
+	exit(!hashes_same(o->scenario->name, seed, "two runs", h, &second));
 }
 
 static bool reap(const struct options *o, pid_t *pids, const uint64_t *seeds,
@@ -222,24 +224,51 @@ static unsigned check_coverage(const struct options *o, const struct shared *s)
 	return missing;
 }
 
+/* Of seeds that all ended well. Return: how many are not as expected. */
+static unsigned show_hashes(const struct options *o, const struct shared *s)
+{
+	const char *name = o->scenario->name;
+	unsigned wrong = 0;
+
+	for (uint64_t i = 0; i < o->seeds; i++) {
+		if (o->expect)
+			wrong += !hashes_expect(o->expect, name, o->first + i,
+						&s->hashes[i]);
+		else
+			hashes_print(name, o->first + i, &s->hashes[i]);
+	}
+	return wrong;
+}
+
 static int run_scenario(const struct options *o)
 {
-	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+	const size_t bytes = sizeof(struct shared) +
+			     o->seeds * sizeof(struct hashes);
+	struct shared *s = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned failed = 0, missing = 0;
+	struct hashes one;
 	uint64_t ran = 1;
 
 	CHECK(s != MAP_FAILED);
-	if (o->once)
-		printf("hash %016" PRIx64 "\n", run_seed(o, o->first, s));
-	else
+	if (o->once) {
+		one = run_seed(o, o->first, true, s);
+		hashes_print(o->scenario->name, o->first, &one);
+	} else {
 		ran = run_batch(o, s, &failed);
+	}
+	if (o->hashes) {
+		if (failed == 0)
+			failed = show_hashes(o, s);
+		munmap(s, bytes);
+		return failed != 0;
+	}
 	if (failed == 0 && !o->once)
 		missing = check_coverage(o, s);
 	printf("%s: %" PRIu64 " seeds, %u failed\n", o->scenario->name, ran,
 	       failed);
 	show_totals(s);
-	munmap(s, sizeof(*s));
+	munmap(s, bytes);
 	return failed != 0 || missing != 0;
 }
 
@@ -264,6 +293,8 @@ static const struct option long_options[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"soak", no_argument, NULL, 'k'},
 	{"table", no_argument, NULL, 't'},
+	{"hashes", no_argument, NULL, 'h'},
+	{"expect", required_argument, NULL, 'e'},
 	{0},
 };
 
@@ -311,6 +342,13 @@ static bool parse(int argc, char **argv, struct options *o)
 		case 'v':
 			o->verbose = true;
 			break;
+		case 'e':
+			o->expect = optarg;
+			o->hashes = true;
+			break;
+		case 'h':
+			o->hashes = true;
+			break;
 		default:
 			return false;
 		}
@@ -335,6 +373,10 @@ int main(int argc, char **argv)
 			"sim_run [--scenario NAME] [--seed N] [--seeds N]\n"
 			"        [--jobs J] [--verbose] [--soak]\n"
 			"sim_run --table\n"
+			"sim_run --hashes ...: what each seed did, in five "
+			"numbers\n"
+			"sim_run --expect FILE ...: or that it did what FILE "
+			"says\n"
 			"--seed alone runs that seed; with --seeds it is the "
 			"first of so many.\n");
 		return 2;

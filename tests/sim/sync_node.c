@@ -27,7 +27,7 @@ static void reap(struct sync_world *s, struct node *node)
 	struct cqe e[8];
 
 	for (unsigned i = 0; i < NODE_CQS; i++) {
-		int n = nic_cq_poll(node->cq[i], ARRAY_SIZE(e), e);
+		int n = node_poll(node, node->cq[i], ARRAY_SIZE(e), e);
 
 		EXPECT(s->w, n >= 0, "nic_cq_poll: %d", n);
 		for (int k = 0; k < n; k++) {

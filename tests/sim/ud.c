@@ -278,7 +278,7 @@ static void post_send(struct udend *e)
 static void poll_end(struct udend *e)
 {
 	struct cqe c[8];
-	const int n = nic_cq_poll(e->cq, 8, c);
+	const int n = node_poll(e->node, e->cq, 8, c);
 
 	EXPECT(u.w, n >= 0, "nic_cq_poll: %d", n);
 	for (int i = 0; i < n; i++) {

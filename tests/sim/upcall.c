@@ -170,6 +170,14 @@ static void believe_nothing(struct node *node)
 	}
 }
 
+static void mix(const struct node *node, const struct upcall *u)
+{
+	const uint64_t fields[] = {node->index, u->reason, u->below,
+				   u->iova,	u->length, u->at_ns};
+
+	sim_mix(node->w->sim, SIM_HASH_COMPLETIONS, fields, sizeof(fields));
+}
+
 static void program(void *arg)
 {
 	struct node *node = arg;
@@ -179,8 +187,10 @@ static void program(void *arg)
 
 	while (!w->stop) {
 		sim_sleep(w->sim, sim_between(w->sim, 1, 300 * SIM_US));
-		while (!(err = nic_upcalls_get(node->upcalls, &u)))
+		while (!(err = nic_upcalls_get(node->upcalls, &u))) {
+			mix(node, &u);
 			told(node, &u);
+		}
 		EXPECT(w, err == -EAGAIN, "nic_upcalls_get: %d", err);
 		look(node);
 	}

@@ -193,6 +193,13 @@ static bool late_hello(void *arg, const uint8_t *bytes, uint32_t len)
 	return false;
 }
 
+void world_sim(struct world *w, uint64_t seed)
+{
+	w->sim = sim_open(seed);
+	if (w->hash_all)
+		sim_hash_all(w->sim);
+}
+
 void world_nodes(struct world *w)
 {
 	const struct world_config *c = &w->cfg;
@@ -338,6 +345,10 @@ static void threads_join(struct world *w)
 void world_close(struct world *w)
 {
 	threads_join(w);
+	for (unsigned i = 0; i < w->cfg.nodes; i++) {
+		node_mix(&w->node[i]);
+		sim_mix_memory(w->node[i].os);
+	}
 	for (unsigned i = 0; i < w->cfg.conns; i++) {
 		end_destroy(&w->conn[i].end[0]);
 		end_destroy(&w->conn[i].end[1]);
@@ -350,7 +361,9 @@ void world_close(struct world *w)
 		node_close(&w->node[i]);
 	w->stats = *sim_stats(w->sim);
 	attack_watch(w);
-	w->hash = sim_hash(w->sim);
+	for (unsigned i = 0; i < SIM_HASHES; i++)
+		w->hash[i] = w->hash[i] * 31 +
+			     sim_hash(w->sim, (enum sim_hash)i);
 	EXPECT(w, w->total.v[CNT_engine_majflt] >= w->stats.major,
 	       "I6: %" PRIu64 " moves met absent pages, %" PRIu64
 	       " are counted",

@@ -183,7 +183,8 @@ struct world {
 	void *own; /* the scenario's */
 	struct counters total; /* of all NICs, at the end */
 	struct sim_stats stats;
-	uint64_t hash;
+	bool hash_all; /* not the events alone */
+	uint64_t hash[SIM_HASHES]; /* once it is closed */
 	uint64_t forged; /* packets that have to be dropped */
 	uint64_t forgotten; /* bytes that were given up in slots */
 	uint64_t longest_ns; /* that an operation took */
@@ -194,6 +195,8 @@ void world_config_draw(struct world *w);
 enum strategy world_strategy(struct world *w, bool none);
 /** world_some() - 0, or up to @most. */
 uint32_t world_some(struct sim *sim, uint32_t most);
+/** world_sim() - Its simulator; what was mixed of one before is kept. */
+void world_sim(struct world *w, uint64_t seed);
 /** world_nodes() - The network and the NICs, and nothing else. */
 void world_nodes(struct world *w);
 /** world_build() - NICs, connections, flows and the threads that use them. */
@@ -246,6 +249,10 @@ void attack_watch(struct world *w);
 /** chaos_start() - Threads that evict, fork, pause and cut. */
 void chaos_start(struct world *w);
 
+/** node_poll() - nic_cq_poll(); what comes is mixed into the run's hash. */
+int node_poll(struct node *node, struct nic_cq *cq, unsigned max,
+	      struct cqe *e);
+
 /** node_key_live() - May a peer still write at @iova with @key? */
 bool node_key_live(const struct node *node, uint32_t key, uint64_t iova);
 /** reg_watch() - Exactly what the registration mode promises is locked. */
@@ -273,6 +280,8 @@ void node_live(const struct node *node);
  * accounts.c). @over: no QP is left, so no fault either.
  */
 void node_accounts(const struct node *node, bool over);
+/** node_mix() - Mix its counters, and the accounts of all its QPs and regions. */
+void node_mix(const struct node *node);
 
 /** node_thread() - A thread of @node that is joined by world_close(). */
 void node_thread(struct node *node, void (*fn)(void *arg), void *arg);

@@ -204,7 +204,7 @@ static uint64_t busy_run(uint64_t seed)
 		recv_all(&p);
 	}
 	sim_run(p.sim, sim_now(p.sim) + 100 * SIM_MS);
-	hash = sim_hash(p.sim);
+	hash = sim_hash(p.sim, SIM_HASH_EVENTS);
 	sim_close(p.sim);
 	for (unsigned i = 0; i < 50; i++)
 		free(move[i]);
