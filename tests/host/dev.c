@@ -104,6 +104,8 @@ void host_close(struct host *h)
 	close(out);
 	close(to);
 	REQUIRE(!h->nopin || host_counter("rx_packets") > 0);
+	if (host_counter("token_stale"))
+		host_off_cpu();
 }
 
 uint64_t host_counter(const char *name)
@@ -118,12 +120,15 @@ void host_no_retries(void)
 		"rnr_tx",      "rnr_rx",   "read_restarts", "kernel_drops",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(moved); i++)
-		if (host_counter(moved[i])) {
-			fprintf(stderr, "%s: %llu\n", moved[i],
-				(unsigned long long)host_counter(moved[i]));
-			REQUIRE(!"no retry counter moves");
-		}
+	char line[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+		if (!host_counter(moved[i]))
+			continue;
+		snprintf(line, sizeof(line), "%d: %s %llu", (int)getpid(),
+			 moved[i], (unsigned long long)host_counter(moved[i]));
+		host_retried(line);
+	}
 }
 
 struct ibv_mr *host_reg(struct host *h, void *addr, size_t bytes)

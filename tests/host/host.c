@@ -18,6 +18,14 @@ enum { CHILDREN_MAX = 64, NOBODY = 65534 };
 static pid_t child[CHILDREN_MAX];
 static unsigned children;
 
+/** struct verdict - What all processes of a test saw of each other's retries. */
+struct verdict {
+	bool off_cpu;
+	char retried[64];
+};
+
+static struct verdict *verdict;
+
 void host_fail(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: not true: %s (errno: %s)\n", file, line, what,
@@ -64,6 +72,20 @@ void host_start(void)
 	/* "info" is what makes the NIC count the major faults of moves and tell. */
 	setenv("NOPIN_LOG", "info", 0);
 	alarm(7200);
+	verdict = host_shared(sizeof(*verdict));
+}
+
+void host_retried(const char *what)
+{
+	if (verdict)
+		snprintf(verdict->retried, sizeof(verdict->retried), "%s",
+			 what);
+}
+
+void host_off_cpu(void)
+{
+	if (verdict)
+		__atomic_store_n(&verdict->off_cpu, true, __ATOMIC_RELAXED);
 }
 
 int host_fork(void (*role)(int fd))
@@ -99,6 +121,10 @@ void host_join(void)
 			_exit(EXIT_SKIP);
 		REQUIRE(status == 0);
 	}
+	if (!verdict->retried[0])
+		return;
+	fprintf(stderr, "process %s\n", verdict->retried);
+	REQUIRE(verdict->off_cpu);
 }
 
 const char *host_tool(const char *path)

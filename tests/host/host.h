@@ -70,8 +70,11 @@ void host_start(void);
  */
 int host_fork(void (*role)(int fd));
 
-/** host_join() - All children ended, and well. */
+/** host_join() - All children ended, and well; judges host_no_retries(). */
 void host_join(void);
+/** host_retried(), host_off_cpu() - For that: what a process retried, and why it may. */
+void host_retried(const char *what);
+void host_off_cpu(void);
 
 /**
  * host_tool() - What starts the program at @path also for an ordinary user, who may
@@ -171,7 +174,11 @@ void host_close(struct host *h);
 /** host_counter() - After host_close(). */
 uint64_t host_counter(const char *name);
 
-/** host_no_retries() - After host_close(): nothing was said or sent twice. */
+/**
+ * host_no_retries() - After host_close(): nothing was said or sent twice. host_join()
+ * judges it: a thread of any process may have had no CPU for so long (200 ms) that what
+ * it had in hand was taken for lost (token_stale). Then a retry is right.
+ */
 void host_no_retries(void);
 
 struct ibv_mr *host_reg(struct host *h, void *addr, size_t bytes);

@@ -39,6 +39,8 @@ if defect.startswith("sends again"):
     print("nopin: info: retransmits: 3 packets")
 if defect == "sends again, as asked" and server:
     print("nopin: info: fault_resume: 1 packets")
+if defect == "sends again, as it had no CPU" and server:
+    print("nopin: info: token_stale: 1 times")
 if defect == "is deaf" and server:
     print("nopin: info: kernel_drops: 1 packets")
     print("nopin: info: fault_resume: 1 packets")
@@ -76,6 +78,7 @@ CASES = [
     (CALM, "none", None),
     (CALM, "sends again", "counted retransmits 3"),
     (CALM, "sends again, as asked", None),
+    (CALM, "sends again, as it had no CPU", None),
     (CALM, "is deaf", "server counted kernel_drops 1"),
     (CALM, "counts nothing", "printed no counters"),
     (COUNTED, "sends again, as asked", None),
