@@ -488,24 +488,24 @@ static unsigned udp_cut_next(struct udp_cut *c, size_t seg, struct iovec *out,
 /* One by one, where the kernel does not cut. If one fails and those before it have gone
  * out, the rest is like lost: nothing that left may be taken for unsent.
  */
-static int udp_send_cut(struct os *os, int index, struct msghdr *m,
+static int udp_send_cut(struct os *os, int index, const struct msghdr *m,
 			const struct os_tx *tx, size_t total)
 {
 	struct udp_cut cut = {.iov = tx->iov, .niov = tx->niov};
 	struct iovec piece[64];
+	struct msghdr one = *m;
 	size_t sent = 0;
 	int ret = 0;
 
-	m->msg_iov = piece;
+	one.msg_iov = piece;
 	while (sent < total) {
-		m->msg_iovlen = udp_cut_next(&cut, tx->seg, piece,
-					     ARRAY_SIZE(piece));
-		ret = udp_sendmsg(os, index, m);
+		one.msg_iovlen = udp_cut_next(&cut, tx->seg, piece,
+					      ARRAY_SIZE(piece));
+		ret = udp_sendmsg(os, index, &one);
 		if (ret != 0)
 			break;
 		sent += tx->seg;
 	}
-	m->msg_iov = NULL;
 	return sent ? 0 : ret;
 }
 
