@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/swap.h>
 #include <sys/wait.h>
@@ -23,10 +24,22 @@ static void put(const char *file, const char *text)
 	close(fd);
 }
 
+/* Held while the host has swap that a test made. Another suite may run on this host, in
+ * a root directory of its own, and what the kernel counts of swap is of all. The device
+ * itself must not be open when it is reset. */
+static int taken = -1;
+
+static void swap_take(void)
+{
+	taken = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	REQUIRE(taken >= 0 && flock(taken, LOCK_EX) == 0);
+}
+
 static void swap_remove(void)
 {
 	swapoff(ZRAM);
 	put(ZRAM_SYS "reset", "1");
+	close(taken);
 }
 
 static void swap_make(size_t bytes)
@@ -38,6 +51,7 @@ static void swap_make(size_t bytes)
 		host_skip("making swap needs root");
 	if (access(ZRAM, W_OK))
 		host_skip("no " ZRAM);
+	swap_take();
 	snprintf(size, sizeof(size), "%zu", bytes);
 	put(ZRAM_SYS "disksize", size);
 	fd = open(ZRAM, O_RDWR | O_CLOEXEC | O_EXCL);
