@@ -32,6 +32,7 @@
 #endif
 
 enum { PIECES_MAX = 32, ENTRIES = 128, NODES_MAX = 1024 };
+enum { STACK_BYTES = 64 * 1024 }; /* more than a move runs on */
 
 #define PAGEMAP_THERE (UINT64_C(3) << 62) /* present, or swapped out */
 
@@ -70,12 +71,13 @@ static bool movable(const struct mapping *map)
 	       !map->huge && !map->device && !map->locked;
 }
 
-/* Is what we run on in it? */
-static bool own_stack(const struct moving *m)
+/* Is what we run on in it? @top: of the caller's frame; what it calls is below that. A
+ * sanitizer keeps variables elsewhere, but no frames. */
+static bool own_stack(const struct moving *m, const void *top)
 {
-	const uint64_t here = (uintptr_t)m;
+	const uint64_t here = (uintptr_t)top;
 
-	return here >= m->start && here < m->end;
+	return m->start <= here && m->end > here - STACK_BYTES;
 }
 
 /* Return: 0; -EFAULT: a hole; -EOPNOTSUPP: memory that cannot be taken away. */
@@ -389,7 +391,7 @@ int os_move(struct os *os, const struct os_move_req *req, uint64_t *copied)
 	*copied = 0;
 	if (err || !pages)
 		return err;
-	if (own_stack(&m))
+	if (own_stack(&m, __builtin_frame_address(0)))
 		return -EOPNOTSUPP;
 	if (req->to == OS_MOVE_TO_FILE)
 		err = move_to_file(&m, req->path);

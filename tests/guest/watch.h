@@ -5,6 +5,7 @@
 
 #include "link.h"
 
+#include <stdbool.h>
 #include <sys/wait.h>
 
 enum { TEXT_MAX = 4096 };
@@ -42,6 +43,15 @@ static inline int watch_end(pid_t pid, int from, char *text)
 	close(from);
 	REQUIRE(waitpid(pid, &status, 0) == pid);
 	return status;
+}
+
+/** watch_sanitizer() - Did a sanitizer give up that cannot do without what it was denied?
+ * What it finds in a program it says otherwise. */
+static inline bool watch_sanitizer(const char *text)
+{
+	return strstr(text, "Sanitizer: CHECK failed") ||
+	       strstr(text, "Sanitizer failed to") ||
+	       strstr(text, "ERROR: Failed to mmap");
 }
 
 #endif

@@ -172,7 +172,9 @@ def said_by(program, option):
     """What it prints when it is asked; "" where it is not installed."""
     if not shutil.which(program):
         return ""
-    return subprocess.run([program, option], check=False,
+    # not with a library of ours that needs a sanitizer before it
+    env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    return subprocess.run([program, option], check=False, env=env,
                           capture_output=True, text=True).stdout
 
 

@@ -231,15 +231,17 @@ static void os_move__fork_waits(void **state)
 static void os_move__refused(void **state)
 {
 	struct os_move_req r = req(OS_MOVE_RECREATE);
-	uint8_t here[PAGE_BYTES];
 	uint64_t copied;
 	int fd;
 
 	(void)state;
 	p[0] = 1;
-	r.addr = (uintptr_t)here - PAGE_BYTES;
-	r.len = sizeof(here);
-	assert_int_equal(os_move(os, &r, &copied), -EOPNOTSUPP);
+	/* what it runs on, and what the functions that it calls run on */
+	r.len = PAGE_BYTES;
+	for (unsigned i = 1; i <= 4; i++) {
+		r.addr = (uintptr_t)__builtin_frame_address(0) - i * PAGE_BYTES;
+		assert_int_equal(os_move(os, &r, &copied), -EOPNOTSUPP);
+	}
 	r = req(OS_MOVE_TO_FILE);
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
