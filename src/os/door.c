@@ -26,7 +26,11 @@ enum { DOOR_IDLE, DOOR_ASKED, DOOR_DONE };
 enum {
 	DOOR_SLEEP_MAX_NS = 1000 * 1000 * 1000,
 	DOOR_WATCHED_MAX = 4,
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	DOOR_STACK = 512 * 1024, /* a sanitizer wants some of it */
+#else
 	DOOR_STACK = 80 * 1024, /* what it does is shallow */
+#endif
 };
 
 static int close_all(unsigned first, unsigned last, unsigned flags)
