@@ -18,19 +18,25 @@ enum { CHILDREN_MAX = 64, NOBODY = 65534 };
 static pid_t child[CHILDREN_MAX];
 static unsigned children;
 
-/** struct verdict - What all processes of a test saw of each other's retries. */
+/** struct verdict - What any process of a test tells all of them. */
 struct verdict {
-	bool off_cpu;
+	bool skipped, off_cpu;
 	char retried[64];
 };
 
 static struct verdict *verdict;
 
+/* Who talks to a process that skipped fails, and no more than that. */
+static _Noreturn void end_failed(void)
+{
+	_exit(verdict && verdict->skipped ? EXIT_SKIP : 1);
+}
+
 void host_fail(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: not true: %s (errno: %s)\n", file, line, what,
 		strerror(errno));
-	_exit(1);
+	end_failed();
 }
 
 void host_fail_two(const char *file, int line, const char *a, uint64_t va,
@@ -38,13 +44,15 @@ void host_fail_two(const char *file, int line, const char *a, uint64_t va,
 {
 	fprintf(stderr, "%s:%d: %s is %llu, %s, %llu\n", file, line, a,
 		(unsigned long long)va, b, (unsigned long long)vb);
-	_exit(1);
+	end_failed();
 }
 
 void host_skip(const char *why)
 {
 	printf("SKIP: %s\n", why);
 	fflush(stdout);
+	if (verdict)
+		verdict->skipped = true;
 	_exit(EXIT_SKIP);
 }
 

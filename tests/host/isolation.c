@@ -202,7 +202,7 @@ static void work(struct link *l, enum ibv_wr_opcode op, struct ibv_mr *mine,
 			nanosleep(&(struct timespec){.tv_nsec = MS / 10}, NULL);
 	}
 	printf("%zu pages\n", n);
-	REQUIRE_LE(AT_ONCE, n);
+	REQUIRE(n > 0); /* in "wrong" who posts may sleep each time */
 	pages = n;
 }
 

@@ -28,6 +28,11 @@ bool hashes_same(const char *scenario, uint64_t seed, const char *what,
 	return same;
 }
 
+void hashes_head(void)
+{
+	printf("# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only\n");
+}
+
 void hashes_print(const char *scenario, uint64_t seed, const struct hashes *h)
 {
 	printf("%s %" PRIu64, scenario, seed);

@@ -14,6 +14,8 @@ struct hashes {
 /** hashes_same() - Are they? Says which are not, of @what. */
 bool hashes_same(const char *scenario, uint64_t seed, const char *what,
 		 const struct hashes *a, const struct hashes *b);
+/** hashes_head() - What the file begins with. */
+void hashes_head(void);
 /** hashes_print() - A line of the file. */
 void hashes_print(const char *scenario, uint64_t seed, const struct hashes *h);
 /** hashes_expect() - Are they those of @file? Says so if not, or if it has none. */

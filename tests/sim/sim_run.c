@@ -382,6 +382,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	log_set(LOG_WARN, write_line);
+	if (o.hashes && !o.expect)
+		hashes_head();
 	if (o.seeds == 0)
 		o.seeds = 50;
 	if (o.scenario)

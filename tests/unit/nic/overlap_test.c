@@ -440,6 +440,29 @@ static void flow_whole__of_what_goes_on(void **state)
 	assert_true(flow_whole(side[0].qp->qp.peer));
 }
 
+/* The ACK is in the socket, where nobody has looked since: it is not missed yet. */
+static void run_timers__not_ahead_of_the_sockets(void **state)
+{
+	struct nic *nic = side[0].nic;
+	const uint64_t begin = os_now(nic->os), late = begin + 5000000000;
+
+	(void)state;
+	post(&side[0], WR_WRITE, 8);
+	send_all(&side[0]);
+	pump(&side[1]);
+	nic->heard = begin;
+	nic->cfg.manual = false;
+	while (engine_plan(nic, &nic->steps[1], false, late))
+		plan_move_commit(nic, &nic->steps[1]);
+	assert_false(side[0].qp->qp.req.asked);
+	nic->heard = late; /* as if somebody had */
+	while (engine_plan(nic, &nic->steps[1], false, late))
+		plan_move_commit(nic, &nic->steps[1]);
+	assert_true(side[0].qp->qp.req.asked);
+	nic->cfg.manual = true;
+	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +515,9 @@ int main(void)
 						setup_standard, sides_close),
 		cmocka_unit_test_setup_teardown(ack__overtaken_is_no_drop,
 						setup_standard, sides_close),
+		cmocka_unit_test_setup_teardown(
+			run_timers__not_ahead_of_the_sockets, setup,
+			sides_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,29 +316,6 @@ static void scatter__sockets_are_not_empty(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
-/* The ACK is in the socket, where nobody has looked since: it is not missed yet. */
-static void run_timers__not_ahead_of_the_sockets(void **state)
-{
-	struct nic *nic = side[0].nic;
-	const uint64_t begin = os_now(nic->os), late = begin + 5000000000;
-
-	(void)state;
-	post(&side[0], WR_WRITE, 8);
-	send_all(&side[0]);
-	pump(&side[1]);
-	nic->heard = begin;
-	nic->cfg.manual = false;
-	while (engine_plan(nic, &nic->steps[1], false, late))
-		plan_move_commit(nic, &nic->steps[1]);
-	assert_false(side[0].qp->qp.req.asked);
-	nic->heard = late; /* as if somebody had */
-	while (engine_plan(nic, &nic->steps[1], false, late))
-		plan_move_commit(nic, &nic->steps[1]);
-	assert_true(side[0].qp->qp.req.asked);
-	nic->cfg.manual = true;
-	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-}
-
 /* Nor does a datagram of nothing. */
 static void receive__of_nothing(void **state)
 {
@@ -779,9 +756,6 @@ int main(void)
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(receive__of_nothing, setup,
 						sides_close),
-		cmocka_unit_test_setup_teardown(
-			run_timers__not_ahead_of_the_sockets, setup,
-			sides_close),
 		cmocka_unit_test_setup_teardown(scatter__repeated_in_part,
 						setup, sides_close),
 		cmocka_unit_test_setup_teardown(
