@@ -94,11 +94,13 @@ bool reg_bounces(const struct nic *nic)
 
 int reg_enter(struct nic *nic, const struct mr_attr *attr)
 {
-	if (!nic->reg->enter || attr->length == UINT64_MAX)
+	if (attr->length == UINT64_MAX)
 		return 0;
 	if (range_wraps(attr->addr, attr->length))
-		return -EINVAL;
-	return nic->reg->enter(nic, attr);
+		return nic->reg->enter ? -EINVAL : 0;
+	/* it may have been mapped since what was there before was registered */
+	os_page_forget(nic->os, attr->addr, attr->length);
+	return nic->reg->enter ? nic->reg->enter(nic, attr) : 0;
 }
 
 void reg_leave(struct nic *nic, const struct mr_attr *attr)

@@ -8,6 +8,9 @@
  * it said, and reads again at the earliest after a hundred times the time that
  * it took: at most one percent.
  *
+ * A mapping may be another by then, at the same address. A program that registers it
+ * says so (backing_forget()): what was known of what was there is forgotten.
+ *
  * Where there is swap, what is missing in a mapping of which nothing is swapped
  * out was never there, as long as nothing was reclaimed since that was read.
  */
@@ -19,6 +22,8 @@
 enum {
 	BACKING_MAX = 512, /* mappings remembered */
 	BACKING_SHARE = 100, /* 1/100 of the time goes into reading smaps */
+	BACKING_ASKED = 64, /* pages served while one thread reads */
+	BACKING_GONE = 32, /* ranges; if there are more the last grows */
 };
 
 static const uint64_t backing_keep_ns = 1000000000; /* at least */
@@ -36,11 +41,29 @@ struct backing_map {
 	uint64_t revoked_until;
 };
 
-struct backing_cache {
-	pthread_mutex_t lock;
-	uint64_t scanned_ns, valid_until;
+/** struct backing_table - Mappings, as smaps had them at one time. */
+struct backing_table {
 	unsigned num;
 	struct backing_map map[BACKING_MAX];
+};
+
+/**
+ * struct backing_cache
+ * @lock:	held for a moment only
+ * @may_scan:	when smaps may be read again at the earliest
+ * @table:	@now of them is used; the other belongs to the thread that is @scanning
+ * @scan:	that thread's, too
+ * @gone:	while it reads: ranges of which that may be too old
+ * @asked:	and pages of which it says afterwards if they are plain
+ */
+struct backing_cache {
+	pthread_mutex_t lock;
+	uint64_t scanned_ns, valid_until, may_scan;
+	bool scanning;
+	unsigned now, num_gone, num_asked;
+	uint64_t asked[BACKING_ASKED];
+	struct backing_table table[2];
+	struct range gone[BACKING_GONE];
 	struct mapping_scan scan;
 };
 
@@ -63,26 +86,64 @@ void backing_close(struct backing_cache *c)
 
 static struct backing_map *backing_find(struct backing_cache *c, uint64_t addr)
 {
-	for (unsigned i = 0; i < c->num; i++)
-		if (addr >= c->map[i].range.start && addr < c->map[i].range.end)
-			return &c->map[i];
+	struct backing_table *t = &c->table[c->now];
+
+	for (unsigned i = 0; i < t->num; i++)
+		if (addr >= t->map[i].range.start && addr < t->map[i].range.end)
+			return &t->map[i];
 	return NULL;
 }
 
-static void backing_scan(struct backing_cache *c)
+/* What is known of the rest of a mapping remains. */
+static void backing_cut(struct backing_cache *c, struct range gone)
 {
-	uint64_t began, took;
+	struct backing_table *t = &c->table[c->now];
+
+	for (unsigned i = t->num; i-- > 0;) {
+		struct backing_map map = t->map[i], rest = map;
+
+		if (map.range.start >= gone.end || map.range.end <= gone.start)
+			continue;
+		t->map[i] = t->map[--t->num];
+		c->valid_until = MIN(c->valid_until, c->may_scan);
+		rest.range.end = gone.start;
+		if (rest.range.start < rest.range.end)
+			t->map[t->num++] = rest;
+		map.range.start = gone.end;
+		if (map.range.start < map.range.end && t->num < BACKING_MAX)
+			t->map[t->num++] = map;
+	}
+}
+
+void backing_forget(struct backing_cache *c, uint64_t addr, uint64_t len)
+{
+	struct range gone = {.start = addr & ~(PAGE_BYTES - 1)}, *last;
+
+	gone.end = gone.start + (pages_spanned(addr, len) << PAGE_SHIFT);
+	pthread_mutex_lock(&c->lock);
+	backing_cut(c, gone);
+	last = &c->gone[MIN(c->num_gone, BACKING_GONE - 1)];
+	if (c->scanning && c->num_gone < BACKING_GONE) {
+		c->gone[c->num_gone++] = gone;
+	} else if (c->scanning) {
+		last->start = MIN(last->start, gone.start);
+		last->end = MAX(last->end, gone.end);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Of the thread that is scanning, without the lock. */
+static void backing_read(struct backing_cache *c, struct backing_table *t)
+{
 	struct mapping map;
 	bool more;
 
-	fresh_check(clock_ns());
-	began = c->scanned_ns = clock_ns();
-	c->num = 0;
+	t->num = 0;
 	more = mapping_first(&c->scan, "/proc/self/smaps", &map) == 0;
 	while (more) {
 		if (map.anon && map.read && !map.uffd && !map.huge &&
-		    !map.device && c->num < BACKING_MAX)
-			c->map[c->num++] = (struct backing_map){
+		    !map.device && t->num < BACKING_MAX)
+			t->map[t->num++] = (struct backing_map){
 				.range = map.range,
 				.small = map.write && !map.thp,
 				.swapped = map.swapped,
@@ -91,9 +152,43 @@ static void backing_scan(struct backing_cache *c)
 		if (!more)
 			mapping_end(&c->scan);
 	}
+}
+
+/* What was asked is known now: lock held. */
+static bool backing_tell(struct backing_cache *c, uint64_t addr)
+{
+	const bool plain = backing_find(c, addr) != NULL;
+
+	if (!plain)
+		fresh_unsure(clock_ns());
+	fresh_known();
+	return plain;
+}
+
+/* If it is time and nobody does: read smaps. Called and returns with the lock. */
+static void backing_update(struct backing_cache *c, uint64_t now_ns)
+{
+	uint64_t began, took;
+
+	if (c->scanning || now_ns < c->valid_until)
+		return;
+	c->scanning = true;
+	c->num_gone = 0;
+	pthread_mutex_unlock(&c->lock);
+	fresh_check(clock_ns());
+	began = clock_ns();
+	backing_read(c, &c->table[!c->now]);
 	took = clock_ns() - began;
-	c->valid_until = began +
-			 MAX(backing_keep_ns, took * (uint64_t)BACKING_SHARE);
+	pthread_mutex_lock(&c->lock);
+	c->scanning = false;
+	c->now = !c->now;
+	c->scanned_ns = began;
+	c->may_scan = began + took * (uint64_t)BACKING_SHARE;
+	c->valid_until = MAX(began + backing_keep_ns, c->may_scan);
+	for (unsigned i = 0; i < c->num_gone; i++)
+		backing_cut(c, c->gone[i]);
+	while (c->num_asked)
+		backing_tell(c, c->asked[--c->num_asked]);
 }
 
 /* Is nothing of it on disk? */
@@ -111,9 +206,7 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
 	struct backing out = {.kind = BACKING_UNKNOWN};
 	struct backing_map *map;
 
-	/* Another pager is reading smaps: nobody waits for that. */
-	if (pthread_mutex_trylock(&c->lock) != 0)
-		return out;
+	pthread_mutex_lock(&c->lock);
 	map = now_ns < c->valid_until ? backing_find(c, addr) : NULL;
 	if (map && slow)
 		map->revoked_until = now_ns + backing_revoke_ns;
@@ -134,10 +227,8 @@ struct range backing_plain(struct backing_cache *c, uint64_t addr,
 	const struct backing_map *map;
 	struct range out = {0, 0};
 
-	if (pthread_mutex_trylock(&c->lock) != 0)
-		return out;
-	if (now_ns >= c->valid_until)
-		backing_scan(c);
+	pthread_mutex_lock(&c->lock);
+	backing_update(c, now_ns);
 	map = backing_find(c, addr);
 	if (map && map->small)
 		out = map->range;
@@ -145,16 +236,37 @@ struct range backing_plain(struct backing_cache *c, uint64_t addr,
 	return out;
 }
 
-bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns)
+bool backing_doubt(struct backing_cache *c, uint64_t addr, uint64_t now_ns)
 {
 	bool plain;
 
-	if (pthread_mutex_trylock(&c->lock) != 0)
-		return true; /* whoever holds it will see */
+	pthread_mutex_lock(&c->lock);
+	plain = now_ns < c->valid_until && backing_find(c, addr) != NULL;
+	pthread_mutex_unlock(&c->lock);
+	if (!plain)
+		fresh_unknown();
+	return !plain;
+}
+
+/* Another thread reads smaps. Return: it will say what it finds at @addr. */
+static bool backing_ask(struct backing_cache *c, uint64_t addr)
+{
+	if (!c->scanning || c->num_asked == BACKING_ASKED)
+		return false;
+	c->asked[c->num_asked++] = addr;
+	return true;
+}
+
+bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns)
+{
+	bool plain = true;
+
 	host_look(now_ns);
-	if (now_ns >= c->valid_until)
-		backing_scan(c);
-	plain = backing_find(c, addr) != NULL;
+	pthread_mutex_lock(&c->lock);
+	if (!backing_ask(c, addr)) {
+		backing_update(c, now_ns);
+		plain = backing_tell(c, addr);
+	}
 	pthread_mutex_unlock(&c->lock);
 	return plain;
 }

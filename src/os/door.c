@@ -27,7 +27,7 @@ enum {
 	DOOR_SLEEP_MAX_NS = 1000 * 1000 * 1000,
 	DOOR_WATCHED_MAX = 4,
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	DOOR_STACK = 512 * 1024, /* a sanitizer wants some of it */
+	DOOR_STACK = 1024 * 1024, /* a sanitizer wants some of it */
 #else
 	DOOR_STACK = 80 * 1024, /* what it does is shallow */
 #endif

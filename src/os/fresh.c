@@ -12,8 +12,8 @@
  *
  * Not counted: MADV_PAGEOUT of clean file pages, and what a userfaultfd or
  * FUSE server takes away. So while pages of other mappings than private
- * anonymous ones are being served, readiness lasts 10 ms, as it does while
- * nobody reads the counters.
+ * anonymous ones are being served, or of mappings that are not known yet, readiness
+ * lasts 10 ms, as it does while nobody reads the counters.
  *
  * All of this is about the process, not about one NIC.
  */
@@ -38,6 +38,7 @@ static uint64_t fresh_looked; /* ... to here */
 static uint64_t fresh_moved; /* when reclaim was seen last, or 0 */
 static uint64_t fresh_asked; /* when os_fresh_after() was last called */
 static uint64_t fresh_sure_at; /* other mappings were served until then */
+static uint64_t fresh_doubts; /* mappings that may be others are being served */
 
 /* Under fresh_lock: what the counters said. */
 static pthread_mutex_t fresh_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -118,6 +119,7 @@ void fresh_check(uint64_t now_ns)
 
 void fresh_in_child(void)
 {
+	fresh_doubts = 0; /* of threads that are not here */
 	fresh_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
@@ -135,6 +137,16 @@ void fresh_unsure(uint64_t now_ns)
 	store(&fresh_sure_at, now_ns + fresh_unsure_ns);
 }
 
+void fresh_unknown(void)
+{
+	__atomic_add_fetch(&fresh_doubts, 1, __ATOMIC_RELAXED);
+}
+
+void fresh_known(void)
+{
+	__atomic_sub_fetch(&fresh_doubts, 1, __ATOMIC_RELEASE);
+}
+
 /**
  * os_fresh_after() - See os.h.
  * Return: a time; long past while the kernel's counters say that nothing was
@@ -149,7 +161,10 @@ uint64_t os_fresh_after(struct os *os, uint64_t now_ns)
 	/* Written by the engine: not while that may wait for a fork(). */
 	if (now_ns - load(&fresh_asked) > MS && !fork_in_progress())
 		store(&fresh_asked, now_ns);
-	if (load(&fresh_looked) >= limit && load(&fresh_sure_at) <= now_ns)
+	/* a doubt that has gone is in the next */
+	if (load(&fresh_looked) >= limit &&
+	    !__atomic_load_n(&fresh_doubts, __ATOMIC_ACQUIRE) &&
+	    load(&fresh_sure_at) <= now_ns)
 		return since;
 	return MAX(since, limit);
 }

@@ -462,6 +462,10 @@ struct backing_cache;
 struct backing_cache *backing_open(void);
 void backing_close(struct backing_cache *c);
 
+/** backing_forget() - What is at [addr, addr + len) may be another mapping than what was
+ * there. Context: any thread; does not wait while smaps is read. */
+void backing_forget(struct backing_cache *c, uint64_t addr, uint64_t len);
+
 struct backing {
 	enum os_backing kind;
 	struct range cheap;
@@ -475,9 +479,17 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
 			  uint64_t now_ns);
 
 /**
- * backing_learn() - Find out for the next time, if it is time.
- * Return: true if @addr is private anonymous memory that only reclaim takes
- * away. Context: a pager; may take milliseconds.
+ * backing_doubt() - Before it is said that the page of @addr is there: is it not known
+ * to be private anonymous memory, which only reclaim takes away? Then nothing is
+ * believed for long (os_fresh_after()) until backing_learn(), which has to follow.
+ * Context: a pager; does not wait while smaps is read.
+ */
+bool backing_doubt(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
+
+/**
+ * backing_learn() - Find out, if it is time, what is at @addr; while another thread does
+ * it says so to that. Context: a pager that was in doubt; may take milliseconds.
+ * Return: true if it is such memory, or another thread will see.
  */
 bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 
@@ -538,6 +550,10 @@ bool fresh_still(uint64_t then_ns, uint64_t now_ns);
 
 /** fresh_unsure() - A page was served that goes in ways nobody counts. */
 void fresh_unsure(uint64_t now_ns);
+
+/** fresh_unknown(), fresh_known() - It is not known if it was one; and now it is. */
+void fresh_unknown(void);
+void fresh_known(void);
 
 /* os.c */
 uint64_t clock_ns(void);

@@ -312,6 +312,12 @@ struct os_page_done {
 int os_page_ask(struct os *os, const struct os_page_req *req);
 
 /**
+ * os_page_forget() - The mapping at [addr, addr + len) may be another than before: what
+ * is known of how its pages come and go is forgotten. Context: any thread.
+ */
+void os_page_forget(struct os *os, uint64_t addr, uint64_t len);
+
+/**
  * os_page_now() - As a pager would, but here and now, however long it takes.
  * Return: 0, or -EFAULT. Context: only where the engine is meant to sleep in
  * faults (strategy block), or a program's thread without a lock.

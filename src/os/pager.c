@@ -275,6 +275,7 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	uint64_t began = clock_ns(), now;
 	struct populate got;
 	struct backing b;
+	bool doubt;
 
 	(void)sys_getrusage(RUSAGE_THREAD, &before);
 	if (req->probe)
@@ -299,10 +300,13 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	done.backing = b.kind;
 	done.cheap_start = b.cheap.start;
 	done.cheap_end = b.cheap.end;
+	doubt = done.bytes && backing_doubt(pg->backing, req->addr, now);
 	pager_answer(pg, &done);
 	/* What is for the next request must not delay this one. */
-	if (done.bytes > 0 && !backing_learn(pg->backing, req->addr, now))
-		fresh_unsure(now);
+	if (doubt)
+		(void)backing_learn(pg->backing, req->addr, now);
+	else
+		host_look(now);
 	if (fresh_wanted(now))
 		fresh_check(now);
 	heap_prepare();
@@ -400,6 +404,12 @@ static void pager_main(void *arg)
 }
 
 /* --- requests -------------------------------------------------------------- */
+
+void os_page_forget(struct os *os, uint64_t addr, uint64_t len)
+{
+	if (os->pagers->backing)
+		backing_forget(os->pagers->backing, addr, len);
+}
 
 /**
  * os_page_ask() - See os.h.

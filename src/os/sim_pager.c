@@ -176,6 +176,14 @@ static void ask_start(struct os *os)
 	}
 }
 
+/* Nothing is. */
+void os_page_forget(struct os *os, uint64_t addr, uint64_t len)
+{
+	(void)os;
+	(void)addr;
+	(void)len;
+}
+
 int os_page_ask(struct os *os, const struct os_page_req *req)
 {
 	struct sim_ask *ask;

@@ -20,6 +20,12 @@ static struct backing ask(struct backing_cache *c, const void *p, bool slow,
 	return backing_of(c, (uintptr_t)p, slow, now);
 }
 
+/* As a pager does. */
+static bool learn(struct backing_cache *c, uint64_t addr, uint64_t now)
+{
+	return !backing_doubt(c, addr, now) || backing_learn(c, addr, now);
+}
+
 static void backing_of__kinds(void **state)
 {
 	int huge = MAP_PRIVATE | MAP_ANONYMOUS, fd = fileno(tmpfile());
@@ -39,18 +45,18 @@ static void backing_of__kinds(void **state)
 		skip();
 	madvise(thp, 8 << 20, MADV_HUGEPAGE);
 	assert_int_equal(ask(c, anon, false, now).kind, BACKING_UNKNOWN);
-	assert_true(backing_learn(c, (uintptr_t)anon, now));
+	assert_true(learn(c, (uintptr_t)anon, now));
 	b = ask(c, anon + 5000, false, now);
 	assert_int_equal(b.kind, BACKING_CHEAP);
 	assert_true(b.cheap.start <= (uintptr_t)anon);
 	assert_true(b.cheap.end >= (uintptr_t)anon + 4 * PAGE_BYTES);
-	assert_true(backing_learn(c, (uintptr_t)ro, now));
+	assert_true(learn(c, (uintptr_t)ro, now));
 	b = ask(c, ro, false, now);
 	assert_int_equal(b.kind, BACKING_SLOW);
 	assert_int_equal(b.cheap.start | b.cheap.end, 0);
-	assert_false(backing_learn(c, (uintptr_t)shared, now));
+	assert_false(learn(c, (uintptr_t)shared, now));
 	assert_int_not_equal(ask(c, shared, false, now).kind, BACKING_CHEAP);
-	assert_false(backing_learn(c, (uintptr_t)file, now));
+	assert_false(learn(c, (uintptr_t)file, now));
 	assert_int_not_equal(ask(c, file, false, now).kind, BACKING_CHEAP);
 	b = ask(c, thp + (4 << 20), false, now);
 	assert_int_not_equal(b.kind, BACKING_CHEAP);
@@ -73,7 +79,7 @@ static void backing_of__slow_revokes(void **state)
 	(void)state;
 	if (!host_can())
 		skip();
-	backing_learn(c, (uintptr_t)p, now);
+	learn(c, (uintptr_t)p, now);
 	assert_int_equal(ask(c, p, false, now).kind, BACKING_CHEAP);
 	assert_int_equal(ask(c, p, true, now).kind, BACKING_SLOW);
 	assert_int_equal(ask(c, p, false, now + 500 * MS).kind, BACKING_SLOW);
@@ -136,21 +142,21 @@ static void backing_of__swap(void **state)
 	host_look(clock_ns() + second);
 	if (host_is_short())
 		skip(); /* a memory cgroup */
-	backing_learn(c, 0x10000, clock_ns());
+	learn(c, 0x10000, clock_ns());
 	assert_int_equal(learned(c), BACKING_CHEAP);
 	/* nobody has looked for longer than 10 ms */
 	assert_int_equal(
 		ask(c, (void *)0x10000, false, clock_ns() + 30 * MS).kind,
 		BACKING_SLOW);
 	put(smaps, smaps_text, 8);
-	backing_learn(c, 0x10000, clock_ns() + 2 * second);
+	learn(c, 0x10000, clock_ns() + 2 * second);
 	assert_int_equal(learned(c), BACKING_SLOW);
 	put(smaps, smaps_text, 0);
-	backing_learn(c, 0x10000, clock_ns() + 4 * second);
+	learn(c, 0x10000, clock_ns() + 4 * second);
 	assert_int_equal(learned(c), BACKING_CHEAP);
 	put(vmstat, vmstat_text, 1);
 	assert_int_equal(learned(c), BACKING_SLOW);
-	backing_learn(c, 0x10000, clock_ns() + 6 * second);
+	learn(c, 0x10000, clock_ns() + 6 * second);
 	assert_int_equal(learned(c), BACKING_SLOW); /* for ten seconds */
 	put(meminfo,
 	    "MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\n"
@@ -182,8 +188,8 @@ static void backing_learn__userfaultfd(void **state)
 	reg.range.start = (uintptr_t)p + PAGE_BYTES;
 	reg.range.len = PAGE_BYTES;
 	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
-	assert_false(backing_learn(c, (uintptr_t)p + PAGE_BYTES, now));
-	assert_true(backing_learn(c, (uintptr_t)p, now));
+	assert_false(learn(c, (uintptr_t)p + PAGE_BYTES, now));
+	assert_true(learn(c, (uintptr_t)p, now));
 	assert_int_equal(ask(c, p, false, now).kind, BACKING_CHEAP);
 	assert_true(ask(c, p, false, now).cheap.end <=
 		    (uintptr_t)p + PAGE_BYTES);
@@ -203,16 +209,46 @@ static void backing_learn__seldom(void **state)
 
 	(void)state;
 	refuse_none();
-	backing_learn(c, (uintptr_t)&began, began);
+	learn(c, (uintptr_t)&began, began);
 	reads = refuse_calls(SYS_pread64);
 	assert_true(reads > 5);
 	took = clock_ns() - began;
 	host_look(began);
-	backing_learn(c, (uintptr_t)&began, began + 900 * MS);
+	learn(c, (uintptr_t)&began, began + 900 * MS);
 	assert_true(refuse_calls(SYS_pread64) < reads + 10);
-	backing_learn(c, (uintptr_t)&began, began + MAX(1001 * MS, 101 * took));
+	learn(c, (uintptr_t)&began, began + MAX(1001 * MS, 101 * took));
 	assert_true(refuse_calls(SYS_pread64) > reads + 10);
 	backing_close(c);
+}
+
+/* A file is mapped where other memory was, and registered. */
+static void backing_forget__another_mapping(void **state)
+{
+	struct backing_cache *c = backing_open();
+	uint8_t *anon = pages_new(4, PROT_READ | PROT_WRITE);
+	uint8_t *other = pages_new(4, PROT_READ | PROT_WRITE);
+	const int fd = fileno(tmpfile());
+	const uint64_t now = clock_ns();
+
+	(void)state;
+	assert_true(learn(c, (uintptr_t)anon, now));
+	assert_true(learn(c, (uintptr_t)other, now));
+	assert_true(mmap(anon, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_FIXED, fd, 0) == anon);
+	backing_forget(c, (uintptr_t)anon + 1, 1);
+	assert_false(learn(c, (uintptr_t)anon, now));
+	assert_true(learn(c, (uintptr_t)other, now));
+	/* more of it than is kept */
+	for (unsigned i = 0; i < 100; i++)
+		backing_forget(c, (uintptr_t)other + i, 1);
+	assert_false(learn(c, (uintptr_t)other, now));
+	/* and what is read later is known again: in time */
+	assert_true(learn(c, (uintptr_t)other, now + 3600000 * MS));
+	assert_false(learn(c, (uintptr_t)anon, now + 3600000 * MS));
+	pages_free(anon, 4);
+	pages_free(other, 4);
+	backing_close(c);
+	close(fd);
 }
 
 static void backing_learn__no_proc(void **state)
@@ -223,7 +259,7 @@ static void backing_learn__no_proc(void **state)
 	(void)state;
 	refuse_none();
 	refuse(SYS_openat, -1, 0, EACCES);
-	assert_false(backing_learn(c, (uintptr_t)p, clock_ns()));
+	assert_false(learn(c, (uintptr_t)p, clock_ns()));
 	refuse_none();
 	assert_int_not_equal(ask(c, p, false, clock_ns()).kind, BACKING_CHEAP);
 	pages_free(p, 1);
@@ -238,6 +274,7 @@ int main(void)
 		cmocka_unit_test(backing_of__slow_revokes),
 		cmocka_unit_test(backing_learn__userfaultfd),
 		cmocka_unit_test(backing_learn__seldom),
+		cmocka_unit_test(backing_forget__another_mapping),
 		cmocka_unit_test(backing_learn__no_proc),
 	};
 
