@@ -37,7 +37,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "verbs/verbs_post_test",
          "verbs/verbs_wr_test", "verbs/verbs_ah_test", "verbs/verbs_sysfs_test",
          "mem_account_test", "mem_overwrite_test", "nic_demux_test",
-         "os_fresh_test", "os_lane_test",
+         "os_fresh_test", "os_backing_test", "os_lane_test",
          "nic_cq_test", "mem_suspend_test", "nic_suspend_test",
          "os_move_test", "mem_share_test", "mem_eventcount_test",
          "os_file_test", "os_fork_test", "os_thread_test", "nic_notes_test",

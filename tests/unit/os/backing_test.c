@@ -221,6 +221,25 @@ static void backing_learn__seldom(void **state)
 	backing_close(c);
 }
 
+/* What is said to be there before it is known of what is not believed for long. */
+static void backing_doubt__until_it_is_known(void **state)
+{
+	struct backing_cache *c = backing_open();
+	uint8_t *anon = pages_new(1, PROT_READ | PROT_WRITE);
+	const uint64_t now = clock_ns();
+
+	(void)state;
+	assert_true(backing_doubt(c, (uintptr_t)anon, now));
+	assert_true(os_fresh_after(NULL, now) >= now - 10 * MS);
+	assert_true(backing_learn(c, (uintptr_t)anon, now));
+	assert_false(backing_doubt(c, (uintptr_t)anon, now));
+	/* for a second, or a hundred times what it takes to read that */
+	assert_true(backing_doubt(c, (uintptr_t)anon, now + 3600000 * MS));
+	assert_true(backing_learn(c, (uintptr_t)anon, now));
+	pages_free(anon, 1);
+	backing_close(c);
+}
+
 /* A file is mapped where other memory was, and registered. */
 static void backing_forget__another_mapping(void **state)
 {
@@ -274,6 +293,7 @@ int main(void)
 		cmocka_unit_test(backing_of__slow_revokes),
 		cmocka_unit_test(backing_learn__userfaultfd),
 		cmocka_unit_test(backing_learn__seldom),
+		cmocka_unit_test(backing_doubt__until_it_is_known),
 		cmocka_unit_test(backing_forget__another_mapping),
 		cmocka_unit_test(backing_learn__no_proc),
 	};

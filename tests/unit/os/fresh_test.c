@@ -180,6 +180,25 @@ static void fresh_unsure__ten_ms(void **state)
 	assert_true(os_fresh_after(NULL, now + 10001 * MS) >= now);
 }
 
+/* Until it is known how it goes. */
+static void fresh_unknown__ten_ms(void **state)
+{
+	uint64_t now = look(), since;
+
+	(void)state;
+	usleep(15000);
+	now = look();
+	since = os_fresh_after(NULL, now);
+	assert_true(since < now - 10 * MS);
+	fresh_unknown();
+	fresh_unknown();
+	assert_int_equal(os_fresh_after(NULL, now), now - 10 * MS);
+	fresh_known();
+	assert_int_equal(os_fresh_after(NULL, now), now - 10 * MS);
+	fresh_known();
+	assert_int_equal(os_fresh_after(NULL, now), since);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +208,7 @@ int main(void)
 		cmocka_unit_test(fresh_check__not_too_often),
 		cmocka_unit_test(fresh_check__counters_missing),
 		cmocka_unit_test(os_fresh_after__a_pager_looks),
+		cmocka_unit_test(fresh_unknown__ten_ms),
 		cmocka_unit_test(fresh_unsure__ten_ms),
 	};
 
