@@ -261,7 +261,7 @@ static void test_read_again(void)
 /* Whoever does not look there does not notice. */
 static void test_others(void)
 {
-	char path[] = "/tmp/nopin-files-XXXXXX";
+	char path[] = "/tmp/test-of-files-XXXXXX";
 	struct stat st;
 	int fd = mkstemp(path);
 

@@ -177,7 +177,7 @@ static void cgroup_limit(void)
 
 static void ordinary_work(void)
 {
-	char name[] = "/tmp/nopin-fact-XXXXXX", *p, *f;
+	char name[] = "/tmp/test-of-fact-XXXXXX", *p, *f;
 	unsigned long long before;
 	int fd = mkstemp(name);
 

@@ -197,7 +197,7 @@ def check_garbage(pid):
 def check_stranger(pid):
     if os.geteuid() != 0:
         return
-    tool = shutil.copy(NOPIN, f"/tmp/nopin-stat-{os.getpid()}")
+    tool = shutil.copy(NOPIN, f"/tmp/test-of-stat-{os.getpid()}")
     os.chmod(tool, 0o755)
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     try:

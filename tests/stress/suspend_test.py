@@ -163,7 +163,7 @@ def check_ends():
 def check_stranger(pid, key):
     if os.geteuid() != 0:
         return
-    tool = shutil.copy(NOPIN, f"/tmp/nopin-suspend-{os.getpid()}")
+    tool = shutil.copy(NOPIN, f"/tmp/test-of-suspend-{os.getpid()}")
     os.chmod(tool, 0o755)
     try:
         for command in (["suspend"], ["resume"], ["move", "--recreate"]):

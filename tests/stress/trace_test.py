@@ -47,7 +47,7 @@ def check_others(server):
     assert out.returncode != 0 and "no NIC" in out.stderr, out
     assert trace("x").returncode == 2
     if os.geteuid() == 0:
-        tool = shutil.copy(NOPIN, "/tmp/nopin-trace-%d" % os.getpid())
+        tool = shutil.copy(NOPIN, "/tmp/test-of-trace-%d" % os.getpid())
         os.chmod(tool, 0o755)
         try:
             out = subprocess.run([tool, "trace", str(server.pid)], text=True,

@@ -102,9 +102,9 @@ static void put(char *path, const char *fmt, unsigned n)
 	fclose(f);
 }
 
-static char meminfo[] = "/tmp/nopin-meminfo-XXXXXX";
-static char vmstat[] = "/tmp/nopin-vmstat-XXXXXX";
-static char smaps[] = "/tmp/nopin-smaps-XXXXXX";
+static char meminfo[] = "/tmp/test-of-meminfo-XXXXXX";
+static char vmstat[] = "/tmp/test-of-vmstat-XXXXXX";
+static char smaps[] = "/tmp/test-of-smaps-XXXXXX";
 
 static const char vmstat_text[] = "nr_free 9\npgsteal_a 0\npgsteal_b "
 				  "0\npgscan_a 0\npgscan_b 0\npswpout %u\n";

@@ -29,7 +29,7 @@ static const struct os_note *note[OS_NOTES_MAX];
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/nopin-board-XXXXXX");
+	strcpy(dir, "/tmp/test-of-board-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/nopin-%d", dir, (int)geteuid());
 	return 0;

@@ -4,7 +4,7 @@
  */
 #include "host_fixture.h"
 
-static char path[] = "/tmp/nopin-vmstat-XXXXXX";
+static char path[] = "/tmp/test-of-vmstat-XXXXXX";
 
 static void vmstat(unsigned steal, unsigned swapped)
 {

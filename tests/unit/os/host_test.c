@@ -6,7 +6,7 @@
 
 enum { GIB = 1048576 }; /* in kB, as /proc/meminfo counts */
 
-static char dir[] = "/tmp/nopin-host-XXXXXX";
+static char dir[] = "/tmp/test-of-host-XXXXXX";
 static char meminfo[64], cgroup[64], limit[64], used[64];
 static uint64_t now = 1;
 

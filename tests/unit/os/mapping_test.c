@@ -4,7 +4,7 @@
 
 #include "host_fixture.h"
 
-static char path[] = "/tmp/nopin-smaps-XXXXXX";
+static char path[] = "/tmp/test-of-smaps-XXXXXX";
 
 static int file_new(void **state)
 {
