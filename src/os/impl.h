@@ -462,8 +462,8 @@ struct backing_cache;
 struct backing_cache *backing_open(void);
 void backing_close(struct backing_cache *c);
 
-/** backing_forget() - What is at [addr, addr + len) may be another mapping than what was
- * there. Context: any thread; does not wait while smaps is read. */
+/** backing_forget() - Forget what is known of [addr, addr + len): it may be another
+ * mapping by now. Context: any thread; does not wait while smaps is read. */
 void backing_forget(struct backing_cache *c, uint64_t addr, uint64_t len);
 
 struct backing {

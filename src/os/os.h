@@ -603,9 +603,9 @@ uint64_t os_forks(const struct os *os);
 bool os_forking(const struct os *os);
 
 /**
- * os_step_begin() - What was found out about pages from here on may be used up to
- * os_step_end(), without asking for forks again: one that begins meanwhile waits
- * for the end, 5 ms at most.
+ * os_step_begin() - Hold off forks up to os_step_end(): what is found out about pages
+ * from here on may be used until then without asking for forks again. One that begins
+ * meanwhile waits for the end, 5 ms at most.
  * Return: to be handed to os_step_end(). false: a fork is on, and does not wait.
  */
 bool os_step_begin(void);

@@ -160,7 +160,7 @@ bool sim_in_thread(const struct sim *sim);
 void sim_preempt(struct sim *sim, uint32_t chance, uint64_t max_ns);
 /** sim_full() - The probability that a send buffer is full: -EAGAIN. */
 void sim_full(struct sim *sim, uint32_t chance);
-/** sim_threads() - How many have not ended. */
+/** sim_threads() - Count those that have not ended. */
 unsigned sim_threads(const struct sim *sim);
 
 /* --- network ------------------------------------------------------------------------ */
@@ -273,7 +273,7 @@ void sim_slow(struct os *os, uint64_t addr, uint64_t ns);
 /** sim_fork() - Pages of private mappings become copy-on-write. */
 void sim_fork(struct os *os);
 bool sim_present(struct os *os, uint64_t addr);
-/** sim_lock_limit() - How much may be locked; at first there is no limit. */
+/** sim_lock_limit() - Limit what may be locked; at first there is no limit. */
 void sim_lock_limit(struct os *os, uint64_t bytes);
 /** sim_locked() - Is this page? */
 bool sim_locked(struct os *os, uint64_t addr);
@@ -286,7 +286,7 @@ uint64_t sim_locked_bytes(const struct os *os);
  */
 int sim_read(struct os *os, uint64_t addr, void *buf, uint64_t len);
 int sim_write(struct os *os, uint64_t addr, const void *buf, uint64_t len);
-/** sim_peek() - What memory holds; touches nothing. Return: as sim_read(). */
+/** sim_peek() - Copy what memory holds; touches nothing. Return: as sim_read(). */
 int sim_peek(struct os *os, uint64_t addr, void *buf, uint64_t len);
 
 #endif

@@ -188,7 +188,7 @@ struct sim_page *sim_page_get(struct os *os, uint64_t vpn);
 struct sim_page *sim_page_find(struct os *os, uint64_t vpn);
 /** sim_page_major() - Would bringing in this absent page need I/O? */
 bool sim_page_major(const struct sim_map *map, const struct sim_page *page);
-/** sim_page_cost() - How long it would take, drawn anew each time. */
+/** sim_page_cost() - Draw how long it would take, anew each time. */
 uint64_t sim_page_cost(struct os *os, const struct sim_map *map,
 		       const struct sim_page *page);
 /** sim_page_in() - Present and just touched; not shared any more if @write. */

@@ -45,7 +45,7 @@ bool win_has_all(const struct window *w, psn_t from, psn_t to);
 uint32_t win_slots(const struct xport *x, uint32_t held);
 /** win_room() - Count the packets more that could be kept in @w. */
 uint32_t win_room(const struct xport *x, const struct window *w);
-/** win_spare() - How many slots more may what can be asked for again take? Requests
+/** win_spare() - Count the slots more that what can be asked for again may take. Requests
  * that were not lent one are to find some. */
 uint32_t win_spare(const struct xport *x, const struct window *w);
 /** win_keep() - Keep a packet, its payload in a slot. Return: 0, -EAGAIN: no slot. */
@@ -86,7 +86,7 @@ void req_reset(struct qp *qp);
 /** req_unsent() - A burst of requests never left: go back. */
 void req_unsent(struct qp *qp, const struct burst *b, int error,
 		uint64_t now_ns);
-/** wqe_packets() - How many PSNs a message of @len bytes takes. */
+/** wqe_packets() - Count the PSNs that the message of @w takes. */
 uint32_t wqe_packets(const struct qp *qp, const struct wqe *w);
 /** wqe_is_read() - Is it answered with data: a READ or an atomic? */
 bool wqe_is_read(const struct wqe *w);
