@@ -261,7 +261,6 @@ bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns)
 {
 	bool plain = true;
 
-	host_look(now_ns);
 	pthread_mutex_lock(&c->lock);
 	if (!backing_ask(c, addr)) {
 		backing_update(c, now_ns);

@@ -303,10 +303,9 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	doubt = done.bytes && backing_doubt(pg->backing, req->addr, now);
 	pager_answer(pg, &done);
 	/* What is for the next request must not delay this one. */
+	host_look(now);
 	if (doubt)
 		(void)backing_learn(pg->backing, req->addr, now);
-	else
-		host_look(now);
 	if (fresh_wanted(now))
 		fresh_check(now);
 	heap_prepare();
