@@ -79,7 +79,7 @@ struct suspension {
  * struct mr - A region.
  * @since:	what was learned up to this tick was about whatever was mapped
  *		there before
- * @look_ns:	when a pager last said what its memory is (overwrite.c); or 0
+ * @look_ns:	until when a pager is not asked again what its memory is (overwrite.c)
  * @fault_ns:	what a fault takes a pager, of those that were answered lately, 4 s
  *		at most; 0: none was
  * @next:	of a free one: index + 1 of the next free one, 0: none
@@ -288,7 +288,7 @@ enum over { OVER_NO, OVER_YES, OVER_LOOK, OVER_NUM };
 
 struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind);
 bool over_allowed(const struct mr *mr, const struct dma *d, strategies_t set);
-void over_looked(struct mem *m, uint32_t key, uint64_t now_ns);
+void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns);
 enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
 		    uint64_t now_ns);
 
@@ -370,6 +370,7 @@ enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
  * @ahead:	sent without a waiter
  * @look:	bring nothing in where memory is plain: key of the region that asks
  *		(overwrite.c), or 0
+ * @early:	its pager could not yet say what @look asks
  * @major:	its pager waited for I/O
  * @guess:	R_Key or L_Key of the region that foresaw it (pattern.c); 0: whoever
  *		needs it said so
@@ -380,7 +381,7 @@ struct ticket {
 	uint32_t pages, valid, guess, look;
 	uint16_t gen;
 	uint8_t state, queue;
-	bool write, whole, protect, ahead, major;
+	bool write, whole, protect, ahead, major, early;
 	uint32_t hash[2];
 	struct share *share;
 	struct list link, waiters;

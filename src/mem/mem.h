@@ -590,7 +590,7 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 
 /** ticket_plain() - Before ticket_done(): [start, end) is plain memory. */
 void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
-		  uint64_t end, uint64_t now_ns);
+		  uint64_t end, bool early, uint64_t now_ns);
 
 unsigned tickets_out(const struct mem *m);
 

@@ -24,8 +24,8 @@
  */
 #include "mem/impl.h"
 
-static const uint64_t plain_ns =
-	1000000000; /* what was learned counts so long */
+/* What was learned counts so long; or that nothing could be. */
+static const uint64_t plain_ns = 1000000000, early_ns = 10000000;
 
 /**
  * over_pages() - Pages that the message writes whole, from the first byte of the
@@ -74,21 +74,26 @@ enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
 
 	if (cheap_covers(&m->plain, vpn, fresh))
 		return OVER_YES;
-	return mr->look_ns && mr->look_ns >= fresh ? OVER_NO : OVER_LOOK;
+	return now_ns <= mr->look_ns ? OVER_NO : OVER_LOOK;
 }
 
 /**
  * over_looked() - A pager looked: what is not known to be plain now is not.
  * @m:		the NIC's memory
  * @key:	of the region that asked; it may be gone
+ * @early:	or nobody can know yet
  * @now_ns:	now
  */
-void over_looked(struct mem *m, uint32_t key, uint64_t now_ns)
+void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns)
 {
 	struct mr *mr = mr_live(m, key);
 
-	if (mr)
-		mr->look_ns = MAX(now_ns, 1u);
+	if (!mr)
+		return;
+	if (early)
+		mr->look_ns = now_ns + early_ns;
+	else
+		mr->look_ns = m->cfg.exact ? TIME_NEVER : now_ns + plain_ns;
 }
 
 /**
@@ -96,13 +101,15 @@ void over_looked(struct mem *m, uint32_t key, uint64_t now_ns)
  * @m:		the NIC's memory
  * @id:		of the ticket
  * @start, @end: addresses of plain memory, or equal
+ * @early:	nothing can be said yet
  * @now_ns:	now
  */
 void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
-		  uint64_t end, uint64_t now_ns)
+		  uint64_t end, bool early, uint64_t now_ns)
 {
-	const struct ticket *t = ticket_of(&m->tickets, id);
+	struct ticket *t = ticket_of(&m->tickets, id);
 
+	t->early = early;
 	if (t->valid == t->pages)
 		cheap_learn(&m->plain, page_of(start + PAGE_BYTES - 1),
 			    page_of(end), now_ns);

@@ -179,7 +179,7 @@ struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
 	t->valid = (uint32_t)pages;
 	t->write = write;
 	t->whole = whole;
-	t->protect = t->major = false;
+	t->protect = t->major = t->early = false;
 	t->look = 0;
 	t->guess = 0;
 	t->at = TICK_NOW;
@@ -574,7 +574,7 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 	PROBE4(resolve, t->vpn, pages_ready, t->pages, service_ns);
 	spt_tick(&m->spt, now_ns);
 	if (t->look)
-		over_looked(m, t->look, now_ns);
+		over_looked(m, t->look, t->early, now_ns);
 	count_add(m->cnt, CNT_service_ns, service_ns);
 	if (failed && pages_ready < t->pages)
 		count(m->cnt, CNT_fault_prot);

@@ -318,9 +318,9 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 				prefetch_done(nic, d, now_ns);
 				continue;
 			}
-			ticket_plain(nic->mem,
-				     (struct ticket_id){(uint32_t)d->id},
-				     d->plain_start, d->plain_end, now_ns);
+			ticket_plain(
+				nic->mem, (struct ticket_id){(uint32_t)d->id},
+				d->plain_start, d->plain_end, d->early, now_ns);
 			if (d->major)
 				ticket_major(
 					nic->mem,

@@ -6,10 +6,12 @@
  * walks the page tables of all mappings (14 ms with 4 GiB resident), holding
  * the address-space lock. So a pager reads it after it has answered, keeps what
  * it said, and reads again at the earliest after a hundred times the time that
- * it took: at most one percent.
+ * it took: at most one percent of a CPU.
  *
  * A mapping may be another by then, at the same address. A program that registers it
- * says so (backing_forget()): what was known of what was there is forgotten.
+ * says so (backing_forget()): what was known of what was there is forgotten, until
+ * smaps is read again. Meanwhile it is neither plain nor anything else: questions
+ * about it wait (@asked), and nothing is said that would be believed for long.
  *
  * Where there is swap, what is missing in a mapping of which nothing is swapped
  * out was never there, as long as nothing was reclaimed since that was read.
@@ -22,7 +24,7 @@
 enum {
 	BACKING_MAX = 512, /* mappings remembered */
 	BACKING_SHARE = 100, /* 1/100 of the time goes into reading smaps */
-	BACKING_ASKED = 64, /* pages served while one thread reads */
+	BACKING_ASKED = 64, /* ranges with pages served before that is read */
 	BACKING_GONE = 32, /* ranges; if there are more the last grows */
 };
 
@@ -53,17 +55,16 @@ struct backing_table {
  * @may_scan:	when smaps may be read again at the earliest
  * @table:	@now of them is used; the other belongs to the thread that is @scanning
  * @scan:	that thread's, too
- * @gone:	while it reads: ranges of which that may be too old
- * @asked:	and pages of which it says afterwards if they are plain
+ * @gone:	ranges forgotten since smaps was begun to be read: it may be too old
+ * @asked:	ranges of which it is said if they are plain when smaps was read
  */
 struct backing_cache {
 	pthread_mutex_t lock;
 	uint64_t scanned_ns, valid_until, may_scan;
 	bool scanning;
 	unsigned now, num_gone, num_asked;
-	uint64_t asked[BACKING_ASKED];
 	struct backing_table table[2];
-	struct range gone[BACKING_GONE];
+	struct range gone[BACKING_GONE], asked[BACKING_ASKED];
 	struct mapping_scan scan;
 };
 
@@ -80,6 +81,10 @@ void backing_close(struct backing_cache *c)
 {
 	if (!c)
 		return;
+	while (c->num_asked > 0) { /* what asked for them is gone, too */
+		c->num_asked--;
+		fresh_known();
+	}
 	pthread_mutex_destroy(&c->lock);
 	heap_free(c);
 }
@@ -105,7 +110,6 @@ static void backing_cut(struct backing_cache *c, struct range gone)
 		if (map.range.start >= gone.end || map.range.end <= gone.start)
 			continue;
 		t->map[i] = t->map[--t->num];
-		c->valid_until = MIN(c->valid_until, c->may_scan);
 		rest.range.end = gone.start;
 		if (rest.range.start < rest.range.end)
 			t->map[t->num++] = rest;
@@ -122,10 +126,11 @@ void backing_forget(struct backing_cache *c, uint64_t addr, uint64_t len)
 	gone.end = gone.start + (pages_spanned(addr, len) << PAGE_SHIFT);
 	pthread_mutex_lock(&c->lock);
 	backing_cut(c, gone);
+	c->valid_until = MIN(c->valid_until, c->may_scan);
 	last = &c->gone[MIN(c->num_gone, BACKING_GONE - 1)];
-	if (c->scanning && c->num_gone < BACKING_GONE) {
+	if (c->num_gone < BACKING_GONE) {
 		c->gone[c->num_gone++] = gone;
-	} else if (c->scanning) {
+	} else {
 		last->start = MIN(last->start, gone.start);
 		last->end = MAX(last->end, gone.end);
 	}
@@ -154,21 +159,48 @@ static void backing_read(struct backing_cache *c, struct backing_table *t)
 	}
 }
 
-/* What was asked is known now: lock held. */
-static bool backing_tell(struct backing_cache *c, uint64_t addr)
+/* What was forgotten around @addr since smaps was read, or NULL. */
+static const struct range *backing_gone(const struct backing_cache *c,
+					uint64_t addr)
 {
-	const bool plain = backing_find(c, addr) != NULL;
+	for (unsigned i = 0; i < c->num_gone; i++)
+		if (addr >= c->gone[i].start && addr < c->gone[i].end)
+			return &c->gone[i];
+	return NULL;
+}
 
-	if (!plain)
+/* What was asked is known now: lock held. Return: is it ordinary memory? */
+static bool backing_tell(struct backing_cache *c, struct range asked)
+{
+	const struct backing_map *map = NULL;
+
+	do {
+		map = backing_find(c, asked.start);
+		asked.start = map ? map->range.end : asked.end;
+	} while (asked.start < asked.end);
+	if (!map)
 		fresh_unsure(clock_ns());
 	fresh_known();
-	return plain;
+	return map != NULL;
+}
+
+/* What was forgotten again meanwhile remains asked. */
+static void backing_tell_all(struct backing_cache *c)
+{
+	for (unsigned i = c->num_asked; i-- > 0;) {
+		const struct range asked = c->asked[i];
+
+		if (backing_gone(c, asked.start))
+			continue;
+		c->asked[i] = c->asked[--c->num_asked];
+		backing_tell(c, asked);
+	}
 }
 
 /* If it is time and nobody does: read smaps. Called and returns with the lock. */
 static void backing_update(struct backing_cache *c, uint64_t now_ns)
 {
-	uint64_t began, took;
+	uint64_t began, cpu, took;
 
 	if (c->scanning || now_ns < c->valid_until)
 		return;
@@ -177,18 +209,26 @@ static void backing_update(struct backing_cache *c, uint64_t now_ns)
 	pthread_mutex_unlock(&c->lock);
 	fresh_check(clock_ns());
 	began = clock_ns();
+	cpu = clock_cpu_ns();
 	backing_read(c, &c->table[!c->now]);
-	took = clock_ns() - began;
+	took = clock_cpu_ns() - cpu;
 	pthread_mutex_lock(&c->lock);
 	c->scanning = false;
 	c->now = !c->now;
 	c->scanned_ns = began;
 	c->may_scan = began + took * (uint64_t)BACKING_SHARE;
-	c->valid_until = MAX(began + backing_keep_ns, c->may_scan);
+	c->valid_until = c->num_gone
+				 ? c->may_scan
+				 : MAX(began + backing_keep_ns, c->may_scan);
 	for (unsigned i = 0; i < c->num_gone; i++)
 		backing_cut(c, c->gone[i]);
-	while (c->num_asked)
-		backing_tell(c, c->asked[--c->num_asked]);
+	backing_tell_all(c);
+}
+
+/* Does nothing say what is at @addr, though something will? */
+static bool backing_early(const struct backing_cache *c, uint64_t addr)
+{
+	return c->scanning || backing_gone(c, addr);
 }
 
 /* Is nothing of it on disk? */
@@ -221,7 +261,7 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
 	return out;
 }
 
-struct range backing_plain(struct backing_cache *c, uint64_t addr,
+struct range backing_plain(struct backing_cache *c, uint64_t addr, bool *early,
 			   uint64_t now_ns)
 {
 	const struct backing_map *map;
@@ -232,6 +272,7 @@ struct range backing_plain(struct backing_cache *c, uint64_t addr,
 	map = backing_find(c, addr);
 	if (map && map->small)
 		out = map->range;
+	*early = !map && backing_early(c, addr);
 	pthread_mutex_unlock(&c->lock);
 	return out;
 }
@@ -248,12 +289,21 @@ bool backing_doubt(struct backing_cache *c, uint64_t addr, uint64_t now_ns)
 	return !plain;
 }
 
-/* Another thread reads smaps. Return: it will say what it finds at @addr. */
+/* Return: what is at @addr will be said when smaps has been read: at once, if there
+ * is no place to remember it. */
 static bool backing_ask(struct backing_cache *c, uint64_t addr)
 {
-	if (!c->scanning || c->num_asked == BACKING_ASKED)
+	const struct range *gone = backing_gone(c, addr);
+
+	for (unsigned i = 0; i < c->num_asked; i++)
+		if (addr >= c->asked[i].start && addr < c->asked[i].end) {
+			fresh_known(); /* that one is still in doubt */
+			return true;
+		}
+	if (c->num_asked == BACKING_ASKED)
 		return false;
-	c->asked[c->num_asked++] = addr;
+	c->asked[c->num_asked++] = gone ? *gone
+					: (struct range){addr, addr + 1};
 	return true;
 }
 
@@ -262,10 +312,9 @@ bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns)
 	bool plain = true;
 
 	pthread_mutex_lock(&c->lock);
-	if (!backing_ask(c, addr)) {
-		backing_update(c, now_ns);
-		plain = backing_tell(c, addr);
-	}
+	backing_update(c, now_ns);
+	if (!backing_early(c, addr) || !backing_ask(c, addr))
+		plain = backing_tell(c, (struct range){addr, addr + 1});
 	pthread_mutex_unlock(&c->lock);
 	return plain;
 }

@@ -463,7 +463,8 @@ struct backing_cache *backing_open(void);
 void backing_close(struct backing_cache *c);
 
 /** backing_forget() - Forget what is known of [addr, addr + len): it may be another
- * mapping by now. Context: any thread; does not wait while smaps is read. */
+ * mapping by now. Until smaps is read again nothing is known of it. Context: any
+ * thread; does not wait while smaps is read. */
 void backing_forget(struct backing_cache *c, uint64_t addr, uint64_t len);
 
 struct backing {
@@ -487,18 +488,20 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
 bool backing_doubt(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 
 /**
- * backing_learn() - Find out, if it is time, what is at @addr; while another thread does
- * it says so to that. Context: a pager that was in doubt; may take milliseconds.
- * Return: true if it is such memory, or another thread will see.
+ * backing_learn() - Find out what is at @addr, if it is time, or else when smaps is
+ * read next: until then the doubt remains. Context: a pager that was in doubt; may
+ * take milliseconds.
+ * Return: false: it is other memory.
  */
 bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 
 /**
  * backing_plain() - The mapping around @addr where a page that is dropped is an
  * empty page; {0, 0} if it is not, or is not known to be, such memory.
+ * @early: written: nothing is known yet; smaps is being read, or will be in time
  * Context: a pager; may take milliseconds.
  */
-struct range backing_plain(struct backing_cache *c, uint64_t addr,
+struct range backing_plain(struct backing_cache *c, uint64_t addr, bool *early,
 			   uint64_t now_ns);
 
 /* wait.c */
@@ -557,6 +560,9 @@ void fresh_known(void);
 
 /* os.c */
 uint64_t clock_ns(void);
+
+/** clock_cpu_ns() - The CPU time that the calling thread has used. */
+uint64_t clock_cpu_ns(void);
 
 /** until() - Time from now to @deadline_ns. Return: @ts, NULL for never. */
 struct timespec *until(uint64_t deadline_ns, uint64_t now_ns,

@@ -289,6 +289,7 @@ struct os_page_req {
  * @plain_start, @plain_end: if @look: range around the first page in which a page
  *		that is dropped is an empty page: private anonymous memory in small
  *		pages, writable, not locked, without userfaultfd; or equal
+ * @early:	if @look: nothing can be said yet, soon it can
  */
 struct os_page_done {
 	uint64_t id;
@@ -296,7 +297,7 @@ struct os_page_done {
 	uint64_t bytes;
 	int error;
 	bool writable;
-	bool major, absent, by_hand;
+	bool major, absent, by_hand, early;
 	uint64_t service_ns;
 	enum os_backing backing;
 	uint64_t cheap_start, cheap_end;

@@ -259,12 +259,12 @@ static bool pager_too_slow(const struct os_page_done *done,
 /* Is it memory of which nothing has to be brought in? */
 static void pager_look(struct pagers *pg, const struct os_page_req *req)
 {
-	struct range plain = backing_plain(pg->backing, req->addr, clock_ns());
-	struct os_page_done done = {.id = req->id,
-				    .addr = req->addr,
-				    .plain_start = plain.start,
-				    .plain_end = plain.end};
+	struct os_page_done done = {.id = req->id, .addr = req->addr};
+	struct range plain = backing_plain(pg->backing, req->addr, &done.early,
+					   clock_ns());
 
+	done.plain_start = plain.start;
+	done.plain_end = plain.end;
 	pager_answer(pg, &done);
 }
 

@@ -75,9 +75,9 @@ static void over_look__as_long_as_it_counts(void **state)
 	mr = mr_live(f.m, f.all);
 	f.now = UINT64_C(9) * SECOND;
 	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_LOOK);
-	over_looked(f.m, f.all ^ 0x100, f.now); /* of a region that is gone */
+	over_looked(f.m, f.all ^ 0x100, false, f.now); /* that is gone */
 	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_LOOK);
-	over_looked(f.m, f.all, f.now);
+	over_looked(f.m, f.all, false, f.now);
 	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_NO);
 	cheap_learn(&f.m->plain, 7, 8, f.now);
 	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_YES);
@@ -91,12 +91,33 @@ static void over_look__as_long_as_it_counts(void **state)
 	fix_close(&f);
 }
 
+/* A pager that could not say asks for another look, but not at once: the page comes
+ * meanwhile. */
+static void over_look__too_early(void **state)
+{
+	const struct mr *mr;
+	struct fix f;
+
+	(void)state;
+	fix_open_ageing(&f, 64);
+	mr = mr_live(f.m, f.all);
+	f.now = 9 * MS;
+	over_looked(f.m, f.all, true, f.now);
+	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_NO);
+	f.now += 10 * MS;
+	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_NO);
+	f.now++;
+	assert_int_equal(over_look(f.m, mr, 7, f.now), OVER_LOOK);
+	fix_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(over_pages__whole_ones_only),
 		cmocka_unit_test(over_allowed__who_may),
 		cmocka_unit_test(over_look__as_long_as_it_counts),
+		cmocka_unit_test(over_look__too_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,6 +240,70 @@ static void backing_doubt__until_it_is_known(void **state)
 	backing_close(c);
 }
 
+/* Is what was learned long ago believed to be there? */
+static bool believed(void)
+{
+	const uint64_t now = clock_ns();
+
+	fresh_check(now);
+	return os_fresh_after(NULL, now) < now - 10 * MS;
+}
+
+/* Registered when it is too early to read smaps again: nothing is said of it, and
+ * nothing is believed for long, until that is read. The last thing it says is that
+ * some of it is other memory: before the tests that say so. */
+static void backing_forget__too_early(void **state)
+{
+	const uint64_t hour = UINT64_C(3600000) * MS;
+	struct backing_cache *c = backing_open(), *d = backing_open();
+	uint8_t *anon = pages_new(2, PROT_READ | PROT_WRITE);
+	uint8_t *shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const uint64_t at = (uintptr_t)anon, now = clock_ns();
+	bool early;
+
+	(void)state;
+	put(vmstat, vmstat_text, 1); /* as before */
+	redirect("/proc/vmstat", vmstat);
+	assert_true(learn(c, at, now));
+	assert_true(backing_plain(c, at, &early, now).start <= at && !early);
+	usleep(20000);
+	assert_true(believed());
+	backing_forget(c, at, PAGE_BYTES);
+	assert_int_equal(backing_plain(c, at, &early, now).end, 0);
+	assert_true(early);
+	assert_true(backing_plain(c, at + PAGE_BYTES, &early, now).end > at);
+	assert_false(early);
+	/* more pages of it than are kept: as one */
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(learn(c, at + i, now));
+	assert_false(believed());
+	assert_true(learn(c, at + PAGE_BYTES, now + hour));
+	assert_true(believed());
+	assert_true(backing_plain(c, at, &early, now + hour).start <= at);
+	assert_false(early);
+
+	/* what is asked of memory that is never looked at again ends with it */
+	backing_forget(c, at, PAGE_BYTES);
+	assert_true(learn(c, at, now));
+	assert_false(believed());
+	backing_close(c);
+	assert_true(believed());
+
+	assert_true(learn(d, at, now));
+	backing_forget(d, (uintptr_t)shared, 1);
+	assert_true(learn(d, (uintptr_t)shared, now));
+	assert_false(believed());
+	assert_true(learn(d, at, now + hour));
+	assert_false(believed());
+	assert_false(learn(d, (uintptr_t)shared, now + hour));
+	refuse_none();
+	unlink(vmstat);
+	pages_free(anon, 2);
+	pages_free(shared, 1);
+	backing_close(d);
+}
+
 /* A file is mapped where other memory was, and registered. */
 static void backing_forget__another_mapping(void **state)
 {
@@ -255,12 +319,14 @@ static void backing_forget__another_mapping(void **state)
 	assert_true(mmap(anon, PAGE_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_FIXED, fd, 0) == anon);
 	backing_forget(c, (uintptr_t)anon + 1, 1);
-	assert_false(learn(c, (uintptr_t)anon, now));
-	assert_true(learn(c, (uintptr_t)other, now));
+	assert_true(backing_doubt(c, (uintptr_t)anon, now));
+	assert_true(backing_learn(c, (uintptr_t)anon, now));
+	assert_false(backing_doubt(c, (uintptr_t)other, now));
 	/* more of it than is kept */
 	for (unsigned i = 0; i < 100; i++)
 		backing_forget(c, (uintptr_t)other + i, 1);
-	assert_false(learn(c, (uintptr_t)other, now));
+	assert_true(backing_doubt(c, (uintptr_t)other, now));
+	assert_true(backing_learn(c, (uintptr_t)other, now));
 	/* and what is read later is known again: in time */
 	assert_true(learn(c, (uintptr_t)other, now + 3600000 * MS));
 	assert_false(learn(c, (uintptr_t)anon, now + 3600000 * MS));
@@ -289,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(backing_of__swap),
+		cmocka_unit_test(backing_forget__too_early),
 		cmocka_unit_test(backing_of__kinds),
 		cmocka_unit_test(backing_of__slow_revokes),
 		cmocka_unit_test(backing_learn__userfaultfd),
