@@ -30,7 +30,7 @@ bool host_has_swap(void)
 /* Return: bytes of text in @buf (always terminated), or -errno. */
 static ssize_t host_read(const char *path, char *buf, size_t size)
 {
-	int fd = file_borrow(path);
+	int fd = file_share(path);
 	ssize_t n;
 
 	buf[0] = 0;

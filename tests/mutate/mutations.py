@@ -1092,6 +1092,8 @@ MUTATIONS = [
      "now_ns = MIN(now_ns, TIME_NEVER);"),
     ("fresh: what is not known is believed", "src/os/fresh.c",
      "!__atomic_load_n(&fresh_doubts, __ATOMIC_ACQUIRE)", "1"),
+    ("host: a file that is being read is opened again", "src/os/host.c",
+     "int fd = file_share(path);", "int fd = file_borrow(path);"),
     ("backing: nobody is in doubt", "src/os/backing.c",
      "if (!plain)\n\t\tfresh_unknown();\n\treturn !plain;", "return false;"),
     ("backing: what was known of another mapping is kept", "src/os/backing.c",

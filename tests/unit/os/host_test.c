@@ -136,11 +136,31 @@ static void host_is_short__cgroups(void **state)
 	refuse_none();
 }
 
+/* A pager that looks and has to wait for its turn is overtaken by the next look. That
+ * opens no file again: for a moment it would have the program's lowest number. */
+static void host_look__two_at_once(void **state)
+{
+	int late;
+
+	(void)state;
+	refuse_none();
+	files_begin();
+	late = file_share("/proc/meminfo");
+	assert_true(late >= 0);
+	refuse_none();
+	(void)is_short();
+	assert_true(refuse_calls(SYS_pread64) > 0);
+	assert_int_equal(refuse_calls(SYS_openat), 0);
+	file_return(late);
+	files_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(host_is_short__meminfo),
 		cmocka_unit_test(host_is_short__cgroups),
+		cmocka_unit_test(host_look__two_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
