@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* os.h: façade of os/: everything a NIC asks of its host, and the only place
- * that makes system calls. os/sim.c has the same façade over virtual time, a
+ * that makes system calls. tests/simhost has the same façade over virtual time, a
  * virtual network and virtual pages; a test program links one or the other.
  *
  * Rules (design D8, D9, D13): no function here but

@@ -7,7 +7,7 @@
  * stays as it was, nothing is held for ever, and CHECK() is not reached.
  */
 #include "nic/impl.h"
-#include "os/sim.h"
+#include "simhost/sim.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef NOPIN_TESTS_HASHES_H
 #define NOPIN_TESTS_HASHES_H
 
-#include "os/sim.h"
+#include "simhost/sim.h"
 
 struct hashes {
 	uint64_t of[SIM_HASHES];

@@ -8,7 +8,7 @@
 
 #include "nic/nic.h"
 #include "os/os.h"
-#include "os/sim.h"
+#include "simhost/sim.h"
 
 struct flow;
 struct world;

@@ -16,6 +16,7 @@ LAYERS = f"""# {LICENCE}
 layer base:
 layer wire: base
 layer nic: base wire
+layer sim: base
 system base: c
 system wire: c isa-l.h
 system nic: c pthread.h
@@ -40,6 +41,9 @@ CASES = [
     ("src/nic/a.c", C + "#include <infiniband/verbs.h>\n", "may not be incl"),
     ("src/new/a.c", C, "no directory that src/LAYERS knows"),
     ("src/a.c", C, "no directory that src/LAYERS knows"),
+    ("tests/sim/a.c", C + '#include "nic/nic.h"\n', "may not include nic/"),
+    ("tests/new/a.c", C + '#include "nic/nic.h"\n', None),
+    ("doc/sim/a.c", C + '#include "nic/nic.h"\n', None),
     ("src/base/b.c", C + function("f", 70), None),
     ("src/base/b.c", C + function("f", 71), "f() has 71 lines"),
     ("src/base/a.c", C + function("table", 71), None),

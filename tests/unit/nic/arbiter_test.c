@@ -2,7 +2,7 @@
 /* arbiter_test.c: two NICs of a simulated machine share a table of pages. Who gets how
  * much is base/fair_test.c's, and what it is like when they work, sim/budget.c's.
  */
-#include "../os/sim_pair.h"
+#include "../simhost/pair.h"
 #include "mem/impl.h"
 #include "nic/impl.h"
 

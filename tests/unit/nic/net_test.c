@@ -2,7 +2,7 @@
 /* net_test.c: a simulated host whose network changes, and what is told of it: events,
  * the port, the table. Which slot is whose is gids_test.c's.
  */
-#include "../os/sim_pair.h"
+#include "../simhost/pair.h"
 #include "nic/impl.h"
 
 static struct sim *sim;

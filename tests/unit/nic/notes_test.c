@@ -3,7 +3,7 @@
  * its machine pins up what the test likes; what is written to the file of a real board
  * is os/board_test.c's.
  */
-#include "../os/sim_pair.h"
+#include "../simhost/pair.h"
 #include "mem/impl.h"
 #include "nic/impl.h"
 

@@ -2,7 +2,7 @@
 /* pins_test.c: a page is locked exactly while somebody uses it, is kept by us, or
  * was locked by the program. On simulated memory, which knows all that is locked.
  */
-#include "../os/sim_pair.h"
+#include "../simhost/pair.h"
 #include "nic/impl.h"
 
 enum { PAGES = 64, RANGES = 24 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_net.c: the virtual network: ports, sends, receives, ICMP errors, and what
+/* net.c: the virtual network: ports, sends, receives, ICMP errors, and what
  * happens in between.
  *
  * Theory of operation
@@ -14,7 +14,7 @@
  * charges truesize (design D14): it is dropped, without a word to the sender,
  * if it does not fit.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_pager_test.c: answers of the pagers. */
-#include "sim_pair.h"
+/* pager_test.c: answers of the pagers. */
+#include "pair.h"
 
 static struct os_page_done ask(struct pair *p, struct os_page_req req)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_mem.c: the virtual memory of an application: mappings, pages that come and
+/* mem.c: the virtual memory of an application: mappings, pages that come and
  * go, and the loads and stores of the application itself. How the NIC's moves
- * fare on them is in sim_move.c, the pagers are in sim_pager.c.
+ * fare on them is in move.c, the pagers are in pager.c.
  *
  * Theory of operation
  *
@@ -15,7 +15,7 @@
  * present by the application's own touch. What a pager brings in the NIC learns
  * from the pager's answer, and what its moves touch it knows itself.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_mem_test.c: virtual memory and what the MMU hook is told of it. */
-#include "sim_pair.h"
+/* mem_test.c: virtual memory and what the MMU hook is told of it. */
+#include "pair.h"
 
 static void sim_read__protection(void **state)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_priv.h: what the files of the simulated host share. */
-#ifndef NOPIN_OS_SIM_PRIV_H
-#define NOPIN_OS_SIM_PRIV_H
+/* impl.h: what the files of the simulated host share. */
+#ifndef NOPIN_SIMHOST_IMPL_H
+#define NOPIN_SIMHOST_IMPL_H
 
 #include "os/os.h"
-#include "os/sim.h"
+#include "simhost/sim.h"
 
 struct sim_thread;
 
@@ -103,16 +103,16 @@ struct os {
 	int told; /* as which guest it was told the secret */
 	uint64_t paused_until_ns;
 	struct list blocks;
-	/* sim_thread.c */
+	/* thread.c */
 	bool kicked;
-	/* sim_net.c */
+	/* net.c */
 	struct sim_port port[OS_PORTS_MAX];
 	unsigned next_port;
 	unsigned lines, line_next;
 	uint64_t kernel_drops;
 	struct sim_error error[SIM_ERRORS_MAX];
 	unsigned errors;
-	/* sim_mem.c */
+	/* mem.c */
 	struct list maps;
 	struct sim_page *page[SIM_PAGE_HASH];
 	uint64_t next_addr;
@@ -122,9 +122,9 @@ struct os {
 	void (*watch_drop)(void *arg, uint64_t addr);
 	void *watch_arg, *drop_arg;
 	uint64_t forks;
-	/* sim_pin.c */
+	/* pin.c */
 	uint64_t locked, lock_limit; /* pages */
-	/* sim_pager.c */
+	/* pager.c */
 	struct list asks, answers;
 	unsigned asked, serving;
 };
@@ -137,13 +137,13 @@ bool sim_event_is_set(int fd);
 /** sim_busy() - CHECKs that a NIC does not work for ever in no time. */
 void sim_busy(struct sim *sim);
 
-/* --- sim_hash.c --------------------------------------------------------------- */
+/* --- hash.c --------------------------------------------------------------- */
 
 /** sim_mix_send() - @os sends @len @bytes, as @tx says, from UDP port @sport. */
 void sim_mix_send(struct os *os, const struct os_tx *tx, uint16_t sport,
 		  const uint8_t *bytes, uint32_t len);
 
-/* --- sim_thread.c -------------------------------------------------------------- */
+/* --- thread.c -------------------------------------------------------------- */
 
 /** sim_wake() - End os_wait() of threads of @os (@packet: that want packets). */
 void sim_wake(struct os *os, bool packet);
@@ -152,11 +152,11 @@ void sim_wake_fd(struct sim *sim, int fd);
 void sim_threads_end(struct os *os);
 void sim_threads_free(struct sim *sim);
 
-/* --- sim_net.c ------------------------------------------------------------------- */
+/* --- net.c ------------------------------------------------------------------- */
 
 void sim_net_close(struct os *os);
 
-/* --- sim_mem.c --------------------------------------------------------------------- */
+/* --- mem.c --------------------------------------------------------------------- */
 
 struct sim_map {
 	struct list link;
@@ -195,7 +195,7 @@ uint64_t sim_page_cost(struct os *os, const struct sim_map *map,
 void sim_page_in(struct os *os, struct sim_page *page, bool write);
 void sim_mem_free(struct os *os);
 
-/* --- sim_move.c ---------------------------------------------------------------------- */
+/* --- move.c ---------------------------------------------------------------------- */
 
 /** sim_copy() - As a kernel copy: blocks, tears. Return: 0 or -EFAULT. */
 int sim_copy(struct os *os, uint64_t addr, void *nic, uint64_t len, bool write);
@@ -204,7 +204,7 @@ void sim_lose_cpu(struct sim *sim);
 /** sim_moment() - Time passes for no reason. */
 void sim_moment(struct os *os);
 
-/* --- sim_pager.c ---------------------------------------------------------------------- */
+/* --- pager.c ---------------------------------------------------------------------- */
 
 void sim_pager_close(struct os *os);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_move_test.c: copies fail, block and tear where they should. */
-#include "sim_pair.h"
+/* move_test.c: copies fail, block and tear where they should. */
+#include "pair.h"
 
 static struct moves mv;
 

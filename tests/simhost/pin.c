@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_pin.c: pages that stay, as mlock(2) has it: no count is kept, so one unlock
+/* pin.c: pages that stay, as mlock(2) has it: no count is kept, so one unlock
  * undoes any number of locks, and what is unmapped is not locked any more.
  * Nothing here sleeps, and no hook is called: a lock of the NIC may be held.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_thread_test.c: virtual threads sleep, are paused, and wait. */
-#include "sim_pair.h"
+/* thread_test.c: virtual threads sleep, are paused, and wait. */
+#include "pair.h"
 
 #include <pthread.h>
 

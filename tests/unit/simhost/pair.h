@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_pair.h: two simulated hosts that can send to each other, for the tests of
- * src/os/sim*.c.
+/* pair.h: two simulated hosts that can send to each other, for the tests of
+ * tests/simhost.
  */
-#ifndef NOPIN_TESTS_SIM_PAIR_H
-#define NOPIN_TESTS_SIM_PAIR_H
+#ifndef NOPIN_TESTS_SIMHOST_PAIR_H
+#define NOPIN_TESTS_SIMHOST_PAIR_H
 
 #include "os/os.h"
-#include "os/sim.h"
+#include "simhost/sim.h"
 
 #include <errno.h>
 #include <setjmp.h>

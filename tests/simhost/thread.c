@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_thread.c: virtual threads, and the calls of os/os.h that wait. Mutexes
- * and conditions of pthreads are in sim_pthread.c.
+/* thread.c: virtual threads, and the calls of os/os.h that wait. Mutexes
+ * and conditions of pthreads are in pthread.c.
  *
  * Theory of operation
  *
@@ -12,7 +12,7 @@
  * used again and freed only with the world, because such events may still point
  * to them.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

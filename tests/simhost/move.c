@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_move.c: copies between the NIC and virtual pages, as the kernel does them
+/* move.c: copies between the NIC and virtual pages, as the kernel does them
  * for a NIC: at any byte they may block in a fault, be interrupted, or find that
  * what was mapped is not any more.
  *
@@ -7,7 +7,7 @@
  * again, so a copy that blocked lands in whatever is mapped there afterwards,
  * as on a real host (design D8).
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,9 +10,9 @@
  * the clock to it and calls it; an event may be a packet that arrives, a virtual
  * thread that goes on, a pager that is done, or whatever a test scheduled. There
  * is no other source of time and, but for sim.rnd, none of randomness, so that
- * two runs of a seed are the same (sim_hash.c).
+ * two runs of a seed are the same (hash.c).
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_pthread.c: the calls of pthreads that block, for virtual threads: they are
+/* pthread.c: the calls of pthreads that block, for virtual threads: they are
  * all one real thread, which must not block. These definitions take the place of
  * the C library's in a program that links the simulated host.
  *
  * A wait on a condition ends after a moment, whether it was signalled or not, as
  * POSIX allows; its callers look again.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <pthread.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_hash.c: what a run did, in a few numbers by which two versions are compared. The
+/* hash.c: what a run did, in a few numbers by which two versions are compared. The
  * events are always mixed, with their time. Packets, completions, counts and memory are
  * bytes without a time, and are mixed only if a test asks for it: a change of when
  * something is done shows in the first number alone, a change of what is done in the
  * others. No pointer goes into any of them.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 void sim_note(struct sim *sim, uint64_t a, uint64_t b)
 {

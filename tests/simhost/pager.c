@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_pager.c: pagers of a simulated host. Each serves one request at a time,
+/* pager.c: pagers of a simulated host. Each serves one request at a time,
  * for as long as its pages take; the pages are there, and the answer is, at the
  * end. They may be gone again before anybody reads the answer.
  */
-#include "os/sim_priv.h"
+#include "simhost/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

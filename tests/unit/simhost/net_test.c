@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_net_test.c: datagrams arrive as they were sent, but for the mischief that
+/* net_test.c: datagrams arrive as they were sent, but for the mischief that
  * was asked for.
  */
-#include "sim_pair.h"
+#include "pair.h"
 
 static void os_send__arrives_whole(void **state)
 {

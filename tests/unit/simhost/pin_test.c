@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim_pin_test.c: simulated locks are as the kernel's. */
-#include "sim_pair.h"
+/* pin_test.c: simulated locks are as the kernel's. */
+#include "pair.h"
 
 enum { PAGES = 4 };
 

@@ -8,8 +8,8 @@
  * os_wait(), blocks that thread and not the world. Everything runs on the one
  * real thread that calls sim_run(), so that the same seed gives the same run.
  */
-#ifndef NOPIN_OS_SIM_H
-#define NOPIN_OS_SIM_H
+#ifndef NOPIN_SIMHOST_SIM_H
+#define NOPIN_SIMHOST_SIM_H
 
 #include "base/base.h"
 
@@ -48,7 +48,7 @@ uint64_t sim_between(struct sim *sim, uint64_t lo, uint64_t hi);
 bool sim_chance(struct sim *sim, uint32_t ppm);
 
 /**
- * enum sim_hash - What a run did, in numbers (sim_hash.c).
+ * enum sim_hash - What a run did, in numbers (hash.c).
  * SIM_HASH_EVENTS: sim_note(): what happened when
  * SIM_HASH_PACKETS: each byte that was sent, from where to where
  * SIM_HASH_COMPLETIONS: the test's: what the programs were told
