@@ -325,7 +325,6 @@ struct nic {
 	enum roce_state roce_state, roce_said;
 	bool roce_news; /* to be said (relaxed) */
 	bool roce_orphan; /* who served us has ended (relaxed) */
-	bool roce_asked; /* by a socket that was ready for it (relaxed) */
 	uint64_t roce_refused_ns; /* since when its name is taken and nobody
 				   * can be asked, or 0 */
 	struct os_holder roce_who; /* if another process holds it */
@@ -450,8 +449,6 @@ void peers_say_open(struct nic *nic);
 
 /* roce.c */
 void roce_claim(struct nic *nic, uint64_t now_ns);
-/** roce_attend() - A thread of the program is here, no lock held. */
-void roce_attend(struct nic *nic);
 /** roce_welcome() - Before packets may come from standard peers: wait until the holder
  * has let us in, or what it passes on is not believed. It may be about to begin, and its
  * thread may not run at once. On a thread of the program, no lock held. */
@@ -526,6 +523,10 @@ void txbatch_send(struct nic *nic, struct step *s);
 /** nic_refused() - Log which limit of the program is in the way, if it is one.
  * Return: @err, for the program. */
 int nic_refused(int err);
+
+/** nic_prepare() - Open what our threads may need, if anything was used. Context: a thread
+ * of the program, no lock held. */
+void nic_prepare(struct nic *nic);
 
 /* step.c */
 struct step *step_get(struct nic *nic);

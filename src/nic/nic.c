@@ -8,7 +8,11 @@
 #include <stdlib.h>
 
 /* What a NIC makes do with where the program has set itself limits. */
-enum { POOL_LEAST = 256 << 10, ENTRIES_LEAST = 4096 };
+enum {
+	POOL_LEAST = 256 << 10,
+	ENTRIES_LEAST = 4096,
+	OBJECTS_ROOM = 1 << 20, /* bytes left for what the program makes */
+};
 
 /** struct global - The process's NIC. A child has none: it finds this zeroed, and
  * so the lock free, whichever thread of its parent held it. */
@@ -160,7 +164,7 @@ static int open_once(struct nic **out, const struct nic_config *cfg)
 	err = os_ctl_open(nic->os);
 	if (err)
 		log_debug("no control socket: error %d", -err);
-	os_holder_prepare(nic->os);
+	os_prepare(nic->os);
 	err = progress_start(nic);
 	if (err)
 		goto close_ports;
@@ -190,15 +194,24 @@ static bool halve_memory(struct nic_config *cfg)
 	return true;
 }
 
+/* EAGAIN: of a thread, which needs a stack. */
+static bool is_short(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN ||
+	       (!err && !os_memory_left(OBJECTS_ROOM));
+}
+
 int nic_open(struct nic **out, const struct nic_config *cfg)
 {
 	struct nic_config less = *cfg;
 	char limit[128];
 	int err = open_once(out, &less);
 
-	/* EAGAIN: of a thread, which needs a stack */
-	while ((err == -ENOMEM || err == -EAGAIN) && halve_memory(&less))
+	while (is_short(err) && halve_memory(&less)) {
+		if (!err)
+			nic_close(*out);
 		err = open_once(out, &less);
+	}
 	if (err)
 		return nic_refused(err);
 	if (less.pool_bytes < cfg->pool_bytes) {
@@ -208,6 +221,12 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 			 less.entries, limit);
 	}
 	return 0;
+}
+
+void nic_prepare(struct nic *nic)
+{
+	if (os_prepare_due(nic->os))
+		os_prepare(nic->os);
 }
 
 int nic_refused(int err)

@@ -285,7 +285,7 @@ static void attend(struct nic *nic, uint64_t now_ns)
 {
 	__atomic_store_n(&nic->last_poll, now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
-	roce_attend(nic);
+	nic_prepare(nic);
 }
 
 void progress_poll(struct nic *nic)

@@ -310,8 +310,10 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 
 	if (nic_child(nic))
 		return -ENODEV;
-	if ((mask & QPA_STATE) && attr->state == QPS_RTR)
+	if ((mask & QPA_STATE) && attr->state == QPS_RTR) {
+		nic_prepare(nic);
 		roce_welcome(nic);
+	}
 	/* An ACK that has come is of something that succeeded. */
 	if ((mask & QPA_STATE) && attr->state == QPS_ERR)
 		progress_hear(nic);

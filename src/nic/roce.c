@@ -69,7 +69,6 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 {
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
 
-	__atomic_store_n(&nic->roce_asked, true, __ATOMIC_RELAXED);
 	if (fd >= 0) {
 		nic->roce_guest = fd;
 		nic->roce_late = false;
@@ -122,13 +121,6 @@ static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 		hold(nic, fd);
 	else if (fd == -EADDRINUSE)
 		guest_begin(nic, now_ns);
-}
-
-void roce_attend(struct nic *nic)
-{
-	if (__atomic_load_n(&nic->roce_asked, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(&nic->roce_asked, false, __ATOMIC_RELAXED))
-		os_holder_prepare(nic->os);
 }
 
 void roce_claim(struct nic *nic, uint64_t now_ns)

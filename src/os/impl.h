@@ -20,6 +20,7 @@ enum {
 	OS_STRIPES = 64, /* locks of the atomics, power of two */
 	OS_GUESTS_MAX = 128, /* processes that go by the holder of a name */
 	OS_SPARES = 8, /* sockets to ask the holders of names with */
+	OS_LINE_SPARES = 4, /* and to connect, of either family */
 };
 
 /**
@@ -153,14 +154,17 @@ struct os {
 	/* under @lock: sockets that wait to be used, as whoever opens one later
 	 * takes the program's lowest number */
 	struct fd_kept port_spare, name_spare[OS_SPARES];
+	struct fd_kept line_spare[2][OS_LINE_SPARES]; /* IPv4, IPv6 */
+	bool spare_used; /* since os_prepare_due(); atomic */
 
 	/* whoever has the engine lock; @holder_fd is atomic */
 	int holder_fd; /* to that of a name that we do not hold, or -1 */
 	uint64_t holder_dev, holder_ino; /* what it is */
 	bool holder_spoke; /* atomic */
 
-	/* movers */
+	/* movers; atomic, but for what a lane is to that which is busy with it */
 	uint32_t lanes_busy;
+	unsigned lanes_most; /* that were busy at once */
 	struct os_lane lane[OS_LANES_MAX];
 	pthread_mutex_t stripe[OS_STRIPES];
 	uint8_t bin[512]; /* nobody reads it; movers write it at once */
@@ -302,6 +306,9 @@ static inline unsigned ports_open(const struct os *os, int *only)
 }
 
 int port_probe(struct os *os, bool no_gso);
+/** line_prepare() - Open the sockets for os_connect() that were used. */
+void line_prepare(struct os *os);
+void lines_close(struct os *os);
 
 /* lane.c */
 
@@ -312,6 +319,8 @@ int lane_get(struct os *os);
 /** lane_wait() - The same, but waits while all are in use. */
 int lane_wait(struct os *os);
 void lane_put(struct os *os, int lane);
+/** lane_prepare() - Make one more than were ever in use at once. */
+void lane_prepare(struct os *os);
 void lanes_close(struct os *os);
 
 /* cred.c */
@@ -401,6 +410,8 @@ void claim_close(struct os *os);
 /* name.c */
 
 void name_close(struct os *os);
+/** name_prepare() - Open the sockets to ask holders with that were used. */
+void name_prepare(struct os *os);
 
 /* pager.c */
 int pagers_open(struct pagers **out, unsigned max);

@@ -3,8 +3,8 @@
  *
  * The kernel holds a file's lock while a write to it waits for a page of its
  * source, so copies that run at once must not share a file (design D8): each
- * takes a lane of its own. Lanes are made when that many copies run at once
- * for the first time, and kept.
+ * takes a lane of its own. Lanes are kept. When as many are in use at once as never
+ * before, a thread of the program makes one more, for the next time (os_prepare()).
  */
 #include "os/impl.h"
 
@@ -33,6 +33,15 @@ static int lane_open(struct os_lane *l)
 	return 0;
 }
 
+/* Each that is made is in use when the next is, so they are made in order. */
+static void lane_used(struct os *os, unsigned lane)
+{
+	if (lane < __atomic_load_n(&os->lanes_most, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&os->lanes_most, lane + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
+}
+
 int lane_get(struct os *os)
 {
 	uint32_t busy = __atomic_load_n(&os->lanes_busy, __ATOMIC_RELAXED);
@@ -56,7 +65,22 @@ int lane_get(struct os *os)
 		lane_put(os, lane);
 		return err;
 	}
+	lane_used(os, (unsigned)lane);
 	return lane;
+}
+
+void lane_prepare(struct os *os)
+{
+	const unsigned next = __atomic_load_n(&os->lanes_most,
+					      __ATOMIC_RELAXED);
+	const uint32_t bit = UINT32_C(1) << next;
+
+	if (next == OS_LANES_MAX || !fd_may_have(OS_LANE_BYTES) ||
+	    __atomic_fetch_or(&os->lanes_busy, bit, __ATOMIC_ACQUIRE) & bit)
+		return;
+	if (!os->lane[next].buf)
+		(void)lane_open(&os->lane[next]);
+	lane_put(os, (int)next);
 }
 
 int lane_wait(struct os *os)

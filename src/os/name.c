@@ -12,7 +12,7 @@
  * connection before each packet that it believes, on any thread, so that is a
  * descriptor of the process; it is one of those that the NIC opened beforehand. One
  * that was connected cannot be used again: when all are used up before a thread of the
- * program came by (os_holder_prepare()), the next is opened where it is needed.
+ * program came by (os_prepare()), the next is opened where it is needed.
  */
 #include "os/impl.h"
 
@@ -227,11 +227,8 @@ void claim_heard(struct os *os)
 
 /* --- the guests -------------------------------------------------------------------- */
 
-/** os_holder_prepare() - See os.h. */
-void os_holder_prepare(struct os *os)
+void name_prepare(struct os *os)
 {
-	if (!fd_spare())
-		return;
 	pthread_mutex_lock(&os->lock);
 	for (unsigned i = 0; i < OS_SPARES; i++)
 		(void)fd_kept(&os->name_spare[i], true, name_socket, 0);
@@ -242,6 +239,7 @@ static int name_take(struct os *os)
 {
 	int fd = -1;
 
+	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&os->lock);
 	for (unsigned i = 0; i < OS_SPARES && fd < 0; i++)
 		fd = fd_take(&os->name_spare[i]);

@@ -93,6 +93,21 @@ static void os_init(struct os *os, const struct os_config *cfg)
 		os->lane[i].fd = -1;
 }
 
+void os_prepare(struct os *os)
+{
+	if (!fd_spare())
+		return;
+	name_prepare(os);
+	line_prepare(os);
+	lane_prepare(os);
+}
+
+bool os_prepare_due(struct os *os)
+{
+	return __atomic_load_n(&os->spare_used, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&os->spare_used, false, __ATOMIC_RELAXED);
+}
+
 /* Without lanes memory is copied by two calls that nothing else needs. */
 static int os_open_copies(struct os *os)
 {
@@ -202,6 +217,7 @@ void os_close(struct os *os)
 	for (int i = 0; i < OS_PORTS_MAX; i++)
 		if (os->port[i].fd >= 0)
 			os_port_close(os, i);
+	lines_close(os);
 	lanes_close(os);
 	for (unsigned i = 0; i < os->nregions; i++) {
 		fork_let_go((uintptr_t)os->region[i].base);

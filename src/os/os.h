@@ -56,8 +56,23 @@ void *os_memory(struct os *os, size_t bytes);
  */
 void os_memory_limit(char *text, size_t size);
 
+/** os_memory_left() - Could @bytes more be mapped now, as far as limits go? */
+bool os_memory_left(size_t bytes);
+
 /** os_descriptor_limit() - Return how many descriptors the process may have. */
 uint64_t os_descriptor_limit(void);
+
+/**
+ * os_prepare() - Open what threads of ours may need next. A descriptor that is opened
+ * has the lowest free number of the program for a moment, which the program does not
+ * expect of other threads than those that call verbs.
+ * Context: a thread of the program, no lock held.
+ */
+void os_prepare(struct os *os);
+
+/** os_prepare_due() - Was something used that os_prepare() had opened, since this was
+ * asked last? Cheap. */
+bool os_prepare_due(struct os *os);
 
 /* --- addresses ---------------------------------------------------------- */
 
@@ -501,13 +516,6 @@ struct os_holder {
 	int32_t pid;
 	uint32_t uid;
 };
-
-/**
- * os_holder_prepare() - Open what os_holder_ask() will need, as far as it was used:
- * whoever opens a descriptor takes the program's lowest free number for a moment.
- * Context: a thread of the program's, no lock held.
- */
-void os_holder_prepare(struct os *os);
 
 /**
  * os_holder_ask() - Ask the holder of @name for its secret, one at a time. Never

@@ -188,6 +188,18 @@ static bool pin_is_for_all(void)
 	return locks;
 }
 
+bool os_memory_left(size_t bytes)
+{
+	const int keep = errno;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p != MAP_FAILED)
+		munmap(p, bytes);
+	errno = keep;
+	return p != MAP_FAILED;
+}
+
 void os_memory_limit(char *text, size_t size)
 {
 	const uint64_t lock = fd_rlimit(RLIMIT_MEMLOCK, RLIM_INFINITY);

@@ -343,6 +343,47 @@ static int line_options(int fd, bool v4, struct ip_mark mark)
 	return ret;
 }
 
+static int line_socket(int family)
+{
+	return fd_high(sys_socket(
+		family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void line_prepare(struct os *os)
+{
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < OS_LINE_SPARES; i++) {
+		(void)fd_kept(&os->line_spare[0][i], true, line_socket,
+			      AF_INET);
+		if (os->family == AF_INET6)
+			(void)fd_kept(&os->line_spare[1][i], true, line_socket,
+				      AF_INET6);
+	}
+	pthread_mutex_unlock(&os->lock);
+}
+
+/* One that was prepared, if there is one: it is a peer that says when. */
+static int line_take(struct os *os, int family)
+{
+	struct fd_kept *spare = os->line_spare[family == AF_INET6];
+	int fd = -1;
+
+	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < OS_LINE_SPARES && fd < 0; i++)
+		fd = fd_take(&spare[i]);
+	pthread_mutex_unlock(&os->lock);
+	return fd < 0 ? line_socket(family) : fd;
+}
+
+void lines_close(struct os *os)
+{
+	for (unsigned i = 0; i < OS_LINE_SPARES; i++) {
+		fd_drop(&os->line_spare[0][i]);
+		fd_drop(&os->line_spare[1][i]);
+	}
+}
+
 /** os_connect() - See os.h. */
 int os_connect(struct os *os, const struct ipaddr *src,
 	       const struct endpoint *dst, struct ip_mark mark)
@@ -352,8 +393,7 @@ int os_connect(struct os *os, const struct ipaddr *src,
 
 	if (ipaddr_is_any(src) || (family == AF_INET6 && os->family == AF_INET))
 		return 0;
-	fd = fd_high(sys_socket(family,
-				SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	fd = line_take(os, family);
 	if (fd < 0)
 		return 0;
 	if (line_options(fd, family == AF_INET, mark) < 0 ||

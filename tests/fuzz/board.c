@@ -9,8 +9,8 @@
 #include "input.h"
 #include "mem/impl.h"
 #include "nic/impl.h"
-#include "simhost/sim.h"
 #include "simhost/impl.h"
+#include "simhost/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* daemon.c late|early|closed|reach|free|follow|beside LIMIT: daemons fork twice and
- * close all descriptors from 3 to 1023, whatever they are.
+/* daemon.c late|early|closed|reach|free|connecting|follow|beside LIMIT: daemons fork
+ * twice and close all descriptors from 3 to 1023, whatever they are.
  *  late    the device is opened afterwards: it works
  *  early   before the first fork: the daemon gets ENODEV, who opened it goes on
  *  closed  in the very process that closes: its NIC dies with an event
  *  reach   LIMIT leaves room above them: so does the NIC, and lives, and what
  *          has the numbers now is not its business
  *  free    what number is free stays so: no thread of ours takes it meanwhile
+ *  connecting  nor while a connection is made
  *  follow  nor while addresses of the host come and go
  *  beside  nor while other NICs do, one of which held UDP port 4791 first, and while
  *          it is asked questions
@@ -248,6 +249,32 @@ static void follow(void)
 	link_close(&l);
 }
 
+/* While connections are made, which threads of ours do that run beside the program's. */
+static void connecting(void)
+{
+	enum { CONNECTIONS = 20, WATCHED_MS = 50 };
+	struct timespec now, end;
+	struct link l;
+	int first;
+
+	for (int i = 0; i < CONNECTIONS; i++) {
+		link_open(&l);
+		first = dup(0);
+		REQUIRE(first >= 0 && close(first) == 0);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		end.tv_sec += (end.tv_nsec + WATCHED_MS * 1000000) / 1000000000;
+		end.tv_nsec = (end.tv_nsec + WATCHED_MS * 1000000) % 1000000000;
+		do {
+			REQUIRE(dup(0) == first && close(first) == 0);
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		} while (now.tv_sec < end.tv_sec ||
+			 (now.tv_sec == end.tv_sec &&
+			  now.tv_nsec < end.tv_nsec));
+		link_send(&l, 0, LINK_BYTES, 1);
+		link_close(&l);
+	}
+}
+
 /* Another NIC of the host. Return: its process, which lives until @life is closed. */
 static pid_t neighbour(int *life)
 {
@@ -367,6 +394,8 @@ int main(int argc, char **argv)
 		reach();
 	else if (strcmp(argv[1], "free") == 0)
 		free_numbers();
+	else if (strcmp(argv[1], "connecting") == 0)
+		connecting();
 	else if (strcmp(argv[1], "follow") == 0)
 		follow();
 	else

@@ -596,9 +596,21 @@ void os_claim_unshare(struct os *os)
 	}
 }
 
-void os_holder_prepare(struct os *os)
+void os_prepare(struct os *os)
 {
 	(void)os;
+}
+
+bool os_memory_left(size_t bytes)
+{
+	(void)bytes;
+	return true;
+}
+
+bool os_prepare_due(struct os *os)
+{
+	(void)os;
+	return false;
 }
 
 int os_holder_ask(struct os *os, const char *name, struct os_holder *who)

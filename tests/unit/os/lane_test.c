@@ -58,11 +58,40 @@ static void lane_get__none_is_lost(void **state)
 	os_close(os);
 }
 
+/* Copies that run at once open nothing, as long as a thread of the program comes by
+ * before there are more of them than ever. */
+static void os_prepare__a_lane_more(void **state)
+{
+	int lane[OS_LANES_MAX];
+
+	(void)state;
+	os = host_plain();
+	(void)os_prepare_due(os);
+	os_prepare(os);
+	for (int i = 0; i < OS_LANES_MAX; i++) {
+		refuse_none();
+		lane[i] = lane_get(os);
+		assert_int_equal(lane[i], i);
+		assert_int_equal(refuse_calls(SYS_memfd_create), 0);
+		assert_true(i == 0 || os_prepare_due(os));
+		os_prepare(os);
+	}
+	for (int i = 0; i < OS_LANES_MAX; i++)
+		lane_put(os, lane[i]);
+	refuse_none();
+	assert_int_equal(lane_get(os), 0);
+	os_prepare(os);
+	assert_false(os_prepare_due(os));
+	assert_int_equal(refuse_calls(SYS_memfd_create), 0);
+	os_close(os);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lane_get__all),
 		cmocka_unit_test(lane_get__none_is_lost),
+		cmocka_unit_test(os_prepare__a_lane_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,7 +157,7 @@ static void os_holder_says__closed_by_the_program(void **state)
 
 /* Asking opens nothing as long as a thread of the program sees to it, and asking in
  * vain uses nothing up. */
-static void os_holder_prepare__opens_beforehand(void **state)
+static void os_prepare__opens_beforehand(void **state)
 {
 	struct os *holder = host_plain(), *os = host_plain();
 	int claim = os_claim(holder, name), fd[OS_SPARES + 1];
@@ -165,7 +165,7 @@ static void os_holder_prepare__opens_beforehand(void **state)
 	unsigned opened;
 
 	(void)state;
-	os_holder_prepare(os);
+	os_prepare(os);
 	opened = refuse_calls(SYS_socket);
 	for (int i = 0; i < 2 * OS_SPARES; i++)
 		assert_int_equal(os_holder_ask(os, name, &who), -ECONNREFUSED);
@@ -173,7 +173,7 @@ static void os_holder_prepare__opens_beforehand(void **state)
 	for (int i = 0; i < OS_SPARES; i++)
 		fd[i] = os_holder_ask(os, name, &who);
 	assert_int_equal(refuse_calls(SYS_socket), opened);
-	os_holder_prepare(os);
+	os_prepare(os);
 	opened = refuse_calls(SYS_socket);
 	fd[OS_SPARES] = os_holder_ask(os, name, &who);
 	assert_int_equal(refuse_calls(SYS_socket), opened);
@@ -312,7 +312,7 @@ int main(void)
 		cmocka_unit_test(os_claim__holder_is_killed),
 		cmocka_unit_test(os_holder_ask__told_until_the_end),
 		cmocka_unit_test(os_holder_says__closed_by_the_program),
-		cmocka_unit_test(os_holder_prepare__opens_beforehand),
+		cmocka_unit_test(os_prepare__opens_beforehand),
 		cmocka_unit_test(os_claim_share__guests_come_and_go),
 		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(os_claim__child_lives_on),

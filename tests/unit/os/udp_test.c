@@ -622,6 +622,34 @@ static void os_connect__marks(void **state)
 	}
 }
 
+/* Connecting opens nothing, as long as a thread of the program sees to it. */
+static void os_connect__opens_beforehand(void **state)
+{
+	static const struct os_config cfg;
+	const struct ipaddr ip[] = {ip4(127, 0, 0, 1), ip6_loopback()};
+	int line[2 * OS_LINE_SPARES];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ip); i++) {
+		struct pair p = pair_open(&cfg, &cfg, ip[i]);
+
+		for (int k = 0; k < 2 * OS_LINE_SPARES; k++) {
+			if (k % OS_LINE_SPARES == 0) {
+				assert_true(k == 0 || os_prepare_due(p.a));
+				os_prepare(p.a);
+				(void)os_prepare_due(p.a);
+				refuse_none();
+			}
+			line[k] = os_connect(p.a, &p.me, &p.to_b, p.mark);
+			assert_true(line[k] > 0);
+			assert_int_equal(refuse_calls(SYS_socket), 0);
+		}
+		for (int k = 0; k < 2 * OS_LINE_SPARES; k++)
+			os_disconnect(p.a, line[k]);
+		pair_close(&p);
+	}
+}
+
 /* What the connected socket hears of that is said by the other one. */
 static void os_connect__peer_gone(void **state)
 {
@@ -665,6 +693,7 @@ int main(void)
 		cmocka_unit_test(os_send__marks),
 		cmocka_unit_test(os_connect__sends),
 		cmocka_unit_test(os_connect__marks),
+		cmocka_unit_test(os_connect__opens_beforehand),
 		cmocka_unit_test(os_connect__peer_gone),
 		cmocka_unit_test(os_send__sizes),
 		cmocka_unit_test(os_send__kernel_without_features),
