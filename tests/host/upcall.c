@@ -8,7 +8,10 @@
  * spin. Prints a line of fields: upcall, MODE, how many events, and in us the median,
  * the 90th and 99th percentile and the longest. Each replaced entry is told of, and
  * nothing else: the peer never writes more pages ahead of the owner than the queue
- * holds, so that the queue is not full however late the owner runs.
+ * holds, so that the queue is not full however late the owner runs. What the NIC found
+ * out of a page while a page elsewhere went is not noted (mem/release.c), so a few
+ * writes may leave no entry: the peer writes until the owner was told of enough, one
+ * in a hundred more at most.
  */
 #include "host.h"
 
@@ -19,7 +22,13 @@
 #include <poll.h>
 #include <string.h>
 
-enum { ENTRIES = 1024, PAGES = 16384, STEP = 6151, EVENTS = 4096 };
+enum {
+	ENTRIES = 1024,
+	PAGES = 16384,
+	STEP = 6151,
+	EVENTS = 4096,
+	MORE = 100 /* one write more for so many */
+};
 
 static uint64_t writes;
 
@@ -44,7 +53,9 @@ static void peer(int fd)
 	host_open(&h);
 	mr = host_reg(&h, host_map(NULL, PAGE), PAGE);
 	link_open(&l, &h, fd, NULL);
-	for (uint64_t i = 0; i < writes; i++) {
+	for (uint64_t i = 0; i < writes + writes / MORE; i++) {
+		if (__atomic_load_n(told, __ATOMIC_RELAXED) >= writes - ENTRIES)
+			break;
 		while (i - __atomic_load_n(told, __ATOMIC_ACQUIRE) >= EVENTS)
 			host_sleep(100000);
 		write_one(&l, mr, i);
@@ -88,7 +99,7 @@ static void measure(struct nopin_upcalls *q, const struct ibv_mr *mr,
 		REQUIRE_LE(ev.addr - start + ev.length, PAGES * PAGE);
 		REQUIRE_EQ(ev.length % PAGE, 0);
 		pages += ev.length / PAGE;
-		REQUIRE_LE(pages, writes);
+		REQUIRE_LE(pages, writes + writes / MORE);
 		__atomic_store_n(told, pages, __ATOMIC_RELEASE);
 	}
 	printf("upcall\t%s\t%" PRIu64 "\t%.1f\t%.1f\t%.1f\t%.1f\n", mode, n,
@@ -97,6 +108,15 @@ static void measure(struct nopin_upcalls *q, const struct ibv_mr *mr,
 	       (double)host_quantile(ns, n, 0.99) / 1000,
 	       (double)host_quantile(ns, n, 1) / 1000);
 	free(ns);
+}
+
+/* Nobody writes any more. */
+static void drain(struct nopin_upcalls *q)
+{
+	struct nopin_upcall ev;
+
+	while (nopin_upcalls_get(q, &ev, sizeof(ev)) == 0)
+		*told += ev.length / PAGE;
 }
 
 static void owner(int fd, const char *mode)
@@ -121,10 +141,14 @@ static void owner(int fd, const char *mode)
 	measure(attr.upcalls, mr, mode);
 	host_say(fd, 0);
 	host_join();
+	REQUIRE_EQ(fcntl(nopin_upcalls_fd(attr.upcalls), F_SETFL, O_NONBLOCK),
+		   0);
+	drain(attr.upcalls);
 	link_close(&l);
 	host_dereg(mr);
 	REQUIRE_EQ(nopin_upcalls_close(attr.upcalls), 0);
 	host_close(&h);
+	REQUIRE_EQ(*told, host_counter("spt_evictions"));
 }
 
 int main(int argc, char **argv)
@@ -133,7 +157,7 @@ int main(int argc, char **argv)
 
 	REQUIRE(argc == 3);
 	writes = strtoull(argv[2], NULL, 10);
-	REQUIRE(writes > ENTRIES && writes <= PAGES);
+	REQUIRE(writes > ENTRIES && writes + writes / MORE <= PAGES);
 	host_start();
 	told = host_shared(sizeof(*told));
 	fd = host_fork(peer);
