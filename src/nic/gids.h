@@ -6,7 +6,7 @@
 #define NOPIN_NIC_GIDS_H
 
 #include "nic/nic.h"
-#include "os/os.h"
+#include "os/net.h"
 
 /**
  * struct gids

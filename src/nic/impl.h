@@ -17,7 +17,12 @@
 #include "nic/handoff.h"
 #include "nic/nic.h"
 #include "nic/pins.h"
-#include "os/os.h"
+#include "os/copy.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/wait.h"
 #include "wire/wire.h"
 
 #include <pthread.h>

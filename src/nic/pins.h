@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_PINS_H
 #define NOPIN_NIC_PINS_H
 
-#include "os/os.h"
+#include "os/pages.h"
 
 #include <pthread.h>
 

@@ -81,7 +81,7 @@ int net_add_addr(struct os_net *net, int family, const void *bytes, size_t len,
 	return 0;
 }
 
-/** os_net_free() - See os.h. */
+/** os_net_free() - See net.h. */
 void os_net_free(struct os_net *net)
 {
 	free(net->addr);
@@ -236,7 +236,7 @@ static int addr_all(struct os *os, struct os_net *net)
 	return 0;
 }
 
-/** os_net_read() - See os.h. */
+/** os_net_read() - See net.h. */
 int os_net_read(struct os *os, struct os_net *net)
 {
 	int keep = errno, ret = addr_all(os, net);
@@ -280,7 +280,7 @@ static void addr_list(const struct os_net *net, char *list, size_t size)
 	}
 }
 
-/** os_addr_check() - See os.h. */
+/** os_addr_check() - See net.h. */
 int os_addr_check(struct os *os, char *valid, size_t size)
 {
 	const char *item = os->addr_filter;
@@ -315,7 +315,7 @@ int os_addr_check(struct os *os, char *valid, size_t size)
 
 /* --- what becomes of it ------------------------------------------------------- */
 
-/** os_net_watch() - See os.h. */
+/** os_net_watch() - See net.h. */
 int os_net_watch(struct os *os)
 {
 	struct stat st;
@@ -338,7 +338,7 @@ int os_net_watch(struct os *os)
 	return 0;
 }
 
-/** os_net_changed() - See os.h. */
+/** os_net_changed() - See net.h. */
 bool os_net_changed(struct os *os)
 {
 	return __atomic_load_n(&os->net_changed, __ATOMIC_RELAXED) &&

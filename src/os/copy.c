@@ -386,7 +386,7 @@ static int atomic(struct os *os, struct move *m)
 }
 
 /**
- * os_moves() - See os.h.
+ * os_moves() - See copy.h.
  * @mv: borrowed; done, error and the atomics' results are set; done is where to
  *	begin
  */

@@ -52,7 +52,7 @@ static int ctl_listen(struct os *os, void *arg)
 	return 0;
 }
 
-/** os_ctl_open() - See os.h. */
+/** os_ctl_open() - See names.h. */
 int os_ctl_open(struct os *os)
 {
 	const int ret = door_open(os);

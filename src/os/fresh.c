@@ -148,7 +148,7 @@ void fresh_known(void)
 }
 
 /**
- * os_fresh_after() - See os.h.
+ * os_fresh_after() - See pages.h.
  * Return: a time; long past while the kernel's counters say that nothing was
  * reclaimed since, else 10 ms ago.
  */

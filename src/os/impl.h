@@ -3,8 +3,13 @@
 #ifndef NOPIN_OS_IMPL_H
 #define NOPIN_OS_IMPL_H
 
-#include "os/os.h"
+#include "os/copy.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/run.h"
 #include "os/sys.h"
+#include "os/wait.h"
 
 #include <pthread.h>
 #include <signal.h>

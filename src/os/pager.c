@@ -411,7 +411,7 @@ void os_page_forget(struct os *os, uint64_t addr, uint64_t len)
 }
 
 /**
- * os_page_ask() - See os.h.
+ * os_page_ask() - See pages.h.
  * @req: copied
  * Return: 0, or -EAGAIN while 1024 are out.
  */
@@ -429,7 +429,7 @@ int os_page_ask(struct os *os, const struct os_page_req *req)
 }
 
 /**
- * os_page_now() - See os.h.
+ * os_page_now() - See pages.h.
  * @addr, @bytes: any range
  * @write: is to be written
  *
@@ -457,7 +457,7 @@ static bool answers_wait(const struct pagers *pg)
 	       __atomic_load_n(&pg->done_head, __ATOMIC_RELAXED);
 }
 
-/** os_pages_waiting() - See os.h. */
+/** os_pages_waiting() - See pages.h. */
 bool os_pages_waiting(struct os *os)
 {
 	return answers_wait(os->pagers);
@@ -472,7 +472,7 @@ void pagers_quiet(struct pagers *pg)
 		os_event_set(pg->done_fd);
 }
 
-/** os_page_reap() - See os.h. No system call while there is nothing. */
+/** os_page_reap() - See pages.h. No system call while there is nothing. */
 unsigned os_page_reap(struct os *os, struct os_page_done *out, unsigned max)
 {
 	struct pagers *pg = os->pagers;

@@ -101,7 +101,7 @@ static bool unlock_mapped(struct range in)
 }
 
 /**
- * os_pin() - See os.h.
+ * os_pin() - See pages.h.
  * @addr, @len: any range that does not wrap, @len > 0
  * @fetch: bring in what is absent, and wait for it
  *
@@ -149,7 +149,7 @@ static bool first_locked(struct range in, struct range *out)
 }
 
 /**
- * os_pinned() - See os.h.
+ * os_pinned() - See pages.h.
  *
  * MADV_COLD refuses locked memory (and other memory that is never reclaimed)
  * and costs a twentieth of reading smaps. What it tells the kernel, that these

@@ -247,7 +247,7 @@ static int port_known(struct os *os, uint16_t port)
 }
 
 /**
- * os_port_open() - See os.h.
+ * os_port_open() - See net.h.
  * @port: set only on success
  * Context: others may use the other ports; kick them, so that they wait on the
  * new one too.
@@ -271,7 +271,7 @@ int os_port_open(struct os *os, uint16_t want, uint16_t *port)
 }
 
 /**
- * os_port_close() - See os.h.
+ * os_port_close() - See net.h.
  * Context: not while another thread is in os_recv() or os_wait(), nor in
  * os_send() from this port.
  */
@@ -291,7 +291,7 @@ void os_port_close(struct os *os, int index)
 	sys_close(fd);
 }
 
-/** os_port_marks() - See os.h. Where it is refused nothing is known, as before. */
+/** os_port_marks() - See net.h. Where it is refused nothing is known, as before. */
 void os_port_marks(struct os *os, int index)
 {
 	const int fd = port_fd(os, index);
@@ -384,7 +384,7 @@ void lines_close(struct os *os)
 	}
 }
 
-/** os_connect() - See os.h. */
+/** os_connect() - See net.h. */
 int os_connect(struct os *os, const struct ipaddr *src,
 	       const struct endpoint *dst, struct ip_mark mark)
 {
@@ -406,7 +406,7 @@ int os_connect(struct os *os, const struct ipaddr *src,
 	return fd;
 }
 
-/** os_disconnect() - See os.h. Context: nobody sends by it any more. */
+/** os_disconnect() - See net.h. Context: nobody sends by it any more. */
 void os_disconnect(struct os *os, int line)
 {
 	(void)os;

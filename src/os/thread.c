@@ -135,7 +135,7 @@ static int thread_create(struct os_thread *t)
 	return ret;
 }
 
-/** os_thread_start() - See os.h. @name: at most 15 characters are shown */
+/** os_thread_start() - See run.h. @name: at most 15 characters are shown */
 int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		    void (*fn)(void *arg), void *arg)
 {

@@ -287,7 +287,7 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 }
 
 /**
- * os_recv() - See os.h.
+ * os_recv() - See net.h.
  * @n: at most OS_IOV_MAX
  * @rx: with OS_PEEK rx->len is the whole length, also if @iov holds less; with
  *	OS_TAKE what did not fit is lost and not counted in rx->len
@@ -360,7 +360,7 @@ static int udp_error_port(struct os *os, int index, struct endpoint *dst,
 }
 
 /**
- * os_recv_error() - See os.h.
+ * os_recv_error() - See net.h.
  * @mtu: with EMSGSIZE the path's IP MTU, else 0
  * Context: costs nothing unless an earlier call met an error; call it as often
  * as os_recv(), since unread errors take up receive buffer.
@@ -541,7 +541,7 @@ static bool udp_send_line(const struct os *os, const struct os_tx *tx,
 }
 
 /**
- * os_send() - See os.h.
+ * os_send() - See net.h.
  * One segment may consist of at most 64 pieces.
  * Return: also -EHOSTUNREACH, -EPERM (a filter), -EBADF (the program closed our
  * descriptors). Where segments go out one by one, 0 if the first has.

@@ -156,7 +156,7 @@ static int wait_for(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 }
 
 /**
- * os_wait() - See os.h.
+ * os_wait() - See wait.h.
  * @deadline_ns: os_now() time, TIME_NEVER for none; one in the past: return
  * Context: returns early without a reason now and then (signals).
  */
@@ -172,7 +172,7 @@ int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	return wait_for(os, what, deadline_ns, fd, s);
 }
 
-/** os_closed() - See os.h. */
+/** os_closed() - See wait.h. */
 bool os_closed(const struct os *os)
 {
 	return __atomic_load_n(&os->closed, __ATOMIC_RELAXED);

@@ -7,7 +7,12 @@
 #define NOPIN_TESTS_WORLD_H
 
 #include "nic/nic.h"
-#include "os/os.h"
+#include "os/copy.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/wait.h"
 #include "simhost/sim.h"
 
 struct flow;

@@ -3,7 +3,12 @@
 #ifndef NOPIN_SIMHOST_IMPL_H
 #define NOPIN_SIMHOST_IMPL_H
 
-#include "os/os.h"
+#include "os/copy.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/wait.h"
 #include "simhost/sim.h"
 
 struct sim_thread;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sim.c: the simulated world: its clock, its events, its dice, its hosts, and
- * the small calls of os/os.h (clock, randomness, memory, addresses, names,
+ * the small calls of os/ (clock, randomness, memory, addresses, names,
  * event descriptors). Threads, network, memory, moves and pagers have files of
  * their own.
  *
@@ -273,7 +273,7 @@ void sim_pause(struct os *os, uint64_t ns)
 	sim_say(os->sim, "host %u: paused for %" PRIu64 " ns", os->index, ns);
 }
 
-/* --- os/os.h: life, clock, dice, memory ------------------------------------------- */
+/* --- os/run.h: life, clock, dice, memory ------------------------------------------- */
 
 /** os_open() - Opens the host that sim_host_use() named; @cfg->addr is not
  * looked at. Return: -ENODEV if there is none.
@@ -369,7 +369,7 @@ bool os_child(const struct os *os)
 	return false;
 }
 
-/* --- os/os.h: addresses -------------------------------------------------------------- */
+/* --- os/net.h: addresses -------------------------------------------------------------- */
 
 void sim_host_mtu(struct os *os, uint32_t mtu)
 {
@@ -457,7 +457,7 @@ int os_addr_check(struct os *os, char *valid, size_t size)
 	return 0; /* there is no filter */
 }
 
-/* --- os/os.h: names --------------------------------------------------------------------- */
+/* --- os/names.h --------------------------------------------------------------------- */
 
 /* Nobody asks a simulated NIC; its test can call what the answer is made of. */
 int os_ctl_open(struct os *os)
@@ -669,7 +669,7 @@ void os_memory_limit(char *text, size_t size)
 	snprintf(text, size, "there is no limit");
 }
 
-/* --- os/os.h: event descriptors ------------------------------------------------------------ */
+/* --- os/wait.h: event descriptors ------------------------------------------------------------ */
 
 /* Not real descriptors: nobody can poll(2) in virtual time. */
 static bool *event_set;

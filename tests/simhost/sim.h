@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sim.h: façade of the simulated host, for tests. Behind os/os.h it puts a
+/* sim.h: façade of the simulated host, for tests. Behind the façades of os/ it puts a
  * virtual clock, a lossy network and application memory whose pages come and
  * go, all of it decided by one seed (design D2, D7).
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* thread.c: virtual threads, and the calls of os/os.h that wait. Mutexes
+/* thread.c: virtual threads, and the calls of os/wait.h. Mutexes
  * and conditions of pthreads are in pthread.c.
  *
  * Theory of operation

@@ -17,6 +17,7 @@ layer base:
 layer wire: base
 layer nic: base wire
 layer sim: base
+facade base: base.h text.h
 system base: c
 system wire: c isa-l.h
 system nic: c pthread.h
@@ -34,13 +35,15 @@ CASES = [
     ("src/wire/a.c", C + "#include <string.h>\n#include <isa-l.h>\n", None),
     ("src/wire/a.c", C + '#include "nic/nic.h"\n', "may not include nic/"),
     ("src/base/a.h", C + '#include "wire/wire.h"\n', "may not include wire/"),
-    ("src/nic/a.c", C + '#include "wire/psn.h"\n', "only the façade"),
+    ("src/nic/a.c", C + '#include "wire/psn.h"\n', "only a façade"),
     ("src/nic/a.c", C + '#include "nic.h"\n', "start at src/"),
     ("src/nic/a.c", C + "# include <sys/socket.h>\n", "may not be included"),
     ("src/base/a.c", C + "#include <pthread.h>\n", "may not be included"),
     ("src/nic/a.c", C + "#include <infiniband/verbs.h>\n", "may not be incl"),
     ("src/new/a.c", C, "no directory that src/LAYERS knows"),
     ("src/a.c", C, "no directory that src/LAYERS knows"),
+    ("src/wire/a.c", C + '#include "base/text.h"\n', None),
+    ("src/wire/a.c", C + '#include "base/list.h"\n', "only a façade"),
     ("tests/sim/a.c", C + '#include "nic/nic.h"\n', "may not include nic/"),
     ("tests/new/a.c", C + '#include "nic/nic.h"\n', None),
     ("doc/sim/a.c", C + '#include "nic/nic.h"\n', None),

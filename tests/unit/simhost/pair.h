@@ -5,7 +5,12 @@
 #ifndef NOPIN_TESTS_SIMHOST_PAIR_H
 #define NOPIN_TESTS_SIMHOST_PAIR_H
 
-#include "os/os.h"
+#include "os/copy.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/wait.h"
 #include "simhost/sim.h"
 
 #include <errno.h>
