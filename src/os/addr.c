@@ -2,10 +2,19 @@
 /* addr.c: which local addresses a NIC offers, in which order (design D4), and how it
  * hears that they are others. Where they are read from: rtnl.c, ifconf.c.
  */
-#include "os/impl.h"
+#include "os/addr.h"
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/fork.h"
+#include "os/ifconf.h"
+#include "os/net.h"
+#include "os/os.h"
+#include "os/rtnl.h"
+#include "os/sys.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +30,7 @@ static void *net_grow(void *array, unsigned n, size_t size)
 	return realloc(array, MAX(2 * (size_t)n, 8) * size);
 }
 
-/** net_add_link() - See impl.h. */
+/** net_add_link() - See addr.h. */
 int net_add_link(struct os_net *net, const struct os_link *link)
 {
 	struct os_link *v = net_grow(net->link, net->nlinks, sizeof(*v));
@@ -33,7 +42,7 @@ int net_add_link(struct os_net *net, const struct os_link *link)
 	return 0;
 }
 
-/** net_find_link() - See impl.h. */
+/** net_find_link() - See addr.h. */
 const struct os_link *net_find_link(const struct os_net *net, uint32_t ifindex)
 {
 	for (unsigned i = 0; i < net->nlinks; i++)
@@ -59,7 +68,7 @@ static bool addr_convert(int family, const void *bytes, size_t len,
 	return true;
 }
 
-/** net_add_addr() - See impl.h. */
+/** net_add_addr() - See addr.h. */
 int net_add_addr(struct os_net *net, int family, const void *bytes, size_t len,
 		 uint32_t ifindex)
 {
@@ -345,7 +354,7 @@ bool os_net_changed(struct os *os)
 	       __atomic_exchange_n(&os->net_changed, false, __ATOMIC_RELAXED);
 }
 
-/** net_heard() - See impl.h. */
+/** net_heard() - See addr.h. */
 void net_heard(struct os *os)
 {
 	const int fd = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
@@ -358,7 +367,7 @@ void net_heard(struct os *os)
 	__atomic_store_n(&os->net_changed, true, __ATOMIC_RELAXED);
 }
 
-/** net_close() - See impl.h. */
+/** net_close() - See addr.h. */
 void net_close(struct os *os)
 {
 	fd_drop(&os->ask_rtnl);

@@ -16,8 +16,15 @@
  * Where there is swap, what is missing in a mapping of which nothing is swapped
  * out was never there, as long as nothing was reclaimed since that was read.
  */
+#include "os/backing.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/fresh.h"
+#include "os/host.h"
 #include "os/mapping.h"
+#include "os/pages.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 

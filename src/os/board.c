@@ -23,7 +23,14 @@
  * on a file that is unlinked. It is made of constants only, so that any number of
  * processes may make it at once.
  */
-#include "os/impl.h"
+#include "os/board.h"
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/lane.h"
+#include "os/names.h"
+#include "os/os.h"
+#include "os/sys.h"
 
 #include <stdio.h>
 #include <string.h>

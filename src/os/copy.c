@@ -23,8 +23,13 @@
  * Atomics: read, compute, write, under a lock chosen by the address. They are
  * atomic among themselves (ATOMIC_HCA), not against the CPU.
  */
-#include "os/impl.h"
+#include "os/copy.h"
+#include "base/base.h"
+#include "os/lane.h"
+#include "os/os.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 

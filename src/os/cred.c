@@ -5,7 +5,11 @@
  * number proves nothing unless the namespace has one for everybody, or the process is
  * in it.
  */
-#include "os/impl.h"
+#include "os/cred.h"
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/sys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +95,7 @@ static bool peer_lives(int fd)
 }
 
 /**
- * cred_check() - See impl.h.
+ * cred_check() - See cred.h.
  * @who: set, also to a stranger's; zero if the kernel does not tell
  */
 int cred_check(int fd, bool apart, struct ucred *who)

@@ -12,7 +12,16 @@
  * long: after CTL_PERIOD_NS the next one is let in instead, and it is told to come
  * "again". That, an answer, or "error" is what everybody hears who was let in.
  */
-#include "os/impl.h"
+#include "os/ctl.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/cred.h"
+#include "os/door.h"
+#include "os/fd.h"
+#include "os/names.h"
+#include "os/os.h"
+#include "os/sys.h"
+#include "os/wait.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -13,11 +13,23 @@
  * a close by the process: a message queue forgets who is to be notified. Where there is
  * one, or close_range(2) is denied, the table is the program's, and all else is the same.
  */
-#include "os/impl.h"
+#include "os/door.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/ctl.h"
+#include "os/fd.h"
+#include "os/fork.h"
+#include "os/name.h"
+#include "os/os.h"
+#include "os/run.h"
+#include "os/sys.h"
+#include "os/thread.h"
+#include "os/wait.h"
 
 #include <limits.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 
 enum { DOOR_IDLE, DOOR_ASKED, DOOR_DONE };

@@ -2,7 +2,11 @@
 /* fd.c: descriptors of a guest (design D13): CLOEXEC, and out of the way of
  * programs that expect the lowest number or close everything below 1024.
  */
-#include "os/impl.h"
+#include "os/fd.h"
+#include "base/base.h"
+#include "os/fork.h"
+#include "os/run.h"
+#include "os/sys.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

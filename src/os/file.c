@@ -7,8 +7,13 @@
  * A descriptor is one reader's at a time, or of all who share it: the kernel goes
  * on where a reader of maps stopped only if nobody else read meanwhile.
  */
-#include "os/impl.h"
+#include "os/file.h"
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/host.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -19,8 +19,19 @@
  * again. It may open and close devices; data moves when fork() has returned, or in
  * the child. They cannot be taken back; the library is never unloaded.
  */
-#include "os/impl.h"
+#include "os/fork.h"
+#include "base/base.h"
+#include "os/board.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/fresh.h"
+#include "os/mapping.h"
+#include "os/populate.h"
+#include "os/run.h"
+#include "os/sys.h"
+#include "os/touch.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 

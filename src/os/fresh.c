@@ -17,8 +17,16 @@
  *
  * All of this is about the process, not about one NIC.
  */
-#include "os/impl.h"
+#include "os/fresh.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,8 +12,10 @@
  * Whoever runs the engine waits for nobody: it takes what a chunk has left, which
  * others see to (heap_alloc_ready(), heap_prepare()).
  */
-#include "os/impl.h"
+#include "base/base.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 

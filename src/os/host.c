@@ -2,7 +2,10 @@
 /* host.c: could an allocation have to wait here? With little memory left, or near
  * the limit of a memory cgroup (v1 or v2) it could. And is there swap?
  */
-#include "os/impl.h"
+#include "os/host.h"
+#include "base/base.h"
+#include "os/file.h"
+#include "os/sys.h"
 
 #include <stdio.h>
 #include <stdlib.h>

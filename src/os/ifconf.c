@@ -2,7 +2,12 @@
 /* ifconf.c: interfaces and addresses without netlink, where a filter of system
  * calls refuses that family: IPv4 by ioctl(2), IPv6 from /proc.
  */
-#include "os/impl.h"
+#include "os/ifconf.h"
+#include "base/base.h"
+#include "os/addr.h"
+#include "os/file.h"
+#include "os/net.h"
+#include "os/sys.h"
 
 #include <linux/if_addr.h>
 #include <net/if.h>
@@ -129,7 +134,7 @@ static int ifconf_v6(int fd, struct os_net *net)
 	return ret;
 }
 
-/** ifconf_read() - See impl.h. */
+/** ifconf_read() - See ifconf.h. */
 int ifconf_read(int fd, struct os_net *net)
 {
 	int ret = fd < 0 ? fd : ifconf_v4(fd, net);

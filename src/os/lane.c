@@ -6,7 +6,11 @@
  * takes a lane of its own. Lanes are kept. When as many are in use at once as never
  * before, a thread of the program makes one more, for the next time (os_prepare()).
  */
-#include "os/impl.h"
+#include "os/lane.h"
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/os.h"
+#include "os/sys.h"
 
 #include <sys/mman.h>
 

@@ -3,7 +3,12 @@
 #ifndef NOPIN_OS_MAPPING_H
 #define NOPIN_OS_MAPPING_H
 
-#include "os/impl.h"
+#include "base/base.h"
+
+/** struct range - A half-open range of addresses. */
+struct range {
+	uint64_t start, end;
+};
 
 /**
  * struct mapping - One line of maps, with smaps also what it is made of.

@@ -16,7 +16,14 @@
  * meanwhile would find holes: fork() waits. Nothing here is called between the
  * taking away and the putting back that could touch the program's memory.
  */
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/fork.h"
 #include "os/mapping.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/sys.h"
 
 #include <linux/mempolicy.h>
 #include <linux/userfaultfd.h>

@@ -14,8 +14,18 @@
  * that was connected cannot be used again: when all are used up before a thread of the
  * program came by (os_prepare()), the next is opened where it is needed.
  */
-#include "os/impl.h"
+#include "os/name.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/cred.h"
+#include "os/door.h"
+#include "os/fd.h"
+#include "os/fork.h"
+#include "os/names.h"
+#include "os/os.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>

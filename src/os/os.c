@@ -3,7 +3,24 @@
  * Sockets are in port.c and udp.c, application memory in copy.c (moves) and
  * pager.c (presence), sleeping in wait.c. Design D2, D6, D13.
  */
-#include "os/impl.h"
+#include "os/os.h"
+#include "base/base.h"
+#include "os/addr.h"
+#include "os/clock.h"
+#include "os/copy.h"
+#include "os/door.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/fork.h"
+#include "os/lane.h"
+#include "os/name.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pager.h"
+#include "os/port.h"
+#include "os/probe.h"
+#include "os/run.h"
+#include "os/sys.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* own.c: what a process has of its own, whatever kind of fork made it (heap.h). */
-#include "os/impl.h"
+#include "base/base.h"
+#include "os/sys.h"
 
 #include <sys/mman.h>
 

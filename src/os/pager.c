@@ -21,8 +21,23 @@
  *
  * One idle pager, the watcher, also looks at the reclaim counters (fresh.c).
  */
-#include "os/impl.h"
+#include "os/pager.h"
+#include "base/base.h"
+#include "os/backing.h"
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/fresh.h"
+#include "os/host.h"
+#include "os/mapping.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/populate.h"
+#include "os/run.h"
+#include "os/sys.h"
+#include "os/thread.h"
+#include "os/wait.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>

@@ -4,7 +4,13 @@
  * caller to know: the kernel keeps no count. And what a program that locks all that
  * it maps has left for us.
  */
+#include "base/base.h"
+#include "os/fd.h"
 #include "os/mapping.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/sys.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -6,9 +6,16 @@
  * process_vm_readv(2) or a FUTEX_WAKE_OP that ors in 0; where those say no but
  * the mapping says yes, touch.c. Only that makes a page a protection error.
  */
+#include "os/populate.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/file.h"
 #include "os/mapping.h"
+#include "os/sys.h"
+#include "os/touch.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 

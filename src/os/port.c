@@ -9,10 +9,18 @@
  * saves 0.5 us of 3 (no route to look up): such sockets only send, else they
  * would receive what the port's own is waited on for.
  */
-#include "os/impl.h"
+#include "os/port.h"
+#include "base/base.h"
+#include "os/fd.h"
+#include "os/fork.h"
+#include "os/net.h"
+#include "os/os.h"
+#include "os/run.h"
+#include "os/sys.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
 

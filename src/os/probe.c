@@ -7,7 +7,9 @@
  * A call is tried with arguments that the kernel itself refuses otherwise, or that ask
  * for nothing, so it does nothing.
  */
-#include "os/impl.h"
+#include "os/probe.h"
+#include "base/base.h"
+#include "os/sys.h"
 
 #include <linux/futex.h>
 #include <sys/epoll.h>

@@ -7,7 +7,12 @@
  * (os_net_read()). So one that is lost (ENOBUFS), cut or new to us costs a dump and
  * nothing else, and there is no second place that knows what an address is.
  */
-#include "os/impl.h"
+#include "os/rtnl.h"
+#include "base/base.h"
+#include "os/addr.h"
+#include "os/fd.h"
+#include "os/net.h"
+#include "os/sys.h"
 
 #include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
@@ -127,7 +132,7 @@ static int rtnl_message(struct os_net *net, const struct nlmsghdr *nlh)
 	}
 }
 
-/** rtnl_parse() - See impl.h. */
+/** rtnl_parse() - See rtnl.h. */
 int rtnl_parse(struct os_net *net, const void *buf, size_t len, uint32_t seq)
 {
 	const struct nlmsghdr *nlh = buf;
@@ -146,7 +151,7 @@ int rtnl_parse(struct os_net *net, const void *buf, size_t len, uint32_t seq)
 
 /* --- the socket ------------------------------------------------------------- */
 
-/** rtnl_open() - See impl.h. */
+/** rtnl_open() - See rtnl.h. */
 int rtnl_open(int groups)
 {
 	struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
@@ -235,7 +240,7 @@ static int rtnl_dump_all(int fd, struct os_net *net, void *buf)
 	return ret;
 }
 
-/** rtnl_read() - See impl.h. */
+/** rtnl_read() - See rtnl.h. */
 int rtnl_read(int fd, struct os_net *net)
 {
 	void *buf = fd < 0 ? NULL : malloc(RTNL_BYTES);
@@ -253,13 +258,13 @@ int rtnl_read(int fd, struct os_net *net)
 	return ret;
 }
 
-/** rtnl_watch() - See impl.h. */
+/** rtnl_watch() - See rtnl.h. */
 int rtnl_watch(void)
 {
 	return rtnl_open(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
 }
 
-/** rtnl_drain() - See impl.h. */
+/** rtnl_drain() - See rtnl.h. */
 int rtnl_drain(int fd)
 {
 	int taken = 0;

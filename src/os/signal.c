@@ -15,8 +15,13 @@
  * it is that old. If in doubt the wait ends: a loop that goes on after EINTR loses
  * nothing, one that ought to end would hang.
  */
-#include "os/impl.h"
+#include "os/signal.h"
+#include "base/base.h"
+#include "os/clock.h"
+#include "os/sys.h"
+#include "os/wait.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 

@@ -3,8 +3,13 @@
  * blocked but the two that a guarded touch needs, allowed on every CPU that
  * the process is allowed on, whatever thread creates them.
  */
-#include "os/impl.h"
+#include "os/thread.h"
+#include "base/base.h"
+#include "os/os.h"
+#include "os/run.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>

@@ -17,8 +17,11 @@
  * predecessor of its own, and no circle can form. When the entries are used
  * up, touches are not made any more and the kernel's verdict stands.
  */
-#include "os/impl.h"
+#include "os/touch.h"
+#include "base/base.h"
+#include "os/sys.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>

@@ -7,7 +7,12 @@
  * what really happened, and to whom, is in the socket's error queue, which
  * os_recv_error() reads when a call said that there is something in it.
  */
-#include "os/impl.h"
+#include "os/udp.h"
+#include "base/base.h"
+#include "os/net.h"
+#include "os/os.h"
+#include "os/port.h"
+#include "os/sys.h"
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>

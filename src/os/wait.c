@@ -7,7 +7,18 @@
  * the background thread: only waiters without an extra_fd see it, and the
  * first of them consumes it.
  */
-#include "os/impl.h"
+#include "os/wait.h"
+#include "base/base.h"
+#include "os/addr.h"
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/os.h"
+#include "os/pager.h"
+#include "os/port.h"
+#include "os/run.h"
+#include "os/signal.h"
+#include "os/sys.h"
+#include "os/udp.h"
 
 #include <sys/eventfd.h>
 

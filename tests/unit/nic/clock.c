@@ -11,7 +11,10 @@
  * The definitions take the place of those in the library: by its dynamic symbols, or,
  * where the test links the archives (WRAPPED), by the linker's --wrap.
  */
-#include "os/impl.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/run.h"
+#include "os/wait.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

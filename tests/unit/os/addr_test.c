@@ -3,6 +3,9 @@
  * order; and, as root, of a namespace where we know what they are.
  */
 #include "host_fixture.h"
+#include "os/addr.h"
+#include "os/net.h"
+#include "os/wait.h"
 
 #include <sched.h>
 

@@ -3,6 +3,11 @@
  * often that may be asked.
  */
 #include "host_fixture.h"
+#include "os/backing.h"
+#include "os/clock.h"
+#include "os/fresh.h"
+#include "os/host.h"
+#include "os/pages.h"
 
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>

@@ -2,8 +2,11 @@
 /* board_test.c: the notes of processes of a user for each other: who is there, and
  * that who dies, lies, tears or breaks the file harms only itself.
  */
-#include "os/impl.h"
-
+#include "os/clock.h"
+#include "os/names.h"
+#include "os/os.h"
+#include "os/run.h"
+#include "os/sys.h"
 #include "refuse.h"
 
 #include <setjmp.h>

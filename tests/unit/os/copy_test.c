@@ -3,6 +3,8 @@
  * make us go.
  */
 #include "host_fixture.h"
+#include "os/copy.h"
+#include "os/lane.h"
 
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>

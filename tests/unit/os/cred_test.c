@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cred_test.c: whose is the other end of a unix socket? */
 #include "host_fixture.h"
+#include "os/cred.h"
 
 #include <sched.h>
 #include <sys/prctl.h>

@@ -3,6 +3,8 @@
  * answered.
  */
 #include "host_fixture.h"
+#include "os/names.h"
+#include "os/wait.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,6 +3,8 @@
  * closes is none of the door's.
  */
 #include "host_fixture.h"
+#include "os/door.h"
+#include "os/sys.h"
 
 #include <sys/eventfd.h>
 

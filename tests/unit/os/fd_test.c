@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fd_test.c: descriptors out of the way, by every limit there is. */
 #include "host_fixture.h"
+#include "os/fd.h"
 
 #include <sys/resource.h>
 

@@ -3,6 +3,11 @@
  * program reused stay the child's.
  */
 #include "host_fixture.h"
+#include "os/clock.h"
+#include "os/copy.h"
+#include "os/fork.h"
+#include "os/fresh.h"
+#include "os/names.h"
 #include "threads.h"
 
 #include <pthread.h>

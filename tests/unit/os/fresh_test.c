@@ -3,6 +3,10 @@
  * the real one tells what happens is shown in tests/platform.
  */
 #include "host_fixture.h"
+#include "os/clock.h"
+#include "os/fresh.h"
+#include "os/pages.h"
+#include "os/wait.h"
 
 static char path[] = "/tmp/test-of-vmstat-XXXXXX";
 

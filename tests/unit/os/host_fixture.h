@@ -5,7 +5,9 @@
 #ifndef NOPIN_TESTS_HOST_FIXTURE_H
 #define NOPIN_TESTS_HOST_FIXTURE_H
 
-#include "os/impl.h"
+#include "os/os.h"
+#include "os/run.h"
+#include "os/sys.h"
 #include "refuse.h"
 
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* host_test.c: is memory short? With files of our own for /proc and cgroups. */
 #include "host_fixture.h"
+#include "os/file.h"
+#include "os/host.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lane_test.c: each copy its own lane, and all lanes in use. */
 #include "host_fixture.h"
+#include "os/lane.h"
 
 #include <sys/syscall.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mapping_test.c: /proc's text about mappings, real and made up. */
-#include "os/mapping.h"
-
 #include "host_fixture.h"
+#include "os/mapping.h"
 
 static char path[] = "/tmp/test-of-smaps-XXXXXX";
 

@@ -4,6 +4,7 @@
  * else.
  */
 #include "host_fixture.h"
+#include "os/pages.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* name_test.c: one holder a name; free again when it goes, however it goes. */
 #include "host_fixture.h"
+#include "os/name.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/wait.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

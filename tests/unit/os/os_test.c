@@ -3,6 +3,12 @@
  * point, descriptors are out of the way, memory is what it should be.
  */
 #include "host_fixture.h"
+#include "os/copy.h"
+#include "os/fd.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/wait.h"
 
 #include <dirent.h>
 #include <sys/resource.h>

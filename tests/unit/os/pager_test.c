@@ -3,6 +3,9 @@
  * every way of the kernel, and with pages that hang.
  */
 #include "host_fixture.h"
+#include "os/pager.h"
+#include "os/pages.h"
+#include "os/wait.h"
 #include "threads.h"
 
 #include <linux/userfaultfd.h>

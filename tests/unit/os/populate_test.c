@@ -4,6 +4,7 @@
  * is in pager_test.c.
  */
 #include "host_fixture.h"
+#include "os/populate.h"
 
 #include <signal.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* port_test.c: opening and closing ports, and what is found out by trying. */
 #include "host_fixture.h"
+#include "os/net.h"
 
 #include <arpa/inet.h>
 

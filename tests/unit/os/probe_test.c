@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* probe_test.c: a call that is denied is named, if nothing else does what it does. */
 #include "host_fixture.h"
+#include "os/probe.h"
 
 static char line[256];
 

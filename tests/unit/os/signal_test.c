@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* signal_test.c: which handlers end a wait. */
 #include "host_fixture.h"
+#include "os/clock.h"
+#include "os/signal.h"
+#include "os/sys.h"
+#include "os/wait.h"
 
 #include <signal.h>
 

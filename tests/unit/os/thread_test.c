@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* thread_test.c: our threads are guests: name, signals, CPUs, stack. */
-#include "host_fixture.h"
-
 #include "base/heap.h"
+#include "host_fixture.h"
 
 #include <sched.h>
 #include <semaphore.h>

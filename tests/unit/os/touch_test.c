@@ -3,6 +3,7 @@
  * them: nothing of it may change.
  */
 #include "host_fixture.h"
+#include "os/touch.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

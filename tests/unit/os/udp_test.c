@@ -3,6 +3,9 @@
  * looked at and taken, with pieces that fault, with errors that come back.
  */
 #include "host_fixture.h"
+#include "os/net.h"
+#include "os/udp.h"
+#include "os/wait.h"
 
 #include <sched.h>
 

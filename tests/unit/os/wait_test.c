@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wait_test.c: what wakes a waiter, and what does not. */
 #include "host_fixture.h"
+#include "os/clock.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/wait.h"
 
 #include <sched.h>
 #include <signal.h>

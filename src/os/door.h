@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* door.h: the thread that lets others in. */
+#ifndef NOPIN_OS_DOOR_H
+#define NOPIN_OS_DOOR_H
+
+#include "base/base.h"
+#include "os/fd.h"
+
+#include <pthread.h>
+
+struct os;
+struct os_thread;
+
+/**
+ * struct os_door - The thread that lets others in (door.c).
+ * @thread:	NULL: none, so what is to be done there is done by who wants it
+ * @apart:	its descriptors are its own (the thread's)
+ * @lock:	of callers, one of which has written @fn and @arg and waits for @state
+ */
+struct os_door {
+	struct os_thread *thread;
+	struct fd_kept wake;
+	bool apart;
+	bool stop; /* atomic */
+	pthread_mutex_t lock;
+	uint32_t state; /* atomic; a futex */
+	int (*fn)(struct os *os, void *arg);
+	void *arg;
+	int ret;
+};
+
+/** door_open() - Start the thread, if there is none. Return: 0 or -errno. Context:
+ * a thread of the program's, which sees its lowest free number taken for a moment. */
+int door_open(struct os *os);
+/** door_close() - End it. What it had open is closed when this returns. */
+void door_close(struct os *os);
+/**
+ * door_call() - Let it do @fn(@os, @arg), which does not block.
+ * @os:	NULL, or without a door: the caller does
+ * Return: what @fn returned. Callers take turns.
+ */
+int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg);
+/** door_keep() - @fd is open there for long. door_drop() closes it. */
+void door_keep(const struct os *os, int fd);
+void door_drop(const struct os *os, int fd);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fd.h: descriptors of a guest: CLOEXEC, and out of the program's way. */
+#ifndef NOPIN_OS_FD_H
+#define NOPIN_OS_FD_H
+
+#include "base/base.h"
+
+/** struct fd_kept - Zero at first. @dev, @ino: what @fd was when it was opened */
+struct fd_kept {
+	bool kept;
+	int fd;
+	uint64_t dev, ino;
+};
+
+/** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
+int fd_high(int fd);
+
+/** fd_spare() - May the program lack descriptors that we keep in case they are needed? */
+bool fd_spare(void);
+
+/** fd_event() - fd_high() for what a program may hand to select(2). */
+int fd_event(int fd);
+
+/** fd_is() - Is @fd open, and what @dev and @ino say? The program may have closed it. */
+bool fd_is(int fd, uint64_t dev, uint64_t ino);
+
+/**
+ * fd_kept() - Open by @open(@arg), or return the one that was kept.
+ * @keep:	it stays open until fd_drop(): whoever opens takes the program's lowest
+ *		number for a moment, so this is done once, on a thread of the program's
+ * Return: a descriptor, for fd_unkept(), or what @open() returned. Callers take turns.
+ */
+int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg);
+/** fd_unkept() - Close what fd_kept() returned, unless it is kept. */
+void fd_unkept(const struct fd_kept *k, int fd);
+void fd_drop(struct fd_kept *k);
+
+/** fd_keep() - Keep @fd, which is open, in @k. Return: false: the kernel does not say
+ * what it is. */
+bool fd_keep(struct fd_kept *k, int fd);
+/** fd_take() - Return: what was kept, the caller's now; -1: none. */
+int fd_take(struct fd_kept *k);
+
+/** fd_close() - Close if it is one; -1 and -errno are left alone. */
+void fd_close(int fd);
+
+/** fd_memory() - A file in memory: a memfd, or where that is refused an
+ * unlinked file in /dev/shm or /tmp. Return: descriptor or -errno.
+ */
+int fd_memory(const char *name, uint64_t bytes);
+
+/** fd_rlimit() - The soft limit RLIMIT_@what; @unknown if it cannot be asked for. */
+uint64_t fd_rlimit(int what, uint64_t unknown);
+
+/** fd_may_have() - May a file be written up to @bytes? (RLIMIT_FSIZE) */
+bool fd_may_have(uint64_t bytes);
+
+/** fd_resize() - ftruncate(2) of an empty file, or to more. Return: 0; -EFBIG: the
+ * program set itself a limit; -errno. Never raises SIGXFSZ. */
+int fd_resize(int fd, uint64_t bytes);
+
+#endif

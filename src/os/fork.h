@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fork.h: what fork() means to a NIC. */
+#ifndef NOPIN_OS_FORK_H
+#define NOPIN_OS_FORK_H
+
+#include "base/base.h"
+
+/**
+ * fork_init() - Before anything else of os/: in a child, forget what its parent had.
+ * Return: 0 or -ENOMEM.
+ */
+int fork_init(void);
+uint64_t fork_count(void);
+bool fork_in_progress(void);
+
+/**
+ * fork_close_in_child() - A forked child must not keep @fd (a socket) alive.
+ * fork_forget() before it is closed here.
+ */
+void fork_close_in_child(int fd);
+void fork_forget(int fd);
+
+/** fork_stop() - fork() waits until fork_go_on(), by the same thread. */
+void fork_stop(void);
+void fork_go_on(void);
+
+/**
+ * fork_keep_present() - Memory that no child gets is made present before each
+ * fork(). fork_let_go() before it is unmapped.
+ */
+void fork_keep_present(uint64_t addr, uint64_t bytes);
+void fork_let_go(uint64_t addr);
+
+#endif

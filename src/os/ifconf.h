@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ifconf.h: interfaces and addresses without netlink. */
+#ifndef NOPIN_OS_IFCONF_H
+#define NOPIN_OS_IFCONF_H
+
+#include "base/base.h"
+
+struct os_net;
+
+/** ifconf_read() - As rtnl_read(), without netlink. @fd: an IPv4 socket, or -errno */
+int ifconf_read(int fd, struct os_net *net);
+
+#endif

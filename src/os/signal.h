@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* signal.h: signals of a thread of the program that waits in a verb. */
+#ifndef NOPIN_OS_SIGNAL_H
+#define NOPIN_OS_SIGNAL_H
+
+#include "base/base.h"
+
+#include <signal.h>
+
+struct os_signals;
+
+/** struct caught - Signals with a handler: with SA_RESTART, and without. */
+struct caught {
+	uint64_t restarts, ends;
+};
+
+/**
+ * caught_before() - Read the installed handlers, for a sleep that begins now.
+ * @again_ns:	by then it is to end, and to ask again; or TIME_NEVER
+ */
+struct caught caught_before(uint64_t now_ns, uint64_t *again_ns);
+
+/** signals_mask() - @s->mask, as the C library wants it. */
+sigset_t signals_mask(const struct os_signals *s);
+
+/** caught_ends() - The sleep was interrupted: is the verb to end with EINTR? */
+bool caught_ends(const struct os_signals *s, struct caught before);
+
+#endif

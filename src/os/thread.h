@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* thread.h: threads of a guest. */
+#ifndef NOPIN_OS_THREAD_H
+#define NOPIN_OS_THREAD_H
+
+#include "base/base.h"
+
+struct os_thread;
+
+/** thread_start() - As os_thread_start(), with a stack of @stack_bytes. */
+int thread_start(struct os_thread **out, const char *name,
+		 void (*fn)(void *arg), void *arg, size_t stack_bytes);
+
+/** thread_leave() - Nobody will join @t. It keeps its stack for ever. */
+void thread_leave(struct os_thread *t);
+
+#endif
