@@ -12,7 +12,13 @@
  * for nobody, so that each of the three has the same sums. A region's account is
  * made at its first fault: most have none.
  */
-#include "mem/impl.h"
+#include "mem/account.h"
+#include "base/base.h"
+#include "mem/fault.h"
+#include "mem/mr.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/waiter.h"
 
 /* The region's account; while there is no memory for one, and if the region is
  * gone, nobody's. */
@@ -54,7 +60,7 @@ static void three_delay(const struct three *t, uint64_t ns)
 }
 
 /**
- * mem_account() - See mem.h.
+ * mem_account() - See account.h.
  */
 void mem_account(struct mem *m, struct account *owner, uint32_t key,
 		 enum account_item i, uint64_t n)
@@ -65,7 +71,7 @@ void mem_account(struct mem *m, struct account *owner, uint32_t key,
 }
 
 /**
- * mem_account_answer() - See mem.h.
+ * mem_account_answer() - See account.h.
  */
 void mem_account_answer(struct mem *m, const struct waiter *w, enum strategy s)
 {
@@ -134,7 +140,7 @@ static void mr_learn(struct mem *m, uint32_t key, uint64_t service_ns)
 }
 
 /**
- * waiter_fault_ns() - See mem.h.
+ * waiter_fault_ns() - See account.h.
  */
 uint64_t waiter_fault_ns(struct mem *m, const struct waiter *w, uint64_t now_ns)
 {
@@ -222,7 +228,7 @@ void fault_cheap_end(struct mem *m, struct account *owner, const struct mr *mr,
 }
 
 /**
- * waiter_met() - See mem.h.
+ * waiter_met() - See account.h.
  */
 struct met waiter_met(struct waiter *w)
 {
@@ -233,7 +239,7 @@ struct met waiter_met(struct waiter *w)
 }
 
 /**
- * mem_account_gone() - See mem.h.
+ * mem_account_gone() - See account.h.
  */
 void mem_account_gone(struct mem *m, const struct account *a)
 {
@@ -255,7 +261,7 @@ void mr_account_gone(struct mem *m, struct mr *mr)
 }
 
 /**
- * mem_account_copy() - See mem.h.
+ * mem_account_copy() - See account.h.
  */
 void mem_account_copy(const struct mem *m, struct account *all,
 		      struct account *no_owner, struct account *no_mr)
@@ -266,7 +272,7 @@ void mem_account_copy(const struct mem *m, struct account *all,
 }
 
 /**
- * mr_account_next() - See mem.h.
+ * mr_account_next() - See account.h.
  */
 bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 		     struct mr_attr *attr, struct account *out)

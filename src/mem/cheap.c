@@ -3,7 +3,8 @@
  * *inline*). What is cheap is decided in os/; whether a move takes the fault,
  * in dma.c. A few ranges, sorted; when there are too many the oldest goes.
  */
-#include "mem/impl.h"
+#include "mem/cheap.h"
+#include "base/base.h"
 
 #include <string.h>
 

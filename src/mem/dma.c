@@ -8,7 +8,24 @@
  * then is anything appended. So what waits holds nothing, and two QPs that
  * need each other's pages cannot block each other.
  */
-#include "mem/impl.h"
+#include "mem/dma.h"
+#include "base/base.h"
+#include "mem/account.h"
+#include "mem/cheap.h"
+#include "mem/fault.h"
+#include "mem/limits.h"
+#include "mem/mem.h"
+#include "mem/moving.h"
+#include "mem/mr.h"
+#include "mem/overwrite.h"
+#include "mem/pattern.h"
+#include "mem/regions.h"
+#include "mem/share.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/tickets.h"
+#include "mem/waiter.h"
+#include "mem/waiting.h"
 
 enum {
 	ACCESS_REMOTE = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |

@@ -9,7 +9,12 @@
  * its own. Indices are reused first in, first out, and never while fewer than
  * COUNT_SPARE are free.
  */
-#include "mem/impl.h"
+#include "mem/eventcount.h"
+#include "base/base.h"
+#include "mem/eventcounts.h"
+#include "mem/key.h"
+#include "mem/mr.h"
+#include "mem/state.h"
 
 #include <errno.h>
 

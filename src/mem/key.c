@@ -9,7 +9,9 @@
  * function make a pseudo-random permutation, its inverse included), so keys a
  * peer was given do not help it to guess others.
  */
-#include "mem/impl.h"
+#include "mem/key.h"
+#include "base/base.h"
+#include "mem/regions.h"
 
 enum { ROUNDS = 4, HALF_BITS = KEY_BITS / 2, HALF_MASK = (1 << HALF_BITS) - 1 };
 

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mem.c: opening and closing the memory side of a NIC. */
-#include "mem/impl.h"
+#include "mem/mem.h"
+#include "base/base.h"
+#include "mem/eventcounts.h"
+#include "mem/key.h"
+#include "mem/moving.h"
+#include "mem/pool.h"
+#include "mem/regions.h"
+#include "mem/share.h"
+#include "mem/slots.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/tickets.h"
+#include "mem/use.h"
+#include "mem/watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +84,7 @@ void mem_close(struct mem *m)
 }
 
 /**
- * mem_use() - See mem.h.
+ * mem_use() - See use.h.
  * @m:		the NIC's memory
  * @out:	set
  */

@@ -20,7 +20,12 @@
  * missing one, by its ticket. Nothing of it has been acknowledged, so no program
  * can tell it from a packet that is still on its way.
  */
-#include "mem/impl.h"
+#include "mem/moving.h"
+#include "base/base.h"
+#include "mem/dma.h"
+#include "mem/state.h"
+#include "mem/tickets.h"
+#include "mem/waiter.h"
 
 /**
  * moving_add() - @h gets its first hold.
@@ -104,7 +109,7 @@ void moving_wake(struct mem *m, const struct hold *h)
 }
 
 /**
- * moved_waiters() - See mem.h.
+ * moved_waiters() - See waiter.h.
  * @m:		the NIC's memory
  */
 bool moved_waiters(const struct mem *m)
@@ -113,7 +118,7 @@ bool moved_waiters(const struct mem *m)
 }
 
 /**
- * moved_take() - See mem.h.
+ * moved_take() - See waiter.h.
  * @m:		the NIC's memory
  * @woken:	appended to
  */

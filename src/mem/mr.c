@@ -8,7 +8,18 @@
  * first out, and never while fewer than MR_CHUNK are free, so a key cannot
  * come back before MR_CHUNK * 2^KEY_GEN_BITS other registrations.
  */
-#include "mem/impl.h"
+#include "mem/mr.h"
+#include "base/base.h"
+#include "mem/fault.h"
+#include "mem/key.h"
+#include "mem/overwrite.h"
+#include "mem/pattern.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/tickets.h"
+#include "mem/waiting.h"
+#include "mem/watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -288,7 +299,7 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 }
 
 /**
- * mr_replace() - See mem.h.
+ * mr_replace() - See mr.h.
  * @m:		the NIC's memory
  * @old:	any
  * @attr, @key:	as in mr_register()
@@ -329,7 +340,7 @@ int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
 }
 
 /**
- * mr_change() - See mem.h.
+ * mr_change() - See mr.h.
  * @m:		the NIC's memory
  * @key:	any
  * @pd:		from pd_alloc()

@@ -22,7 +22,15 @@
  * asks for all its pages at once then; one that had been fetched for the look would
  * have to come before the others are asked for.
  */
-#include "mem/impl.h"
+#include "mem/overwrite.h"
+#include "base/base.h"
+#include "mem/cheap.h"
+#include "mem/dma.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/ticket.h"
+#include "mem/tickets.h"
+#include "mem/waiter.h"
 
 /* What was learned counts so long; or that nothing could be. */
 static const uint64_t plain_ns = 1000000000, early_ns = 10000000;

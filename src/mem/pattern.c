@@ -15,7 +15,9 @@
  * of use, or no more are made. Accesses that a stream foresaw while nothing was
  * fetched earn a little, or there would be no way back.
  */
-#include "mem/impl.h"
+#include "mem/pattern.h"
+#include "base/base.h"
+#include "mem/overwrite.h"
 
 enum {
 	STRIDE_MAX = 4096, /* pages */

@@ -3,7 +3,12 @@
  * not looked at here. The slot given back last is handed out first, so that a
  * small number of slots stays warm.
  */
-#include "mem/impl.h"
+#include "mem/pool.h"
+#include "base/base.h"
+#include "mem/mem.h"
+#include "mem/slots.h"
+#include "mem/state.h"
+#include "mem/use.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +92,7 @@ uint8_t *slot_data(struct mem *m, int slot)
 }
 
 /**
- * slot_has() - See mem.h.
+ * slot_has() - See pool.h.
  * @m:		the NIC's memory
  * @slot:	from slot_get()
  * @p:		anywhere, or NULL
@@ -113,7 +118,7 @@ unsigned slots_free(const struct mem *m)
 }
 
 /**
- * slots_used() - See mem.h.
+ * slots_used() - See pool.h.
  * @m:		the NIC's memory
  */
 unsigned slots_used(const struct mem *m)
@@ -122,7 +127,7 @@ unsigned slots_used(const struct mem *m)
 }
 
 /**
- * slots_bound() - See mem.h.
+ * slots_bound() - See use.h.
  * @m:		the NIC's memory
  * @num:	how many there are from now on
  */

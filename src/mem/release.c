@@ -2,7 +2,14 @@
 /* release.c: after the moves that dma.c resolved: what they held is let go, and
  * what they told about pages is noted.
  */
-#include "mem/impl.h"
+#include "base/base.h"
+#include "mem/dma.h"
+#include "mem/fault.h"
+#include "mem/limits.h"
+#include "mem/moving.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/table.h"
 
 /* A move accessed these pages, so they are ready; an exact host says so
  * itself. If anything lost rights since the access was resolved, maybe these

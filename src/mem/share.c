@@ -22,7 +22,14 @@
  * A step costs the same however many QPs there are. Shares that may not ask now are
  * set aside until the next answer comes.
  */
-#include "mem/impl.h"
+#include "mem/share.h"
+#include "base/base.h"
+#include "mem/moving.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/tickets.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 /* times what is free then */
 enum { SHARE = 1, AHEAD_SHARE = 3, PD_SHARE = 4 };
@@ -50,7 +57,7 @@ static void share_init(struct share *s, uint32_t pd)
 }
 
 /**
- * share_get() - See mem.h.
+ * share_get() - See waiter.h.
  * @of:		the peer's shares
  * @pd:		of the QP
  */
@@ -82,7 +89,7 @@ static void share_free(struct share *s)
 }
 
 /**
- * share_put() - See mem.h.
+ * share_put() - See waiter.h.
  * @s:		share, or NULL
  */
 void share_put(struct share *s)
@@ -467,7 +474,7 @@ void share_answered(struct mem *m, struct share *s, bool ahead)
 }
 
 /**
- * pagers_bound() - See mem.h.
+ * pagers_bound() - See use.h.
  * @m:		the NIC's memory
  * @num:	how many may be asked at once
  */

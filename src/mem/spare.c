@@ -6,7 +6,13 @@
  * age, the stamp tells. So what is counted when an entry is made is what is counted
  * when it goes, whenever the region came.
  */
-#include "mem/spt.h"
+#include "mem/spare.h"
+#include "base/base.h"
+#include "mem/entry.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/watch.h"
 
 #include <string.h>
 

@@ -49,6 +49,14 @@
  * next one.
  */
 #include "mem/spt.h"
+#include "base/base.h"
+#include "mem/account.h"
+#include "mem/entry.h"
+#include "mem/spare.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/upcall.h"
+#include "mem/watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -124,8 +132,7 @@ static void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
 		watch_count(m, vpn, old, new);
 }
 
-/* A page that was ready, or fetched to be, is not any more. */
-static void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
+void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
 {
 	struct mem *m = mem_of(s);
 
@@ -148,8 +155,7 @@ void entry_over(struct spt *s, uint64_t e, uint64_t set, enum upcall_reason why)
 	watch_count(m, vpn, e, 0);
 }
 
-/* The same, of one in its place. */
-static void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
+void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
 {
 	entry_over(s, *e, set_index(s, e), why);
 	*e = 0;
@@ -492,279 +498,6 @@ void spt_unhold(struct mem *m, uint64_t vpn)
 		entry_end(&m->spt, e, UPCALL_NUM);
 	else
 		*e -= AUX_ONE;
-}
-
-/* --- ranges -------------------------------------------------------------- */
-
-/* What to do with an entry of a range. Return: true to stop. */
-typedef bool (*entry_fn)(struct spt *s, uint64_t *e);
-
-/* At most as much work as the table is large, however long the range is. */
-static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
-{
-	uint64_t num = s->sets * SPT_WAYS, *e;
-
-	if (pages < num) {
-		for (uint64_t i = 0; i < pages; i++) {
-			e = spt_find(s, vpn + i);
-			if (e && fn(s, e))
-				return true;
-		}
-		return false;
-	}
-	for (uint64_t i = 0; i < num; i++)
-		if (s->e[i] &&
-		    range_ok(vpn_of(s, s->e[i], i / SPT_WAYS) - vpn, 1,
-			     pages) &&
-		    fn(s, &s->e[i]))
-			return true;
-	return false;
-}
-
-static bool entry_held(struct spt *s, uint64_t *e)
-{
-	return e_held(s, *e);
-}
-
-static bool entry_absent(struct spt *s, uint64_t *e)
-{
-	entry_tell(s, e, UPCALL_EVICTED);
-	return false;
-}
-
-static bool entry_known(struct spt *s, uint64_t *e)
-{
-	(void)e;
-	mem_of(s)->watch.counted++;
-	return false;
-}
-
-static bool entry_drop(struct spt *s, uint64_t *e)
-{
-	if (!e_held(s, *e)) {
-		entry_end(s, e, UPCALL_EVICTED);
-		return false;
-	}
-	entry_tell(s, e, UPCALL_EVICTED);
-	*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_ABSENT);
-	return false;
-}
-
-static bool entry_protect(struct spt *s, uint64_t *e)
-{
-	(void)s;
-	if (e_state(*e) == SPT_AHEAD)
-		*e &= ~(AHEAD_WRITABLE << AUX_SHIFT);
-	else if (e_state(*e) == SPT_WRITABLE)
-		*e = e_make(*e & TAG_MASK, e_aux(*e), SPT_READABLE);
-	return false;
-}
-
-static bool entry_writable(uint64_t e)
-{
-	return e_state(e) == SPT_AHEAD ? e_aux(e) & AHEAD_WRITABLE
-				       : e_state(e) == SPT_WRITABLE;
-}
-
-static bool entry_protect_tell(struct spt *s, uint64_t *e)
-{
-	if (entry_writable(*e))
-		entry_tell(s, e, UPCALL_PROTECTED);
-	return entry_protect(s, e);
-}
-
-/* Replaced pages that now really are gone must not count as table misses. */
-static void victim_forget(struct spt *s, uint64_t vpn, uint64_t pages)
-{
-	if (pages >= SPT_VICTIMS)
-		memset(s->victim, 0, sizeof(s->victim));
-	else
-		for (uint64_t i = 0; i < pages; i++)
-			(void)spt_was_replaced(s, vpn + i);
-}
-
-/**
- * spt_forget() - Drop what is known of a range, cheap ranges included.
- * @m:		the NIC's memory
- * @vpn, @pages: the range
- */
-void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	m->spt.gen++;
-	spt_walk(&m->spt, vpn, pages, entry_drop);
-	victim_forget(&m->spt, vpn, pages);
-	cheap_forget(&m->cheap, vpn, vpn + pages);
-	cheap_forget(&m->plain, vpn, vpn + pages);
-}
-
-/**
- * spt_renew() - A region is made. Nobody says when memory that is not registered
- * is mapped anew, so what is known of its pages may be about others. The table
- * is not walked: the region remembers the tick, up to which stamps do not count
- * for it, and if there are such stamps already the table goes on with the next
- * one. More than AHEAD_RENEW regions within a tick, each after a touch, trust
- * what was touched in that tick.
- * @m:		the NIC's memory
- * @vpn, @pages: of the region
- *
- * Return: mr.since.
- */
-int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	struct spt *s = &m->spt;
-
-	if (s->exact)
-		return -1;
-	if (s->stamped == s->tick && s->tick - s->now_tick < AHEAD_RENEW)
-		s->tick++;
-	pages = pages_clip(vpn, pages);
-	cheap_forget(&m->cheap, vpn, vpn + pages);
-	cheap_forget(&m->plain, vpn, vpn + pages);
-	ticket_renew(m, vpn, pages, s->tick - 1);
-	s->renewed = (int64_t)s->tick - 1;
-	return s->renewed;
-}
-
-/**
- * spt_map() - The host says: pages are present.
- * @m:		the NIC's memory
- * @vpn, @pages: which; of more than the table can hold the last are noted
- * @writable:	and writable; false does not take that right away
- * @now_ns:	when they were seen
- */
-void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
-	     uint64_t now_ns)
-{
-	uint64_t num = m->spt.sets * SPT_WAYS;
-	uint64_t end;
-
-	spt_tick(&m->spt, now_ns);
-	pages = pages_clip(vpn, pages);
-	end = vpn + pages;
-	for (vpn = end - MIN(pages, num); vpn < end; vpn++)
-		spt_install(m, vpn, writable, m->spt.renewed, m->spt.tick);
-}
-
-/**
- * spt_map_ahead() - Pages were fetched for somebody who will need them.
- * @m:		the NIC's memory
- * @vpn, @pages, @writable, @now_ns: as in spt_map()
- * @fresh_ns:	pages that are known since are just known for longer
- * @key:	of the region
- */
-void spt_map_ahead(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
-		   uint64_t now_ns, uint64_t fresh_ns, uint32_t key)
-{
-	struct spt_view v;
-
-	spt_tick(&m->spt, now_ns);
-	v = spt_view(&m->spt, now_ns, fresh_ns, -1);
-	pages = pages_clip(vpn, pages);
-	for (uint64_t p = vpn; p < vpn + pages; p++) {
-		if (spt_ahead(&m->spt, &v, p, writable))
-			continue;
-		if (spt_age(&m->spt, &v, p, writable) >= 0)
-			spt_install(m, p, writable, m->spt.renewed,
-				    m->spt.tick);
-		else
-			spt_install_ahead(m, p, writable, m->spt.tick, key);
-	}
-}
-
-/**
- * spt_unmap() - The host says: pages are going away. Tickets out for them
- * become stale.
- * @m:		the NIC's memory
- * @vpn, @pages: which
- *
- * Return: 0, or (exact hosts) -EBUSY when some are held: nothing has changed
- * then, wait and repeat.
- */
-int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	pages = pages_clip(vpn, pages);
-	if (spt_held(m, vpn, pages))
-		return -EBUSY;
-	spt_forget(m, vpn, pages);
-	ticket_outdate(m, vpn, pages);
-	return 0;
-}
-
-/**
- * spt_protect() - The host says: pages become readable only. Tickets out for
- * them make them readable, no more.
- * @m:		the NIC's memory
- * @vpn, @pages: which
- *
- * Return: as spt_unmap().
- */
-int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	pages = pages_clip(vpn, pages);
-	if (spt_held(m, vpn, pages))
-		return -EBUSY;
-	m->spt.gen++;
-	spt_walk(&m->spt, vpn, pages, entry_protect_tell);
-	cheap_forget(&m->cheap, vpn, vpn + pages);
-	cheap_forget(&m->plain, vpn, vpn + pages);
-	ticket_protect(m, vpn, pages);
-	return 0;
-}
-
-/**
- * spt_protect_all() - fork(): every page readable only, held or not. O(1) in
- * the table but for exact hosts, and for more than AHEAD_MAX forks within a
- * tick.
- * @m:		the NIC's memory
- */
-void spt_protect_all(struct mem *m)
-{
-	struct spt *s = &m->spt;
-
-	s->gen++;
-	if (!s->exact && s->tick - s->now_tick < AHEAD_MAX)
-		s->protect = (int64_t)s->tick++;
-	else
-		spt_walk(s, 0, VPN_END, entry_protect);
-	m->cheap.num = 0;
-	ticket_protect(m, 0, VPN_END);
-	upcall_all(m, UPCALL_PROTECTED);
-}
-
-/**
- * spt_absent() - See mem.h. The table is not changed: what the pager found is
- * about to be noted.
- * @m:		the NIC's memory
- * @vpn, @pages: which
- */
-void spt_absent(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	if (m->watch.num > 0 && !m->spt.exact)
-		spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_absent);
-}
-
-/**
- * spt_known() - How many of these pages are in the table.
- * @m:		the NIC's memory
- * @vpn, @pages: which
- */
-uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	m->watch.counted = 0;
-	spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_known);
-	return m->watch.counted;
-}
-
-/**
- * spt_held() - Is any of these pages under a hold? On hosts that are not exact
- * pages are not held: false.
- * @m:		the NIC's memory
- * @vpn, @pages: which
- */
-bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages)
-{
-	return m->spt.exact &&
-	       spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_held);
 }
 
 /* --- making -------------------------------------------------------------- */

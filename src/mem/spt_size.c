@@ -2,7 +2,13 @@
 /* spt_size.c: how large the shadow page table may be (design D12): sets come and go,
  * one at a time. The theory is at the head of spt.c.
  */
-#include "mem/spt.h"
+#include "base/base.h"
+#include "mem/entry.h"
+#include "mem/spare.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/upcall.h"
+#include "mem/use.h"
 
 #include <string.h>
 
@@ -108,7 +114,7 @@ static bool set_merge(struct mem *m)
 }
 
 /**
- * entries_bound() - See mem.h. An empty table has that size at once.
+ * entries_bound() - See use.h. An empty table has that size at once.
  * @m:		the NIC's memory
  * @num:	how many entries there may be
  */
@@ -123,7 +129,7 @@ void entries_bound(struct mem *m, uint64_t num)
 }
 
 /**
- * entries_resize() - See mem.h. Some ns a set.
+ * entries_resize() - See use.h. Some ns a set.
  * @m:		the NIC's memory
  * @sets:	so many at most
  *

@@ -8,12 +8,21 @@
  * Only the region is suspended. Others that have the same pages are not, and
  * what is known of the pages goes on to be true for them.
  */
-#include "mem/impl.h"
+#include "mem/suspend.h"
+#include "base/base.h"
+#include "mem/regions.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/tickets.h"
+#include "mem/upcall.h"
+#include "mem/waiter.h"
+#include "mem/waiting.h"
+#include "mem/watch.h"
 
 #include <errno.h>
 
 /**
- * mr_suspend() - See mem.h.
+ * mr_suspend() - See suspend.h.
  * @m:		the NIC's memory
  * @key:	any
  * @expected_ns: how long it is going to take, as peers are told
@@ -55,7 +64,7 @@ static void forget(struct mem *m, struct mr *mr)
 }
 
 /**
- * mr_update() - See mem.h.
+ * mr_update() - See suspend.h.
  * @m:		the NIC's memory
  * @key:	any
  * @addr, @length: where its memory is from now on
@@ -94,7 +103,7 @@ static void wake(struct mem *m, uint32_t key)
 }
 
 /**
- * mr_resume() - See mem.h.
+ * mr_resume() - See suspend.h.
  * @m:		the NIC's memory
  * @key:	any
  * @now_ns:	now
@@ -130,7 +139,7 @@ void suspend_gone(struct mem *m, const struct mr *mr)
 }
 
 /**
- * mr_suspension() - See mem.h.
+ * mr_suspension() - See suspend.h.
  * @m:		the NIC's memory
  * @key:	any
  * @out:	set on success
@@ -187,7 +196,7 @@ void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 }
 
 /**
- * waiter_suspended() - See mem.h.
+ * waiter_suspended() - See suspend.h.
  * @m:		the NIC's memory
  * @w:		waiter
  * @expected_ns: set if it is so

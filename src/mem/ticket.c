@@ -13,7 +13,19 @@
  * its waiters. When pages are protected, they may be read only: so a program
  * that forks more often than a fault takes still makes progress.
  */
-#include "mem/impl.h"
+#include "mem/ticket.h"
+#include "base/base.h"
+#include "mem/account.h"
+#include "mem/cheap.h"
+#include "mem/fault.h"
+#include "mem/moving.h"
+#include "mem/overwrite.h"
+#include "mem/share.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/tickets.h"
+#include "mem/waiter.h"
+#include "mem/waiting.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -415,7 +427,7 @@ void ticket_leave(struct mem *m, struct waiter *w)
 /* --- the pagers' side ---------------------------------------------------- */
 
 /**
- * ticket_new() - See mem.h.
+ * ticket_new() - See ticket.h.
  * @m:		the NIC's memory
  */
 bool ticket_new(const struct mem *m)
@@ -540,7 +552,7 @@ static void ticket_install(struct mem *m, const struct ticket *t, uint64_t vpn,
 }
 
 /**
- * ticket_major() - See mem.h.
+ * ticket_major() - See ticket.h.
  * @m:		the NIC's memory
  * @id:		from ticket_next()
  */

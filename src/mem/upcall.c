@@ -16,7 +16,14 @@
  * so, and until that is taken there is nothing more to say; then it goes on.
  * An event names its region by key: one that was revoked since is passed over.
  */
-#include "mem/impl.h"
+#include "mem/upcall.h"
+#include "base/base.h"
+#include "mem/mr.h"
+#include "mem/regions.h"
+#include "mem/spare.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -268,7 +275,7 @@ struct mr *watch_next(const struct watch *w, uint64_t vpn, uint32_t *at)
 /* --- queues -------------------------------------------------------------- */
 
 /**
- * upcalls_init() - See mem.h.
+ * upcalls_init() - See upcall.h.
  * @q:		empty afterwards
  * @cap:	events that it holds
  */
@@ -283,7 +290,7 @@ int upcalls_init(struct upcalls *q, uint32_t cap)
 }
 
 /**
- * upcalls_fini() - See mem.h.
+ * upcalls_fini() - See upcall.h.
  * @q:		not used by any region
  */
 void upcalls_fini(struct upcalls *q)
@@ -351,7 +358,7 @@ static void queue_add(struct mem *m, struct upcalls *q,
 }
 
 /**
- * upcalls_news() - See mem.h.
+ * upcalls_news() - See upcall.h.
  * @m:		the NIC's memory
  */
 bool upcalls_news(const struct mem *m)
@@ -360,7 +367,7 @@ bool upcalls_news(const struct mem *m)
 }
 
 /**
- * upcalls_next() - See mem.h.
+ * upcalls_next() - See upcall.h.
  * @m:		the NIC's memory
  */
 struct upcalls *upcalls_next(struct mem *m)
@@ -394,7 +401,7 @@ static bool queue_pop(struct mem *m, struct upcalls *q, struct upcall *out)
 }
 
 /**
- * upcalls_take() - See mem.h.
+ * upcalls_take() - See upcall.h.
  * @m:		the NIC's memory
  * @q:		queue
  * @out:	set if there is one

@@ -5,7 +5,9 @@
  * is lost. So what pagers had to touch themselves, because the kernel refused to, is
  * remembered, in stretches of 1 GiB and for ever: to be wrong costs a copy.
  */
-#include "mem/impl.h"
+#include "base/base.h"
+#include "mem/dma.h"
+#include "mem/state.h"
 
 enum { STRETCH_SHIFT = 30 };
 

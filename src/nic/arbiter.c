@@ -28,6 +28,7 @@
  * One there always is, or nothing would go on (I1): with more processes than the
  * budget has pagers there are as many as processes.
  */
+#include "mem/use.h"
 #include "nic/impl.h"
 
 #include <errno.h>

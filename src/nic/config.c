@@ -2,6 +2,7 @@
 /* config.c: the environment (design §6, nopin(7)). A value that is not
  * understood is refused, with the list of those that are.
  */
+#include "mem/mem.h"
 #include "nic/impl.h"
 
 #include <errno.h>

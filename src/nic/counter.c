@@ -13,6 +13,7 @@
  * Any thread in here is on the list of users while it is: nic_counter_free() waits
  * for the last of them.
  */
+#include "mem/eventcount.h"
 #include "nic/impl.h"
 
 #include <errno.h>

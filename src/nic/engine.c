@@ -7,6 +7,12 @@
  * and for everything else:
  *     while (engine_plan()) { move; commit; }
  */
+#include "mem/dma.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/upcall.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* events.c: completion channels and asynchronous events: what the engine found
  * becomes readable descriptors and queues that a program's thread empties.
  */
+#include "mem/eventcount.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * one region. What a choice allows is in base/strategy.c, what follows from it in
  * xport/fault.c and mem/dma.c.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -14,7 +14,6 @@
  * will do.
  */
 #include "nic/gids.h"
-
 #include "wire/wire.h"
 
 #include <errno.h>

@@ -13,6 +13,9 @@
 #ifndef NOPIN_NIC_IMPL_H
 #define NOPIN_NIC_IMPL_H
 
+#include "mem/eventcount.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
 #include "nic/gids.h"
 #include "nic/handoff.h"
 #include "nic/nic.h"

@@ -2,6 +2,7 @@
 /* nic.c: composition and lifetime of the device (design D1): one NIC a process,
  * made at the first nic_get(), gone with the last nic_put().
  */
+#include "mem/mem.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -14,7 +14,8 @@
 #define NOPIN_NIC_NIC_H
 
 #include "base/base.h"
-#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/upcall.h"
 #include "ring/ring.h"
 #include "xport/xport.h"
 

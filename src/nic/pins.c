@@ -15,7 +15,6 @@
  * every access as in any mode, so this costs time, never data.
  */
 #include "nic/pins.h"
-
 #include "base/base.h"
 
 #include <errno.h>

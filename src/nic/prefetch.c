@@ -7,6 +7,11 @@
  * answer is long work for the engine, pagers are left for faults, and no more is
  * fetched when the region is gone.
  */
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 #include "nic/impl.h"
 
 #include <errno.h>

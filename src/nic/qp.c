@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c: queue pairs for the API edge: creation, teardown, posting. */
+#include "mem/mr.h"
 #include "nic/impl.h"
 
 #include <errno.h>

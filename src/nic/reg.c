@@ -7,6 +7,7 @@
  * The whole address space, registered at once, is demand-paged in every mode, as
  * it is with cards.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -3,6 +3,8 @@
  * the NIC, of each QP and of each region, as JSON (described in nopin-stat(1)).
  * It is copied under the engine lock, in pieces, and formatted without it.
  */
+#include "mem/account.h"
+#include "mem/mr.h"
 #include "nic/impl.h"
 
 #include <inttypes.h>

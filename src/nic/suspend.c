@@ -4,6 +4,10 @@
  * work meanwhile is in mem/suspend.c and xport/hold.c, how memory is moved in
  * os/move.c.
  */
+#include "mem/suspend.h"
+#include "mem/account.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
 #include "nic/impl.h"
 
 #include <errno.h>

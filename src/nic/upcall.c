@@ -2,6 +2,7 @@
 /* upcall.c: queues of upcalls: mem/ fills them, a program's thread empties them,
  * woken as by a completion channel.
  */
+#include "mem/upcall.h"
 #include "nic/impl.h"
 
 #include <errno.h>

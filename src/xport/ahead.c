@@ -7,6 +7,8 @@
  * Nobody waits for what is asked here: it is checked as any access, asked of the
  * pagers when nothing else is, and to be wrong about it costs a fetch.
  */
+#include "mem/dma.h"
+#include "mem/mr.h"
 #include "xport/impl.h"
 
 enum {

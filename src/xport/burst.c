@@ -9,6 +9,8 @@
  * misses is time and again the second of the burst that began where the last one
  * failed. Three times in a row, and GSO is off for that peer.
  */
+#include "mem/dma.h"
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 enum { GSO_DOUBTS = 3 };

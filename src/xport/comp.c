@@ -3,6 +3,8 @@
  * all is placed over there and answered, or with an error, and those behind it with it.
  * req.una only passes a READ or atomic when its response was placed.
  */
+#include "mem/dma.h"
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 static enum wr_op cqe_op(const struct wqe *w)

@@ -14,6 +14,8 @@
  * it keeps to it, or when the peer has long been silent. HELLO and its answer carry
  * both (nic/peers.c); 0 is the number of none.
  */
+#include "mem/pool.h"
+#include "mem/use.h"
 #include "xport/impl.h"
 
 /* --- the receiver lends ----------------------------------------------------- */

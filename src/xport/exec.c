@@ -4,6 +4,10 @@
  * packet at resp.plan, whether it just came or waited in a slot. Advances the
  * message; resp_commit() makes it final, or puts run_pkt.before back.
  */
+#include "mem/account.h"
+#include "mem/dma.h"
+#include "mem/eventcount.h"
+#include "mem/mr.h"
 #include "xport/impl.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  * overwrite, are decided in mem/dma.c before anybody is asked here, and block is
  * a table that calls every page ready (mem_config.always_ready).
  */
+#include "mem/account.h"
 #include "xport/strategy.h"
 
 static const struct strategy_ops *const strategies[STRATEGY_NUM] = {

@@ -3,6 +3,7 @@
  * none itself. Misses that are known to be cheap, and pages that are overwritten
  * whole, never come here: the move takes those (mem/dma.c).
  */
+#include "mem/account.h"
 #include "xport/strategy.h"
 
 /* Between 0.1 ms, where asking again costs as much as it saves, and 1 ms, where

@@ -19,6 +19,7 @@
  * long as it probably has one retry left for what was forgotten; then RNR, as with
  * a page. Nobody tells us its timeout and its retries: ours stand for them.
  */
+#include "mem/suspend.h"
 #include "xport/impl.h"
 
 enum {

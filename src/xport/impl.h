@@ -3,6 +3,8 @@
 #ifndef NOPIN_XPORT_IMPL_H
 #define NOPIN_XPORT_IMPL_H
 
+#include "mem/dma.h"
+#include "mem/waiter.h"
 #include "xport/xport.h"
 
 /* qp.c */

@@ -13,6 +13,10 @@
  * Entering ERR takes effect at once; the queues are flushed when nothing of
  * the QP moves any more, because a flushed buffer is the program's again.
  */
+#include "mem/account.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 #include <errno.h>

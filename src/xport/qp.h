@@ -7,7 +7,7 @@
 #ifndef NOPIN_XPORT_QP_H
 #define NOPIN_XPORT_QP_H
 
-#include "mem/mem.h"
+#include "mem/waiter.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/attr.h"

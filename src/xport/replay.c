@@ -3,6 +3,8 @@
  * answered here, and answered again when a duplicate asks for them (IBTA
  * 9.7.5.1.2). An atomic is executed once; its result is kept.
  */
+#include "mem/dma.h"
+#include "mem/mr.h"
 #include "xport/impl.h"
 
 #include <errno.h>

@@ -2,6 +2,8 @@
 /* reply.c: what the peer says of our requests: ACKs, NAKs and READ responses become
  * progress and completions (IBTA 9.7.5, 9.9).
  */
+#include "mem/account.h"
+#include "mem/dma.h"
 #include "xport/impl.h"
 
 enum { OVERTAKEN_MAX = 1 << 22 }; /* PSNs by which an ACK may be late */

@@ -7,6 +7,10 @@
  * READ request of its own: what comes back fills our own receive buffer, so
  * how much of it is on the way is our decision (flow.c).
  */
+#include "mem/account.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 #include <errno.h>

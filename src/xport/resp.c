@@ -8,6 +8,9 @@
  * (from a nopin) ahead of a gap, is kept (window.c). Nothing is acknowledged
  * before win.head has passed it (I3).
  */
+#include "mem/dma.h"
+#include "mem/eventcount.h"
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 void resp_reset(struct qp *qp)

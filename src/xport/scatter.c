@@ -9,6 +9,9 @@
  * destination), or a part of the WRITE in progress that is not its last packet:
  * programs spin on a message's last byte, so that goes through staging.
  */
+#include "mem/account.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
 #include "xport/impl.h"
 
 static bool responder_ready(const struct qp *qp, const struct pkt *p)

@@ -8,6 +8,7 @@
 #ifndef NOPIN_XPORT_STRATEGY_H
 #define NOPIN_XPORT_STRATEGY_H
 
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 /*

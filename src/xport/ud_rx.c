@@ -8,6 +8,8 @@
  * plan) moves, [plan, next) waits in slots because a page is missing or because what
  * is before it waits. One that is not taken leaves its receive to the next.
  */
+#include "mem/account.h"
+#include "mem/dma.h"
 #include "xport/impl.h"
 
 enum { RING_AHEAD = 16 }; /* receives whose pages are asked for ahead of them */

@@ -4,6 +4,8 @@
  * packets to nopins too: there is no connection whose nonce an extension packet
  * could show to everybody who may be reached.
  */
+#include "mem/account.h"
+#include "mem/dma.h"
 #include "xport/impl.h"
 
 #include <errno.h>

@@ -3,6 +3,8 @@
  * be placed now, because a page is missing or because packets before it are,
  * waits here in PSN order, its payload in a slot of the redirect pool.
  */
+#include "mem/account.h"
+#include "mem/pool.h"
 #include "xport/impl.h"
 
 #include <errno.h>

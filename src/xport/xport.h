@@ -8,7 +8,8 @@
 #define NOPIN_XPORT_XPORT_H
 
 #include "base/base.h"
-#include "mem/mem.h"
+#include "mem/dma.h"
+#include "mem/waiter.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/attr.h"

@@ -7,7 +7,10 @@
  * all of it, if all weigh the same), or what it wants. And arbiter_text() stays JSON.
  */
 #include "input.h"
-#include "mem/impl.h"
+#include "mem/mem.h"
+#include "mem/spt.h"
+#include "mem/state.h"
+#include "mem/table.h"
 #include "nic/impl.h"
 #include "simhost/impl.h"
 #include "simhost/sim.h"

@@ -6,6 +6,7 @@
  * due. Whatever comes, the PSNs keep their order, memory that is not registered
  * stays as it was, nothing is held for ever, and CHECK() is not reached.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 #include "simhost/sim.h"
 

@@ -2,7 +2,12 @@
 /* accounts.c: I6: what is accounted of faults adds up, at any time: over QPs,
  * over regions, and against the counters of the NIC.
  */
-#include "mem/impl.h"
+#include "mem/account.h"
+#include "mem/mr.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/ticket.h"
+#include "mem/waiter.h"
 #include "nic/impl.h"
 #include "world.h"
 

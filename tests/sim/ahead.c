@@ -3,6 +3,8 @@
  * messages whose pages are slow, each its own page, at either end; how long that
  * takes says what was asked for meanwhile.
  */
+#include "mem/mem.h"
+#include "mem/mr.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"

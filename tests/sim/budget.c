@@ -7,7 +7,11 @@
  * Whoever wants its share gets it, soon; what nobody wants is lent; together they
  * stay within the budget; what a killed process had comes back; data is right.
  */
-#include "mem/impl.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/pool.h"
+#include "mem/state.h"
+#include "mem/table.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"

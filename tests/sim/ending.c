@@ -3,6 +3,7 @@
  * enum ending while requests are under way. What is honest ends well, however long it
  * takes and however few retries there are; whatever else ends with an error, soon.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.c: a flow's memory, and the random work it posts. */
+#include "mem/mr.h"
 #include "oracle.h"
 
 #include <stdlib.h>

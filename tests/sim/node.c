@@ -2,6 +2,10 @@
 /* node.c: the NIC of one simulated process, its application threads, and its
  * connections to others.
  */
+#include "mem/dma.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
 #include "nic/impl.h"
 #include "oracle.h"
 

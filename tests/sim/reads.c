@@ -4,6 +4,7 @@
  * less there than one before it: so a queue's head can be read ahead of what it is
  * the head of.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 #include "scenarios.h"
 #include "wire/wire.h"

@@ -4,6 +4,7 @@
  * memory lock limit allows. Data is right in all of them, and a page is locked
  * exactly while the mode promises it.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"

@@ -10,6 +10,7 @@
  * served who can be, in bounded time; and what is left in the end is what must be.
  */
 #include "sync.h"
+#include "mem/mr.h"
 #include "scenarios.h"
 
 #include <inttypes.h>

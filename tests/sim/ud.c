@@ -7,6 +7,7 @@
  * Where the network loses nothing, every one is delivered or counted as dropped,
  * and none is dropped for a page while there is room to keep it.
  */
+#include "mem/mr.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"

@@ -6,7 +6,10 @@
  * believed when the queue has been emptied must be in the table: an event that is
  * lost is noticed by the next look.
  */
-#include "mem/impl.h"
+#include "mem/upcall.h"
+#include "mem/mr.h"
+#include "mem/state.h"
+#include "mem/table.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"

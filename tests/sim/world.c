@@ -2,6 +2,7 @@
 /* world.c: builds a world from a seed, runs it until everything that was posted
  * is done, looks at what is left, and takes it down.
  */
+#include "mem/mem.h"
 #include "nic/impl.h"
 #include "oracle.h"
 #include "wire/wire.h"

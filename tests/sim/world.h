@@ -6,6 +6,7 @@
 #ifndef NOPIN_TESTS_WORLD_H
 #define NOPIN_TESTS_WORLD_H
 
+#include "mem/mr.h"
 #include "nic/nic.h"
 #include "os/copy.h"
 #include "os/names.h"

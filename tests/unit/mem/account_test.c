@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* account_test.c: whom a fault is accounted to, as what, and how long it took. */
 #include "fixture.h"
+#include "mem/account.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/ticket.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 enum { REGION_VPN = 1000 };
 

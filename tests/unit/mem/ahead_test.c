@@ -3,6 +3,16 @@
  * (dma_ahead()), and what accesses so far make likely (dma.c, spt.c).
  */
 #include "fixture.h"
+#include "mem/account.h"
+#include "mem/cheap.h"
+#include "mem/dma.h"
+#include "mem/limits.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/tickets.h"
+#include "mem/waiter.h"
 
 /* Pages that tickets are out for; every ticket is answered. */
 static uint64_t fetched(struct fix *f)

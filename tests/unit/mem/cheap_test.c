@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cheap_test.c: the list of cheap ranges. */
 #include "fixture.h"
+#include "mem/cheap.h"
 
 static void check_sorted(const struct cheap *c)
 {

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dma_test.c: the one walk: checks, moves, misses, holds. */
 #include "fixture.h"
+#include "mem/cheap.h"
+#include "mem/dma.h"
+#include "mem/limits.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/tickets.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 #define END47 (UINT64_C(1) << 47)
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eventcount_test.c: who may name a counter, and what raising it does. */
 #include "fixture.h"
+#include "mem/eventcount.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
 
 #include <stdlib.h>
 

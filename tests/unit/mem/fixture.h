@@ -13,7 +13,12 @@
 
 #include <cmocka.h>
 
-#include "mem/impl.h"
+#include "mem/dma.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/state.h"
+#include "mem/ticket.h"
+#include "mem/waiter.h"
 
 enum { MS = 1000000, FIX_SLOTS = 8, FIX_TICKETS = 8, FIX_PAGERS = 4 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* key_test.c: the key permutation. */
 #include "fixture.h"
+#include "mem/key.h"
+#include "mem/regions.h"
 
 #include <stdlib.h>
 

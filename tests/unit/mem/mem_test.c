@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mem_test.c: opening with bounds that make sense, and with others. */
 #include "fixture.h"
+#include "mem/cheap.h"
+#include "mem/mem.h"
+#include "mem/state.h"
+#include "mem/table.h"
+#include "mem/tickets.h"
+#include "mem/use.h"
 
 static void mem_open__bounds(void **state)
 {

@@ -6,6 +6,12 @@
 #define NOPIN_TESTS_MEM_MODEL_H
 
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/share.h"
+#include "mem/state.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 enum {
 	PAGES = 400, /* that exist in the model */

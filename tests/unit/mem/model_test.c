@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* model_test.c: random operations on mem/ against a naive model: an array of
- * pages, a list of tickets, no table, no hash, 128-bit bounds arithmetic.
- * Every verdict, move, hold, waiter and ticket is compared. The table has room
- * for all pages here; tables that are too small are in dma_test.c.
- *
- * A failure prints its seed: `model_test SEED` runs that one alone.
+/* model_test.c: random operations on mem/ against a naive model: an array of pages, a
+ * list of tickets, no table, no hash, 128-bit bounds. Every verdict, move, hold, waiter
+ * and ticket is compared. The table has room for all pages here; dma_test.c has tables
+ * that are too small. A failure prints its seed: `model_test SEED` runs that alone.
  */
+#include "mem/limits.h"
+#include "mem/mem.h"
+#include "mem/spt.h"
+#include "mem/tickets.h"
 #include "model.h"
 
 #include <stdlib.h>

@@ -3,6 +3,12 @@
  * else, who goes on in the order they came.
  */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/waiter.h"
 
 enum { WAITERS = 4 };
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mr_test.c: protection domains and regions. */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/key.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/regions.h"
 
 #include <stdlib.h>
 

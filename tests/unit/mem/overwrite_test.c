@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* overwrite_test.c: which pages may lose their old content, and who may say so. */
 #include "fixture.h"
+#include "mem/cheap.h"
+#include "mem/dma.h"
+#include "mem/overwrite.h"
+#include "mem/regions.h"
 
 static void over_pages__whole_ones_only(void **state)
 {

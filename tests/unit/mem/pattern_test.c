@@ -3,6 +3,9 @@
  * leave again after a while counts what is fetched and of what use that is.
  */
 #include "fixture.h"
+#include "mem/limits.h"
+#include "mem/overwrite.h"
+#include "mem/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pool_test.c: slots of the redirect pool. */
 #include "fixture.h"
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "mem/use.h"
 
 static void slot_get__each_once(void **state)
 {

@@ -3,6 +3,12 @@
  * remembered, what was wrong is forgotten.
  */
 #include "fixture.h"
+#include "mem/cheap.h"
+#include "mem/dma.h"
+#include "mem/limits.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/use.h"
 
 /* What is used stays fresh, with nobody else's help. */
 static void dma_release__touches(void **state)

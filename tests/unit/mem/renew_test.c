@@ -4,6 +4,13 @@
  * ages.
  */
 #include "fixture.h"
+#include "mem/cheap.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 /* A one-page access through @key; does not stay. */
 static enum verdict try_page(struct fix *f, uint32_t key, uint64_t vpn,

@@ -4,6 +4,15 @@
  * changes; model_test.c does so with everything else going on.
  */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/limits.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/regions.h"
+#include "mem/spt.h"
+#include "mem/table.h"
+#include "mem/use.h"
+#include "mem/watch.h"
 
 #include <string.h>
 

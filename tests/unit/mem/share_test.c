@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* share_test.c: what a peer may have of tickets and pagers, and whose turn it is. */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/moving.h"
+#include "mem/mr.h"
+#include "mem/share.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/tickets.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 enum { WAITERS = 16 };
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "watch.h"
+#include "mem/mr.h"
+#include "mem/regions.h"
+#include "mem/spt.h"
+#include "mem/table.h"
+#include "mem/upcall.h"
+#include "watched.h"
 
 static void minimum__is_kept(void **state)
 {

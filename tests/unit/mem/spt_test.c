@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* spt_test.c: the shadow page table: freshness, replacement, holds. */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/limits.h"
+#include "mem/mem.h"
+#include "mem/spt.h"
+#include "mem/table.h"
+#include "mem/ticket.h"
+#include "mem/waiter.h"
 
 #define TICK (UINT64_C(1) << 20)
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/suspend.h"
+#include "mem/ticket.h"
+#include "mem/waiter.h"
 
 enum { PAGE = 16, PAGES = 8, OTHER = 4096 };
 

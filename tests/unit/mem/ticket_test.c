@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ticket_test.c: outstanding faults, their waiters, and what they install. */
 #include "fixture.h"
+#include "mem/dma.h"
+#include "mem/mem.h"
+#include "mem/spt.h"
+#include "mem/ticket.h"
+#include "mem/tickets.h"
+#include "mem/use.h"
+#include "mem/waiter.h"
 
 /* Miss [vpn, vpn + pages) with a waiter of its own. */
 static void miss(struct fix *f, struct waiter *w, uint64_t vpn, uint64_t pages,

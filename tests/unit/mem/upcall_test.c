@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "watch.h"
+#include "mem/dma.h"
+#include "mem/limits.h"
+#include "mem/mr.h"
+#include "mem/regions.h"
+#include "mem/spt.h"
+#include "mem/suspend.h"
+#include "mem/table.h"
+#include "mem/upcall.h"
+#include "mem/watch.h"
+#include "watched.h"
 
 /* --- what is told --------------------------------------------------------- */
 

@@ -3,7 +3,9 @@
  * much is base/fair_test.c's, and what it is like when they work, sim/budget.c's.
  */
 #include "../simhost/pair.h"
-#include "mem/impl.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/table.h"
 #include "nic/impl.h"
 
 enum { BUDGET = 4096, ONE_MS = 1000 * 1000, FIRST = 0x5000, OTHERS = 0x900000 };

@@ -2,6 +2,7 @@
 /* config_test.c: what nopin(7) says of the environment: each value does what it
  * says, and what is not understood is refused with the list of what is.
  */
+#include "mem/mem.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * PSNs. Apart from pair_test.c because eight million packets take their time;
  * the memory is a small file that is mapped time and again.
  */
+#include "mem/mr.h"
 #include "side.h"
 
 #include <sys/mman.h>

@@ -2,6 +2,9 @@
 /* mr_test.c: rights and PD of a region that is in use are changed, and PDs that are
  * in use are not deallocated.
  */
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/waiter.h"
 #include "side.h"
 
 #include <errno.h>

@@ -4,7 +4,9 @@
  * is os/board_test.c's.
  */
 #include "../simhost/pair.h"
-#include "mem/impl.h"
+#include "mem/spt.h"
+#include "mem/state.h"
+#include "mem/table.h"
 #include "nic/impl.h"
 
 enum {

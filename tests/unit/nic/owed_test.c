@@ -2,9 +2,8 @@
 /* owed_test.c: ACKs, NAKs, RNRs and RESUMEs that were said and did not leave, or
  * wait for something, whatever comes meanwhile: what is still so is said.
  */
+#include "mem/state.h"
 #include "owed.h"
-
-#include "mem/impl.h"
 
 /* A WRITE to a page that is missing is on its way. */
 static void write_to_missing(void)

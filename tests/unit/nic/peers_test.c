@@ -2,6 +2,7 @@
 /* peers_test.c: shares of a receive buffer (design D14): what all who send to a
  * NIC believe that they may have on the way fits into it, whenever they came.
  */
+#include "mem/spt.h"
 #include "side.h"
 #include "xport/impl.h"
 

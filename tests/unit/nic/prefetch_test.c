@@ -2,7 +2,10 @@
 /* prefetch_test.c: advice that nobody waits for: what it does to a step of the
  * engine, and what becomes of answers that are out of date.
  */
-#include "mem/impl.h"
+#include "mem/dma.h"
+#include "mem/mr.h"
+#include "mem/state.h"
+#include "mem/table.h"
 #include "nic/impl.h"
 
 #include <errno.h>

@@ -2,6 +2,8 @@
 /* reg_test.c: each registration mode does to real pages what it says, and really
  * refuses what may not be locked; and data passes in all of them.
  */
+#include "mem/mr.h"
+#include "mem/state.h"
 #include "side.h"
 
 #include <errno.h>

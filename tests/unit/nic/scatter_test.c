@@ -2,6 +2,7 @@
 /* scatter_test.c: a burst is received in place because of its first header; what
  * its other headers say is the peer's to choose. Whatever it is, nothing breaks.
  */
+#include "mem/dma.h"
 #include "steps.h"
 
 enum { SEGS = 4, SEG = 4096 };

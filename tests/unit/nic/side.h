@@ -5,6 +5,7 @@
 #ifndef NOPIN_TESTS_UNIT_NIC_SIDE_H
 #define NOPIN_TESTS_UNIT_NIC_SIDE_H
 
+#include "mem/mr.h"
 #include "nic/impl.h"
 
 #include <poll.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* stat_test.c: what is told of a NIC, read by another's JSON parser. */
+#include "mem/account.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
 #include "steps.h"
 
 #include <jansson.h>

@@ -5,6 +5,8 @@
 #ifndef NOPIN_TESTS_UNIT_NIC_STEPS_H
 #define NOPIN_TESTS_UNIT_NIC_STEPS_H
 
+#include "mem/pool.h"
+#include "mem/spt.h"
 #include "side.h"
 
 #include <errno.h>

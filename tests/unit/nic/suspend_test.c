@@ -2,6 +2,7 @@
 /* suspend_test.c: two NICs in one process; a region of one of them is suspended,
  * moved and resumed while the other uses it.
  */
+#include "mem/mr.h"
 #include "steps.h"
 
 #include <stdio.h>

@@ -3,6 +3,8 @@
  * when, there is something; threads that sleep until there is; and a NIC whose table
  * is so small that it says something all the time.
  */
+#include "mem/mr.h"
+#include "mem/upcall.h"
 #include "side.h"
 
 #include <errno.h>

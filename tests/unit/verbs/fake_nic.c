@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fake_nic.c: see fake_nic.h. Not thread-safe, but for events: those block. */
 #include "fake_nic.h"
+#include "mem/mr.h"
 
 #include <errno.h>
 #include <stdlib.h>

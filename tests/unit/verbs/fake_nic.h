@@ -6,6 +6,7 @@
 #ifndef NOPIN_TEST_FAKE_NIC_H
 #define NOPIN_TEST_FAKE_NIC_H
 
+#include "mem/mr.h"
 #include "verbs/verbs.h"
 
 #include <setjmp.h>

@@ -2,6 +2,9 @@
 /* backup_test.c: who may keep how many datagrams. In the simulator no sender has more
  * than a ring of receives has room for.
  */
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "mem/state.h"
 #include "memory.h"
 
 enum { SLOTS = 200 };

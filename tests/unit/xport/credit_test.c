@@ -4,6 +4,9 @@
  * Whoever keeps to what he heard finds a slot, always; credit.c CHECKs that what is
  * lent is free.
  */
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "mem/state.h"
 #include "xport/impl.h"
 
 #include <setjmp.h>

@@ -2,6 +2,8 @@
 /* flow_test.c: two QPs send to one nopin, whose grant the first one uses up. Whatever
  * gives some of it back wakes the second.
  */
+#include "mem/mem.h"
+#include "mem/state.h"
 #include "memory.h"
 
 enum { SLOTS = 80, QPS = 2, GRANT = 10000, CHARGE = 6000, END = 1000 };

@@ -3,6 +3,7 @@
 #ifndef NOPIN_TESTS_UNIT_XPORT_MEMORY_H
 #define NOPIN_TESTS_UNIT_XPORT_MEMORY_H
 
+#include "mem/mem.h"
 #include "xport/impl.h"
 
 #include <setjmp.h>

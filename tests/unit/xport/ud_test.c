@@ -3,6 +3,13 @@
  * the first of them needs, and where moves fail: neither happens to them in the
  * simulator.
  */
+#include "mem/dma.h"
+#include "mem/mem.h"
+#include "mem/mr.h"
+#include "mem/pool.h"
+#include "mem/spt.h"
+#include "mem/state.h"
+#include "mem/waiter.h"
 #include "xport/impl.h"
 
 #include <errno.h>

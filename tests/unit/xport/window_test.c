@@ -3,6 +3,9 @@
  * that the peer gets: a wrong bit makes it send again what is here, and what is
  * missing only when it asks.
  */
+#include "mem/mem.h"
+#include "mem/pool.h"
+#include "mem/state.h"
 #include "memory.h"
 
 #include <errno.h>

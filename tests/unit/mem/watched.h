@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* watch.h: a fixture with a small table and a queue of upcalls. */
-#ifndef NOPIN_TESTS_MEM_WATCH_H
-#define NOPIN_TESTS_MEM_WATCH_H
+/* watched.h: a fixture with a small table and a queue of upcalls. */
+#ifndef NOPIN_TESTS_MEM_WATCHED_H
+#define NOPIN_TESTS_MEM_WATCHED_H
 
 #include "fixture.h"
+#include "mem/mr.h"
+#include "mem/spt.h"
+#include "mem/table.h"
+#include "mem/upcall.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* dma.h: from a key and an address to moves. */
+#ifndef NOPIN_MEM_DMA_H
+#define NOPIN_MEM_DMA_H
+
+#include "base/base.h"
+
+struct mem;
+struct share;
+struct waiter;
+
+/**
+ * struct hold - A resolved range: keeps the region from being freed and, on
+ * exact hosts, the pages from being unmapped.
+ */
+struct hold {
+	uint32_t mr; /* internal */
+	uint32_t pages;
+	uint64_t vpn;
+	uint32_t touched; /* internal: all of them, in this tick */
+	uint32_t cheap; /* internal: of them, missing */
+};
+
+enum { HOLDS_MAX = 96, ATOMIC_BYTES = 8 };
+
+/**
+ * struct holds - Of the moves of one plan. While @num > 0 it stays where it is,
+ * and @num changes only by dma_ functions.
+ * @link:	mem/'s own, as are @account and @cheap_ns: whose moves met missing
+ *		pages last, planned when
+ */
+struct holds {
+	struct list link;
+	struct account *account;
+	uint64_t cheap_ns;
+	unsigned num;
+	struct hold h[HOLDS_MAX];
+};
+
+/**
+ * struct dma - One access to one key.
+ * @need:	ACCESS_* rights required; 0: local read
+ * @write:	the moves will write application memory
+ * @remote:	@key is an R_Key (remote rights apply), else an L_Key
+ * @set:	what may answer a missing page, unless the region says otherwise
+ * @ready:	no page may be missing, not even a cheap one
+ * @more:	another dma of the same access follows, with the same waiter
+ * @ahead:	bytes behind the access that the same message will need; on a
+ *		miss tickets are opened for them too (touch-ahead)
+ * @follow:	for writing: bytes behind the access that the same message is known
+ *		to write
+ * @account:	of whom it is, where there is no waiter to tell; or NULL
+ * @share:	who pays for what is fetched ahead; NULL: the NIC itself
+ */
+struct dma {
+	uint32_t pd;
+	uint32_t key;
+	uint64_t iova;
+	uint64_t len;
+	uint32_t need;
+	strategies_t set;
+	bool write, remote, ready, more;
+	uint64_t ahead, follow;
+	struct share *share;
+	struct account *account;
+};
+
+/**
+ * dma_check() - Key, PD, rights and bounds only, no page: V_OK or V_PROT.
+ * For len == 0 every key is good.
+ */
+enum verdict dma_check(struct mem *m, const struct dma *d);
+
+/**
+ * dma_resolve() - Check @d and see that all its pages are ready; then append
+ * one move (kind from @write) with NIC side @nic and a hold.
+ * @fresh_ns:	entries learned before this do not count (os_fresh_after())
+ * @w:		waiter to use on a miss, or NULL: only say V_WAIT
+ * Missing pages: a ticket for as much of the rest as is missing in one run is
+ * opened or joined; more are opened for what is missing ahead. On V_WAIT nothing
+ * was appended.
+ * With len == 0: V_OK and nothing appended.
+ * With STRATEGY_INLINE pages that are missing but known to be cheap count as
+ * ready, up to the budget that mem_inline_budget() set. With STRATEGY_OVERWRITE so
+ * do missing pages whose content is of no use (overwrite.c); the move says so.
+ * A page that a ticket is out for is busy: later accesses wait behind it. So is
+ * one that moves of another struct holds write, until their dma_release().
+ * Whoever finds no ticket left for his share waits for one: V_WAIT, too.
+ * Return: V_OK, V_WAIT, V_PROT; V_LENGTH from 4 GiB on; V_NO_RESOURCE when the NIC
+ * itself could have no ticket, or an exact host has the table full of held pages
+ * (try again after a ticket_done() or dma_release()).
+ */
+enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
+			 uint16_t token, uint64_t now_ns, uint64_t fresh_ns,
+			 struct waiter *w, struct moves *mv,
+			 struct holds *holds);
+
+/**
+ * dma_resolve_atomic() - The same for 8 bytes and an atomic move.
+ * Return: as dma_resolve(); V_INVALID if iova or address is not aligned.
+ */
+enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
+				enum move_kind kind, uint64_t operand,
+				uint64_t compare, uint16_t token,
+				uint64_t now_ns, uint64_t fresh_ns,
+				struct waiter *w, struct moves *mv,
+				struct holds *holds);
+
+/** dma_ahead() - Have pages fetched that an access will need; nobody waits. */
+void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
+	       uint64_t fresh_ns);
+
+/** dma_too() - Have all pages of @d fetched, those that are there, too; nobody waits. */
+void dma_too(struct mem *m, const struct dma *d, uint64_t now_ns,
+	     uint64_t fresh_ns);
+
+/**
+ * dma_fetch() - Somebody waits until the pages of @d are there, but not to access
+ * them: they are fetched ahead. Return: as dma_resolve().
+ */
+enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
+		       uint64_t fresh_ns, struct waiter *w);
+
+/**
+ * dma_release() - The moves ended: drop holds from index @from on, and (@ok)
+ * note that the pages were just touched.
+ */
+void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
+		 uint64_t now_ns);
+
+/**
+ * dma_trim() - The last @bytes of what the last dma_resolve() appended are not
+ * needed after all; it keeps at least one.
+ */
+void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
+	      struct holds *holds);
+
+/** user_only_learn() - There (@len > 0) the kernel refused what our own load could. */
+void user_only_learn(struct mem *m, uint64_t addr, uint64_t len);
+
+/** user_only() - May the kernel refuse to write there (@len > 0) though it is ready? */
+bool user_only(const struct mem *m, uint64_t addr, uint64_t len);
+
+/** dma_fault() - A move got EFAULT: the page is not what the table says. */
+void dma_fault(struct mem *m, uint64_t addr, uint64_t len);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* key.h: keys: an index, a generation and a secret. */
+#ifndef NOPIN_MEM_KEY_H
+#define NOPIN_MEM_KEY_H
+
+#include "base/base.h"
+
+enum {
+	KEY_INDEX_BITS = 18,
+	KEY_GEN_BITS = 6,
+	KEY_LOW_BITS = 8,
+	KEY_BITS = KEY_INDEX_BITS + KEY_GEN_BITS,
+};
+
+/** struct keys - The secrets of one NIC's keys. */
+struct keys {
+	uint64_t k0, k1;
+	struct rnd rnd;
+};
+
+void key_init(struct keys *k, const uint64_t seed[2]);
+uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen);
+uint32_t key_index(const struct keys *k, uint32_t key);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* overwrite.h: may the old content of a missing page be dropped? */
+#ifndef NOPIN_MEM_OVERWRITE_H
+#define NOPIN_MEM_OVERWRITE_H
+
+#include "base/base.h"
+
+struct dma;
+struct mem;
+struct mr;
+
+/** struct pages - Page numbers [start, end). */
+struct pages {
+	uint64_t start, end;
+};
+
+enum over { OVER_NO, OVER_YES, OVER_LOOK, OVER_NUM };
+
+struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind);
+bool over_allowed(const struct mr *mr, const struct dma *d, strategies_t set);
+void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns);
+enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
+		    uint64_t now_ns);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* tickets.h: the outstanding faults. */
+#ifndef NOPIN_MEM_TICKETS_H
+#define NOPIN_MEM_TICKETS_H
+
+#include "base/base.h"
+#include "mem/waiter.h"
+
+struct mem;
+struct share;
+
+enum {
+	TICKET_PAGES = 256,
+	TICKET_BLOCK_SHIFT = 8, /* a ticket's pages lie in at most two blocks */
+	TICKETS_MAX = 1 << 16,
+	AHEAD_PAGES = 16, /* in a ticket that nobody waits for yet */
+};
+
+#define TICK_NOW UINT64_MAX
+
+/*
+ * TICKET_FREE: on the free list.
+ * TICKET_NEW: nobody was asked yet; freed when its last waiter goes, but not
+ *	when it never had one. An unmap leaves it alone, as the question is
+ *	still to be asked.
+ * TICKET_SENT: a pager has it; left only by ticket_done() and
+ *	ticket_unsent(). With @valid 0, what it answers is out of date; out of
+ *	the hash, so nobody joins it any more.
+ */
+enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
+
+/**
+ * struct ticket - One outstanding fault for a run of pages.
+ * @hash:	next in the chain of the first and of the last block, see
+ *		ticket.c
+ * @link:	on the list of its state
+ * @valid:	the answer counts for so many pages from the start
+ * @protect:	and for reading only
+ * @share:	who pays for it
+ * @queue:	NEW: which line of its share it stands in
+ * @ahead:	sent without a waiter
+ * @look:	bring nothing in where memory is plain: key of the region that asks
+ *		(overwrite.c), or 0
+ * @early:	its pager could not yet say what @look asks
+ * @major:	its pager waited for I/O
+ * @guess:	R_Key or L_Key of the region that foresaw it (pattern.c); 0: whoever
+ *		needs it said so
+ * @at:		the answer is about this tick; TICK_NOW: about when it comes
+ */
+struct ticket {
+	uint64_t vpn, at;
+	uint32_t pages, valid, guess, look;
+	uint16_t gen;
+	uint8_t state, queue;
+	bool write, whole, protect, ahead, major, early;
+	uint32_t hash[2];
+	struct share *share;
+	struct list link, waiters;
+};
+
+/** enum queue - New tickets with waiters, and without. */
+enum queue { QUEUE_FRESH, QUEUE_AHEAD, QUEUE_NUM };
+
+/**
+ * struct tickets
+ * @out:	not free == sum of share.tickets
+ * @promised:	free ones that are kept for waiters == sum of share.promised
+ * @asked, @ahead_asked: with the pagers; of these, sent without a waiter
+ * @pagers:	so many may be
+ * @short_of:	somebody had to wait for that since somebody looked
+ * @ready:	shares with new tickets, by share.turn: who is next
+ * @over:	those of them that may not ask before the next answer
+ * @starved:	shares with waiters for a ticket, by share.starved_link
+ */
+struct tickets {
+	struct ticket *v;
+	uint32_t *bucket;
+	uint32_t bucket_mask;
+	uint32_t num, out, promised, hashed, asked, ahead_asked, pagers;
+	bool short_of;
+	struct list free, sent, starved;
+	struct list ready[QUEUE_NUM], over[QUEUE_NUM];
+};
+
+int ticket_init(struct mem *m);
+void ticket_fini(struct mem *m);
+struct ticket *ticket_find(struct tickets *t, uint64_t vpn, bool write);
+struct ticket *ticket_of(struct tickets *t, struct ticket_id id);
+uint64_t ticket_room(struct tickets *t, uint64_t vpn, uint64_t end);
+struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
+			   uint64_t pages, bool write, bool whole);
+void ticket_give_up(struct mem *m, struct share *s);
+void ticket_hurry(struct mem *m, struct ticket *t);
+void ticket_wait(struct mem *m, struct ticket *t, struct waiter *w);
+void waiter_idle(struct mem *m, struct waiter *w);
+void ticket_leave(struct mem *m, struct waiter *w);
+void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages);
+void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages);
+void ticket_unguess(struct mem *m, uint32_t key);
+void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at);
+
+#endif

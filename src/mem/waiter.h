@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* waiter.h: what waits for a page, and of whose share. */
+#ifndef NOPIN_MEM_WAITER_H
+#define NOPIN_MEM_WAITER_H
+
+#include "base/base.h"
+
+struct mem;
+struct share;
+
+/** struct ticket_id - Index and generation; {0} is none. */
+struct ticket_id {
+	uint32_t v;
+};
+
+/**
+ * struct waiter - What a QP half keeps while it waits for a page. Zero when
+ * idle. The owner embeds it and never frees it while @ticket is set.
+ * @owner:	handed back by ticket_done() and moved_take(); the caller's
+ * @bad_page, @bad: the ticket failed: the next resolve that needs this page
+ *		through this waiter gets V_PROT instead of a new ticket
+ * @bad_write:	it was a ticket for writing: reading may still be legal
+ * @since_ns:	when the wait began
+ * @begun_ns:	mem/'s own: when the access, of all its parts, first missed a page
+ * @set:	what may answer the page that it waits for, or waited for last
+ * @account:	the owner's, or NULL; set it after waiter_init()
+ * @share:	of whose tickets it takes (share_get()), or NULL: the NIC's own,
+ *		without bound but the NIC's
+ * @turn:	a ticket is kept for it
+ * @key:	region of the last fault
+ * @met:	faults that are over, until waiter_met()
+ * @fault, @fault_ns: mem/'s own: the fault that is not over, and since when
+ * @vpn, @pages: mem/'s own: pages of the access that waits
+ * @advice:	mem/'s own: it is none (dma_fetch())
+ * @asks:	how often pages were asked for, for the access, of all its parts
+ */
+struct waiter {
+	struct list link;
+	struct ticket_id ticket;
+	void *owner;
+	uint64_t bad_page;
+	bool bad;
+	bool bad_write;
+	bool advice;
+	uint8_t fault; /* enum fault_state */
+	uint32_t asks;
+	strategies_t set;
+	uint64_t since_ns, begun_ns;
+	uint64_t vpn, pages;
+	struct account *account;
+	struct share *share;
+	bool turn;
+	uint32_t key;
+	struct met met;
+	uint64_t fault_ns;
+};
+
+/**
+ * share_get() - The share of a peer in @pd, for one QP more. @of: the list of the
+ * peer's shares. Return: NULL: no memory.
+ */
+struct share *share_get(struct list *of, uint32_t pd);
+
+/** share_put() - For one QP less; no waiter of it names @s. */
+void share_put(struct share *s);
+
+void waiter_init(struct waiter *w, void *owner);
+
+/** waiter_cancel() - Stop waiting and forget the verdict. */
+void waiter_cancel(struct mem *m, struct waiter *w);
+
+/** moved_waiters() - Would moved_take() find some? */
+bool moved_waiters(const struct mem *m);
+
+/**
+ * moved_take() - Waiters whose page was busy by a move that was released, or for
+ * whom there is a ticket now; as from ticket_done().
+ */
+void moved_take(struct mem *m, struct list *woken);
+
+#endif
