@@ -7,7 +7,19 @@
  * placed here (ack_headers()), whether an ACK is owed or not; to others an ACK that
  * is owed leaves first (ack_first()).
  */
-#include "xport/impl.h"
+#include "xport/ack.h"
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/live.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

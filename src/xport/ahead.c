@@ -7,9 +7,17 @@
  * Nobody waits for what is asked here: it is checked as any access, asked of the
  * pagers when nothing else is, and to be wrong about it costs a fetch.
  */
+#include "xport/ahead.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/exec.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/wqe.h"
+#include "xport/xport.h"
 
 enum {
 	AHEAD_WQES = 8, /* requests of ours behind the one that waits */

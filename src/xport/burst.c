@@ -9,9 +9,15 @@
  * misses is time and again the second of the burst that began where the last one
  * failed. Three times in a row, and GSO is off for that peer.
  */
+#include "xport/burst.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "wire/wire.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 enum { GSO_DOUBTS = 3 };
 

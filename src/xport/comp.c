@@ -3,9 +3,21 @@
  * all is placed over there and answered, or with an error, and those behind it with it.
  * req.una only passes a READ or atomic when its response was placed.
  */
+#include "xport/comp.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/credit.h"
+#include "xport/flow.h"
+#include "xport/life.h"
+#include "xport/live.h"
+#include "xport/qp.h"
+#include "xport/window.h"
+#include "xport/wqe.h"
+#include "xport/xport.h"
 
 static enum wr_op cqe_op(const struct wqe *w)
 {

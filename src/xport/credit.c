@@ -14,9 +14,15 @@
  * it keeps to it, or when the peer has long been silent. HELLO and its answer carry
  * both (nic/peers.c); 0 is the number of none.
  */
+#include "xport/credit.h"
+#include "base/base.h"
 #include "mem/pool.h"
 #include "mem/use.h"
-#include "xport/impl.h"
+#include "xport/flow.h"
+#include "xport/kick.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 /* --- the receiver lends ----------------------------------------------------- */
 

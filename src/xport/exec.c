@@ -4,11 +4,22 @@
  * packet at resp.plan, whether it just came or waited in a slot. Advances the
  * message; resp_commit() makes it final, or puts run_pkt.before back.
  */
+#include "xport/exec.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/eventcount.h"
 #include "mem/mr.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/fault.h"
+#include "xport/life.h"
+#include "xport/qp.h"
+#include "xport/replay.h"
+#include "xport/req.h"
+#include "xport/resp.h"
+#include "xport/xport.h"
 
 #include <string.h>
 

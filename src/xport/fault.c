@@ -4,8 +4,16 @@
  * overwrite, are decided in mem/dma.c before anybody is asked here, and block is
  * a table that calls every page ready (mem_config.always_ready).
  */
+#include "xport/fault.h"
+#include "base/base.h"
 #include "mem/account.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/hold.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 static const struct strategy_ops *const strategies[STRATEGY_NUM] = {
 	[STRATEGY_PARK] = &fault_park,

@@ -3,8 +3,16 @@
  * none itself. Misses that are known to be cheap, and pages that are overwritten
  * whole, never come here: the move takes those (mem/dma.c).
  */
+#include "base/base.h"
 #include "mem/account.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/qp.h"
+#include "xport/req.h"
 #include "xport/strategy.h"
+#include "xport/window.h"
+#include "xport/wqe.h"
+#include "xport/xport.h"
 
 /* Between 0.1 ms, where asking again costs as much as it saves, and 1 ms, where
  * others win tenfold (tests/sim/adaptive.c). */

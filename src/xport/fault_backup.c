@@ -7,7 +7,13 @@
  * A QP may have as much of the pool as a peer of connections may. Anybody can send
  * to it, so of that one source may hold SOURCE_SHARE times what is left to others.
  */
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/fault.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 enum { SOURCE_SHARE = 4 };
 

@@ -3,7 +3,10 @@
  * sender finds out in its own time. Kept to be measured against: this is what a
  * cold receive ring suffers from.
  */
+#include "base/base.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/xport.h"
 
 static enum fault_answer answer(const struct fault *f)
 {

@@ -3,7 +3,10 @@
  * the wire. A request of ours waits as long as it takes. Whose READ we answer may
  * run out of patience: nopins ask where we are, standard peers are told.
  */
+#include "base/base.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/xport.h"
 
 static enum fault_answer answer(const struct fault *f)
 {

@@ -5,7 +5,11 @@
  * and what it is credited fits into the pool (credit.c). A standard peer has no
  * credit: where its share ends the next strategy takes over.
  */
+#include "base/base.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 static enum fault_answer answer(const struct fault *f)
 {

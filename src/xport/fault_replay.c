@@ -2,7 +2,10 @@
 /* fault_replay.c: replay: the response to a READ of ours is dropped, and when the
  * page is there the READ is issued again from its PSN (reply.c, qp_wake()).
  */
+#include "base/base.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/xport.h"
 
 static enum fault_answer answer(const struct fault *f)
 {

@@ -7,7 +7,14 @@
  * If that packet is lost nobody sends anything any more, for the requester holds as
  * long as a page may take. So it is said again, a few times, until the block comes.
  */
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/qp.h"
 #include "xport/strategy.h"
+#include "xport/xport.h"
 
 enum {
 	AGAIN_NS = 1000 * 1000, /* as a requester begins to ask, and doubled */

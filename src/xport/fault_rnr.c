@@ -5,7 +5,17 @@
  * standard peer it is the last resort (I2): silence first, up to half its ACK
  * timeout.
  */
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/fault.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/qp.h"
+#include "xport/replay.h"
 #include "xport/strategy.h"
+#include "xport/xport.h"
 
 /* A suspension ends without a word here. */
 enum { LOOK_AGAIN_NS = 100 * 1000 * 1000 };

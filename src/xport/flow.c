@@ -11,7 +11,14 @@
  * Standard peers say nothing: there the requester keeps a window of packets
  * that grows by one a round trip and is halved by a loss (retry.c).
  */
-#include "xport/impl.h"
+#include "xport/flow.h"
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/kick.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 enum { EVEN_MIN = 64, READ_CHUNK_MAX = 1 << 16 };
 

@@ -19,8 +19,16 @@
  * long as it probably has one retry left for what was forgotten; then RNR, as with
  * a page. Nobody tells us its timeout and its retries: ours stand for them.
  */
+#include "xport/hold.h"
+#include "base/base.h"
 #include "mem/suspend.h"
-#include "xport/impl.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/live.h"
+#include "xport/qp.h"
+#include "xport/retry.h"
+#include "xport/xport.h"
 
 enum {
 	MS = 1000 * 1000,

@@ -28,7 +28,22 @@
  * sent everything again for each retry. Nothing but these repetitions provokes ACKs,
  * so it cannot keep a request waiting with them.
  */
-#include "xport/impl.h"
+#include "xport/live.h"
+#include "base/base.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/comp.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/retry.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 #include <stdio.h>
 
@@ -325,7 +340,7 @@ static void explained(struct qp *qp, bool on, uint64_t now_ns)
 }
 
 /**
- * live_heard() - See impl.h.
+ * live_heard() - See live.h.
  * @answer:	to our newest question
  */
 void live_heard(struct qp *qp, const struct pkt *p, bool answer,

@@ -23,7 +23,16 @@
  * have to run first (roce_welcome()), and there are hardly cards. Not longer: a request
  * ends after two seconds of silence (live.c).
  */
-#include "xport/impl.h"
+#include "xport/open.h"
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/kick.h"
+#include "xport/live.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 enum {
 	OPEN_FIRST_NS = 1000 * 1000,

@@ -61,4 +61,15 @@ bool open_insist(struct qp *qp, uint64_t now_ns);
  * Return: the QP whose port it leaves from, or NULL: there is none. */
 struct qp *open_next(struct xport *x, struct pkt *p);
 
+/** open_begin() - A life of @qp begins: make its epoch, ask for the peer's. */
+void open_begin(struct qp *qp, uint64_t now_ns);
+
+/** open_end() - And ends. */
+void open_end(struct qp *qp);
+
+/** open_fill() - Make the OPEN that is to be sent. @rides: with data. */
+void open_fill(struct qp *qp, struct pkt *p, bool rides);
+
+void open_timeout(struct qp *qp, uint64_t now_ns);
+
 #endif

@@ -13,11 +13,35 @@
  * Entering ERR takes effect at once; the queues are flushed when nothing of
  * the QP moves any more, because a flushed buffer is the program's again.
  */
+#include "xport/qp.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/comp.h"
+#include "xport/credit.h"
+#include "xport/fault.h"
+#include "xport/flow.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/live.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/replay.h"
+#include "xport/reply.h"
+#include "xport/req.h"
+#include "xport/resp.h"
+#include "xport/retry.h"
+#include "xport/ud.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <stdlib.h>

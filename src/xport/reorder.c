@@ -7,7 +7,9 @@
  * twice. Twice the longest of the last 16 gaps is waited for; with no late packet
  * among these half as long as before, until that is nothing.
  */
-#include "xport/impl.h"
+#include "xport/reorder.h"
+#include "base/base.h"
+#include "xport/peer.h"
 
 enum {
 	WAIT_MIN_NS = 10 * 1000,

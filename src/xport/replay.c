@@ -3,9 +3,22 @@
  * answered here, and answered again when a duplicate asks for them (IBTA
  * 9.7.5.1.2). An atomic is executed once; its result is kept.
  */
+#include "xport/replay.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/ahead.h"
+#include "xport/burst.h"
+#include "xport/fault.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/resp.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

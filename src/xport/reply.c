@@ -2,9 +2,29 @@
 /* reply.c: what the peer says of our requests: ACKs, NAKs and READ responses become
  * progress and completions (IBTA 9.7.5, 9.9).
  */
+#include "xport/reply.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ahead.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/comp.h"
+#include "xport/fault.h"
+#include "xport/flow.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/live.h"
+#include "xport/qp.h"
+#include "xport/reorder.h"
+#include "xport/req.h"
+#include "xport/retry.h"
+#include "xport/window.h"
+#include "xport/wqe.h"
+#include "xport/xport.h"
 
 enum { OVERTAKEN_MAX = 1 << 22 }; /* PSNs by which an ACK may be late */
 

@@ -7,11 +7,33 @@
  * READ request of its own: what comes back fills our own receive buffer, so
  * how much of it is on the way is our decision (flow.c).
  */
+#include "xport/req.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/ahead.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/comp.h"
+#include "xport/credit.h"
+#include "xport/fault.h"
+#include "xport/flow.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/live.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/reply.h"
+#include "xport/retry.h"
+#include "xport/window.h"
+#include "xport/wqe.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

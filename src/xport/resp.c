@@ -8,10 +8,26 @@
  * (from a nopin) ahead of a gap, is kept (window.c). Nothing is acknowledged
  * before win.head has passed it (I3).
  */
+#include "xport/resp.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/eventcount.h"
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ack.h"
+#include "xport/ahead.h"
+#include "xport/attr.h"
+#include "xport/exec.h"
+#include "xport/fault.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/qp.h"
+#include "xport/replay.h"
+#include "xport/req.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 void resp_reset(struct qp *qp)
 {

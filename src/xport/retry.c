@@ -14,7 +14,25 @@
  * say), so questions have numbers, and one is repeated until it is answered.
  * When a retry is spent is in live.c.
  */
-#include "xport/impl.h"
+#include "xport/retry.h"
+#include "base/base.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/comp.h"
+#include "xport/credit.h"
+#include "xport/flow.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/live.h"
+#include "xport/qp.h"
+#include "xport/reorder.h"
+#include "xport/reply.h"
+#include "xport/req.h"
+#include "xport/window.h"
+#include "xport/wqe.h"
+#include "xport/xport.h"
 
 enum {
 	LOST_AT_ONCE = 16, /* are sent again before the peer is heard of */

@@ -9,10 +9,19 @@
  * destination), or a part of the WRITE in progress that is not its last packet:
  * programs spin on a message's last byte, so that goes through staging.
  */
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/fault.h"
+#include "xport/life.h"
+#include "xport/qp.h"
+#include "xport/reply.h"
+#include "xport/req.h"
+#include "xport/xport.h"
 
 static bool responder_ready(const struct qp *qp, const struct pkt *p)
 {

@@ -9,7 +9,7 @@
 #define NOPIN_XPORT_STRATEGY_H
 
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "xport/qp.h"
 
 /*
  * Where a page can be missing.

@@ -8,9 +8,22 @@
  * plan) moves, [plan, next) waits in slots because a page is missing or because what
  * is before it waits. One that is not taken leaves its receive to the next.
  */
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/ahead.h"
+#include "xport/attr.h"
+#include "xport/exec.h"
+#include "xport/fault.h"
+#include "xport/life.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/resp.h"
+#include "xport/ud.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 enum { RING_AHEAD = 16 }; /* receives whose pages are asked for ahead of them */
 

@@ -4,9 +4,22 @@
  * packets to nopins too: there is no connection whose nonce an extension packet
  * could show to everybody who may be reached.
  */
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/dma.h"
-#include "xport/impl.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/burst.h"
+#include "xport/comp.h"
+#include "xport/fault.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/ud.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

@@ -3,9 +3,14 @@
  * be placed now, because a page is missing or because packets before it are,
  * waits here in PSN order, its payload in a slot of the redirect pool.
  */
+#include "xport/window.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/pool.h"
-#include "xport/impl.h"
+#include "wire/wire.h"
+#include "xport/credit.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

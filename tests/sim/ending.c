@@ -7,7 +7,9 @@
 #include "nic/impl.h"
 #include "oracle.h"
 #include "scenarios.h"
-#include "xport/impl.h"
+#include "xport/qp.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

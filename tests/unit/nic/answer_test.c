@@ -3,7 +3,12 @@
  * is at meanwhile. In all of it side 0 asks and side 1 answers.
  */
 #include "steps.h"
-#include "xport/impl.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/kick.h"
+#include "xport/qp.h"
+#include "xport/reply.h"
+#include "xport/xport.h"
 
 /* A WRITE of side 0 is in the memory of side 1, where a program that polls may see
  * it, and not yet committed. */

@@ -3,6 +3,9 @@
  * mind that another step overtook it.
  */
 #include "owed.h"
+#include "xport/ack.h"
+#include "xport/flow.h"
+#include "xport/life.h"
 
 /* A small WRITE of side[1] has come; @step is to move it. */
 static void plan_arriving(struct step *step)

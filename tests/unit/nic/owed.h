@@ -4,7 +4,8 @@
 #define NOPIN_TESTS_UNIT_NIC_OWED_H
 
 #include "steps.h"
-#include "xport/impl.h"
+#include "xport/attr.h"
+#include "xport/qp.h"
 
 #define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
 

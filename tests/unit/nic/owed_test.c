@@ -4,6 +4,10 @@
  */
 #include "mem/state.h"
 #include "owed.h"
+#include "xport/ack.h"
+#include "xport/fault.h"
+#include "xport/resp.h"
+#include "xport/retry.h"
 
 /* A WRITE to a page that is missing is on its way. */
 static void write_to_missing(void)

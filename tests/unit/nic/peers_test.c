@@ -4,7 +4,10 @@
  */
 #include "mem/spt.h"
 #include "side.h"
-#include "xport/impl.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/peer.h"
+#include "xport/xport.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>

@@ -3,7 +3,8 @@
  * for again before it has answered.
  */
 #include "steps.h"
-#include "xport/impl.h"
+#include "xport/qp.h"
+#include "xport/replay.h"
 
 enum { MANY = 3, TAIL = 5 };
 

@@ -4,6 +4,12 @@
  */
 #include "mem/spt.h"
 #include "owed.h"
+#include "xport/flow.h"
+#include "xport/kick.h"
+#include "xport/replay.h"
+#include "xport/reply.h"
+#include "xport/retry.h"
+#include "xport/window.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -4,7 +4,9 @@
  */
 #include "steps.h"
 #include "wire/hdr.h"
-#include "xport/impl.h"
+#include "xport/ack.h"
+#include "xport/qp.h"
+#include "xport/replay.h"
 
 #include <errno.h>
 

@@ -6,6 +6,8 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "memory.h"
+#include "xport/fault.h"
+#include "xport/window.h"
 
 enum { SLOTS = 200 };
 

@@ -7,7 +7,11 @@
 #include "mem/mem.h"
 #include "mem/pool.h"
 #include "mem/state.h"
-#include "xport/impl.h"
+#include "xport/credit.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/window.h"
+#include "xport/xport.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

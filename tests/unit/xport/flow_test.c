@@ -5,6 +5,7 @@
 #include "mem/mem.h"
 #include "mem/state.h"
 #include "memory.h"
+#include "xport/flow.h"
 
 enum { SLOTS = 80, QPS = 2, GRANT = 10000, CHARGE = 6000, END = 1000 };
 

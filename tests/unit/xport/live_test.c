@@ -3,7 +3,15 @@
  * [10, 14) on their way, of which the first are lost, and a peer that says what it is
  * told to say.
  */
-#include "xport/impl.h"
+#include "xport/ack.h"
+#include "xport/attr.h"
+#include "xport/hold.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/live.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

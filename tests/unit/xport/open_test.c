@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* open_test.c: what a QP says about its secret, to whom, and what it believes; in the
  * order of the rules in doc/wire.md, OPEN. */
-#include "xport/impl.h"
+#include "xport/attr.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

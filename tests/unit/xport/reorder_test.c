@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* reorder_test.c: how long is a packet waited for, after what was seen? And what
  * does it cost to send it again? */
-#include "xport/impl.h"
+#include "xport/attr.h"
+#include "xport/flow.h"
+#include "xport/kick.h"
+#include "xport/life.h"
+#include "xport/live.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/reorder.h"
+#include "xport/retry.h"
+#include "xport/xport.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

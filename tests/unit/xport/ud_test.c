@@ -10,7 +10,10 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/waiter.h"
-#include "xport/impl.h"
+#include "xport/attr.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <setjmp.h>

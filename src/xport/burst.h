@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* burst.h: packets of one send call. */
+#ifndef NOPIN_XPORT_BURST_H
+#define NOPIN_XPORT_BURST_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+struct burst;
+struct dma;
+struct gso_watch;
+struct peer;
+struct qp;
+struct seg;
+struct waiter;
+
+/** burst_payload() - Bytes of payload in all its packets. */
+uint64_t burst_payload(const struct burst *b);
+void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
+
+/**
+ * burst_seg() - Append a packet. Return: NULL when it does not fit this burst.
+ * With @inl the payload is copied behind the header.
+ */
+struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl);
+bool burst_full(const struct burst *b);
+
+/**
+ * burst_mark() - Its packets are to be marked as those of @qp, or (NULL) as what is no
+ * QP's.
+ */
+void burst_mark(struct burst *b, const struct qp *qp);
+
+/** burst_suits() - Would packets of @qp, a connection, be marked in the same way? */
+bool burst_suits(const struct burst *b, const struct qp *qp);
+
+/**
+ * burst_spray() - @b, of requests or responses, takes the next of the paths to its
+ * peer. What is said to it alone (ACKs, questions) always takes the same: little,
+ * soon, and of no use when others overtake it.
+ */
+void burst_spray(struct burst *b);
+
+/** burst_open() - If an OPEN is to be sent, let it leave with @b, of requests. */
+void burst_open(struct burst *b);
+
+/**
+ * burst_next() - Append the middle packet of a message whose previous packet is
+ * the last of @b: extension packets, no inline payload. Return: as burst_seg().
+ */
+struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
+		       uint32_t payload_len);
+
+/**
+ * burst_gather() - Resolve the payload of the packet that was just appended.
+ * Of the d->ahead bytes behind it as much is resolved with it as may follow in
+ * this burst; burst_trim() gives back what did not.
+ */
+enum verdict burst_gather(struct burst *b, const struct dma *d,
+			  struct waiter *wait, uint64_t now_ns);
+void burst_trim(struct burst *b);
+
+/** burst_unseg() - Take the last packet back, and what it resolved: the holds
+ * from @hold and the moves from @move on. */
+void burst_unseg(struct burst *b, uint32_t hold, uint32_t move);
+
+/** gso_sent() - @b leaves: watch whether it arrives as a whole. */
+void gso_sent(struct gso_watch *g, const struct burst *b);
+
+/** gso_passed() - All before @reached has arrived. */
+void gso_passed(struct gso_watch *g, psn_t reached);
+
+/** gso_missing() - The peer misses what begins at @missing. */
+void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing);
+
+#endif

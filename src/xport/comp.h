@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* comp.h: completions of requests. */
+#ifndef NOPIN_XPORT_COMP_H
+#define NOPIN_XPORT_COMP_H
+
+#include "base/base.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+
+struct qp;
+
+void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
+void comp_reap(struct qp *qp, uint64_t now_ns);
+
+/** comp_oldest() - The oldest request ended as @status and @cause (enum wc_cause)
+ * say. */
+void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
+		 uint64_t now_ns);
+void comp_drained(struct qp *qp);
+bool comp_reads_pending(const struct qp *qp);
+void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
+		   uint16_t cause, uint64_t now_ns);
+void comp_flush(struct qp *qp, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault.h: what is done about a missing page. */
+#ifndef NOPIN_XPORT_FAULT_H
+#define NOPIN_XPORT_FAULT_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+struct qp;
+
+/**
+ * backup_keep() - Keep a datagram in a slot, as number @number.
+ * Return: false: no slot is free, or its sender or @qp has too many.
+ */
+bool backup_keep(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+		 psn_t number, uint64_t now_ns);
+
+/** fault_datagram() - A datagram met a missing page. true: it is kept as win.next. */
+bool fault_datagram(struct qp *qp, const struct pkt *pkt,
+		    const uint8_t *payload, uint64_t now_ns);
+
+/** fault_request() - A request at win.next met a missing page. */
+void fault_request(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+		   uint64_t now_ns);
+
+/** fault_forget() - It is not kept; whoever sent it is told to wait. */
+void fault_forget(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
+
+/**
+ * fault_crowds() - Is @pkt, which comes while a page is missing that is needed
+ * before it, better not kept either?
+ */
+bool fault_crowds(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
+
+/** fault_waiting() - A request in a slot did. */
+void fault_waiting(struct qp *qp, uint64_t now_ns);
+
+/** fault_source() - A page to be sent is missing, of a READ response or not. */
+void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns);
+
+/** fault_response() - A READ response did. Return: true if it was kept. */
+bool fault_response(struct qp *qp, const struct pkt *pkt,
+		    const uint8_t *payload, uint64_t now_ns);
+
+/** fault_forgiven() - What was forgotten came again: who holds may go on. */
+void fault_forgiven(struct qp *qp, uint64_t now_ns);
+void fault_resolved(struct qp *qp, uint64_t now_ns);
+void fault_silence_over(struct qp *qp, uint64_t now_ns);
+
+/** qp_strategies() - What may answer a missing page, but for the region. */
+strategies_t qp_strategies(const struct qp *qp);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* flow.h: what may be on its way. */
+#ifndef NOPIN_XPORT_FLOW_H
+#define NOPIN_XPORT_FLOW_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+struct peer;
+struct qp;
+struct xport;
+
+/** flow_whole() - Do bursts to @p arrive as one piece? */
+bool flow_whole(const struct peer *p);
+
+/** flow_even() - @p accepted so many @packets more; @gaps: others before them are
+ * missing. */
+void flow_even(struct peer *p, uint32_t packets, bool gaps);
+
+/** flow_charge() - What packets cost the receiver (design D14). */
+uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
+
+/** flow_shares() - Into how many parts what all peers share is cut. */
+uint32_t flow_shares(const struct xport *x);
+bool flow_may_send(struct qp *qp, uint32_t charge);
+
+/** flow_wait() - @qp waits for budget or slots of its peer. Return: false. */
+bool flow_wait(struct qp *qp);
+void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
+
+/** flow_again() - Copies of [@from, @to) left, which cost @charge: what was not copied
+ * before is charged once more, until all that was sent before is accepted and
+ * the copies can be no more on their way. */
+void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
+
+/** flow_unsent() - What was charged last, from @from on, did not leave. */
+void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
+void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns);
+
+/** flow_copies_came() - Time is up for those that are late. */
+void flow_copies_came(struct qp *qp, uint64_t now_ns);
+void flow_forget(struct qp *qp);
+
+/** flow_held() - The peer forgets what is on the way, when it comes to it. */
+void flow_held(struct qp *qp);
+
+/** flow_resumed() - It may not have come to it yet. */
+void flow_resumed(struct qp *qp);
+bool flow_may_read(struct qp *qp, uint32_t charge);
+void flow_read(struct qp *qp, uint32_t charge);
+
+/** flow_read_again() - What ends at @to was asked for again, and is charged once more
+ * until it is answered (flow_answered()). */
+void flow_read_again(struct qp *qp, psn_t to, uint32_t charge);
+void flow_answered(struct qp *qp, psn_t before);
+
+/** flow_read_forget() - None of what was asked for is waited for. */
+void flow_read_forget(struct qp *qp);
+void flow_read_done(struct qp *qp, uint32_t charge);
+
+#endif

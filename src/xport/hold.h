@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* hold.h: peers that are asked to wait. */
+#ifndef NOPIN_XPORT_HOLD_H
+#define NOPIN_XPORT_HOLD_H
+
+#include "base/base.h"
+
+struct pkt;
+struct qp;
+struct req;
+
+/** hold_ask() - What just had to wait may wait for a region: ask to hold. */
+void hold_ask(struct qp *qp, uint64_t now_ns);
+
+/** hold_extend() - What an ACK says of that; hold_said(): it did. */
+void hold_extend(struct qp *qp, struct pkt *p);
+void hold_said(struct qp *qp);
+
+/** resume_say() - Who holds may go on: said again if what was held does not come. */
+void resume_say(struct qp *qp, uint64_t now_ns);
+
+/** resume_heard() - It came. */
+void resume_heard(struct qp *qp);
+void resume_timeout(struct qp *qp, uint64_t now_ns);
+
+/** hold_over() - A waiter of the responder was woken: who holds may go on. */
+void hold_over(struct qp *qp, uint64_t now_ns);
+
+/** hold_silent_until() - So long a standard peer bears it, or 0. */
+uint64_t hold_silent_until(const struct qp *qp);
+
+/** hold_heard() - The requester hears an ACK. */
+void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns);
+
+/** hold_ask_ns() - How often we ask whether it still takes. */
+uint64_t hold_ask_ns(const struct req *r);
+void hold_timeout(struct qp *qp, uint64_t now_ns);
+
+#endif

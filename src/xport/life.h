@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* life.h: states of a QP, and how one ends. */
+#ifndef NOPIN_XPORT_LIFE_H
+#define NOPIN_XPORT_LIFE_H
+
+#include "base/base.h"
+#include "xport/attr.h"
+
+struct cq;
+struct cqe;
+struct qp;
+struct rx_run;
+struct xport;
+
+void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
+void qp_event(struct qp *qp, unsigned event);
+void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
+		 uint64_t now_ns);
+
+/** qp_fail() - To ERR as soon as nothing moves; @event or QP_NO_EVENT. */
+void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns);
+
+/** qp_blame() - The same; for @cause (enum wc_cause), if it was for none before. */
+void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns);
+
+/** qp_flush() - In ERR and when nothing moves: complete everything. */
+void qp_flush(struct qp *qp, uint64_t now_ns);
+void run_begin(struct rx_run *run, struct qp *qp, bool responses);
+
+/** qp_rx_moved() - Moves of the receiving half ended: what waited goes on. */
+void qp_rx_moved(struct qp *qp, uint64_t now_ns);
+
+/* The numbers of nic_event_type that xport raises. */
+enum {
+	QP_EVENT_FATAL = 1,
+	QP_EVENT_REQ_ERR = 2,
+	QP_EVENT_ACCESS_ERR = 3,
+	QP_EVENT_COMM_EST = 4,
+	QP_EVENT_SQ_DRAINED = 5,
+	QP_NO_EVENT = 0xff,
+};
+
+/** qp_moves_ended() - Those may go on who wait for moves in a revoked region. */
+void qp_moves_ended(struct xport *x);
+
+/**
+ * qp_invalidate() - Nobody gets at the region of @key from now on; when what
+ * moves there has ended, it is done.
+ * @revoked:	the caller's, of one invalidation; false to begin with
+ *
+ * Return: V_OK; V_WAIT, call again when kicked or drained; V_PROT.
+ */
+enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* live.h: does the requester get anywhere? */
+#ifndef NOPIN_XPORT_LIVE_H
+#define NOPIN_XPORT_LIVE_H
+
+#include "base/base.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+
+struct qp;
+struct req;
+
+void live_reset(struct req *r);
+
+/** live_start() - It is the peer's turn: the clocks that stand run. */
+void live_start(struct qp *qp, uint64_t now_ns);
+
+/** live_stop() - It is not; the next question is the first. */
+void live_stop(struct qp *qp, uint64_t now_ns);
+
+/** live_restart() - What was sent is to be sent again. */
+void live_restart(struct qp *qp, uint64_t now_ns);
+
+/** live_wait_open() - A request has to wait until it is known who the peer is. */
+void live_wait_open(struct qp *qp, uint64_t now_ns);
+
+/** live_sent() - Requests leave (@first: and none were on their way);
+ * live_none_sent(): none can. */
+void live_sent(struct qp *qp, bool first, uint64_t now_ns);
+void live_none_sent(struct qp *qp, uint64_t now_ns);
+
+/** live_reload() - It has all its retries again. */
+void live_reload(struct qp *qp);
+
+/** live_spend() - One retry. false: none was left, the QP failed for @cause, if it
+ * was not that packets are too large. */
+bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns);
+
+/** live_moved() - Is it further than it ever was, since this was asked last? */
+bool live_moved(struct qp *qp);
+void live_progress(struct qp *qp, uint64_t now_ns);
+
+/** live_heard() - @p came and is no progress; @answer: to our newest question. */
+void live_heard(struct qp *qp, const struct pkt *p, bool answer,
+		uint64_t now_ns);
+
+/** live_page_came() - A response waited for it, and may be asked for anew: the peer,
+ * which has answered once and says so, has an ACK timeout from now. */
+void live_page_came(struct qp *qp, uint64_t now_ns);
+
+/** live_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
+void live_ask(struct qp *qp, uint64_t now_ns);
+
+/** live_asked() - That is about to leave. */
+void live_asked(struct qp *qp, uint64_t now_ns);
+
+/** live_repeats() - Is the oldest packet to be sent again? live_repeated(): it was;
+ * live_unsent(): what begins at @from was not. */
+bool live_repeats(const struct req *r);
+void live_repeated(struct qp *qp, uint64_t now_ns);
+void live_unsent(struct qp *qp, psn_t from);
+void live_timeout(struct qp *qp, uint64_t now_ns);
+
+/** live_next() - When it is to be called next. */
+uint64_t live_next(const struct req *r);
+
+#endif

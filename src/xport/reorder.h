@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* reorder.h: how late packets come that others overtook. */
+#ifndef NOPIN_XPORT_REORDER_H
+#define NOPIN_XPORT_REORDER_H
+
+#include "base/base.h"
+
+struct lateness;
+
+/** late_came() - A gap was filled after @ns by what had been sent first. */
+void late_came(struct lateness *l, uint64_t ns);
+
+/** late_doubted() - What was sent again after a gap, which came @ns later or earlier
+ * than that, was not lost. */
+void late_doubted(struct lateness *l, uint64_t ns);
+
+/** late_gap() - One more gap is over, however it was filled. */
+void late_gap(struct lateness *l);
+
+#endif

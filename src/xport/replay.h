@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* replay.h: READs and atomics, and their duplicates. */
+#ifndef NOPIN_XPORT_REPLAY_H
+#define NOPIN_XPORT_REPLAY_H
+
+#include "base/base.h"
+#include "xport/qp.h"
+
+struct burst;
+struct pkt;
+
+bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+void replay_unsent(struct qp *qp, const struct burst *b, int error,
+		   uint64_t now_ns);
+
+/** replay_pending() - READs and atomics not answered whole; @room: in the ring. */
+uint32_t replay_pending(const struct qp *qp, uint32_t *room);
+void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
+void replay_duplicate(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
+static inline bool replay_busy(const struct qp *qp)
+{
+	return qp->resp.res_at != qp->resp.res_next;
+}
+
+#endif

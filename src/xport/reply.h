@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* reply.h: responses to READs and atomics. */
+#ifndef NOPIN_XPORT_REPLY_H
+#define NOPIN_XPORT_REPLY_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
+
+struct qp;
+struct wqe;
+
+enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
+			const uint8_t *payload, struct rx_run *run,
+			uint64_t now_ns);
+bool reply_more(struct qp *qp, psn_t psn, uint32_t n);
+void reply_commit(struct rx_run *run, uint64_t now_ns);
+bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+
+/** reply_page_came() - If a response was dropped for want of it, ask again. */
+void reply_page_came(struct qp *qp, uint64_t now_ns);
+
+/** reply_timeout() - A response that others overtook may be lost by now. */
+void reply_timeout(struct qp *qp, uint64_t now_ns);
+
+/** reply_carried() - What a request of the peer says of what it placed. */
+void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
+
+/**
+ * reply_read_again() - The peer executes the READ @w again, of which something is not
+ * here yet: forget what READs behind it have read. They are to be executed after it
+ * (IBTA 10.8, ordering of work requests).
+ */
+void reply_read_again(struct qp *qp, const struct wqe *w);
+
+/** reply_wqe() - The READ whose next response is @psn, or NULL. */
+struct wqe *reply_wqe(struct qp *qp, psn_t psn);
+
+/** reply_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
+uint32_t reply_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
+uint32_t reply_chunk_charge(const struct qp *qp, const struct wqe *w,
+			    uint32_t k);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* resp.h: the responder. */
+#ifndef NOPIN_XPORT_RESP_H
+#define NOPIN_XPORT_RESP_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
+
+struct qp;
+
+void resp_reset(struct qp *qp);
+
+/** request_psns() - How many PSNs a request packet takes. */
+uint32_t request_psns(const struct qp *qp, const struct pkt *p);
+enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
+		       const uint8_t *payload, struct rx_run *run,
+		       uint64_t now_ns);
+
+/** resp_more(), reply_more() - See qp_rx_more(); from @psn on. */
+bool resp_more(struct qp *qp, psn_t psn, uint32_t n);
+void resp_commit(struct rx_run *run, uint64_t now_ns);
+bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+
+/** resp_settle() - A failed check takes effect, if nothing moves or waits that
+ * came before it.
+ */
+void resp_settle(struct qp *qp, uint64_t now_ns);
+void resp_flush(struct qp *qp, uint64_t now_ns);
+void resp_timeout(struct qp *qp, uint64_t now_ns);
+
+#endif

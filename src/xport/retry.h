@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* retry.h: what is sent again. */
+#ifndef NOPIN_XPORT_RETRY_H
+#define NOPIN_XPORT_RETRY_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+struct burst;
+struct qp;
+struct req;
+
+void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
+
+/** retry_unsent() - Nothing of @b left: go on where it began. */
+void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
+
+/** retry_ask_again() - Send what was asked for in [@due, @end) again. */
+void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
+
+/** retry_forget() - What the peer has and lacks is not known any more. */
+void retry_forget(struct req *r);
+
+/** retry_news() - The peer was heard of; @progress: and is further than before. */
+void retry_news(struct qp *qp, bool progress);
+void retry_timeout(struct qp *qp, uint64_t now_ns);
+
+/** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
+void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns);
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
+		uint64_t now_ns);
+
+/** retry_twice() - The peer has something that came twice. */
+void retry_twice(struct qp *qp, uint64_t now_ns);
+void retry_hold(struct qp *qp, uint64_t now_ns);
+void retry_resume(struct qp *qp, uint64_t now_ns);
+
+/** retry_may() - Is something lost, and may it be sent before the peer is heard
+ * of again? */
+bool retry_may(const struct req *r);
+bool retry_is_lost(const struct qp *qp, psn_t psn);
+void retry_resent(struct qp *qp, psn_t psn);
+bool retry_next_lost(struct qp *qp, psn_t *psn);
+
+#endif

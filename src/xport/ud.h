@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ud.h: datagrams. A number, which stands for a PSN in everything that
+ * counts by these, is the index of the receive that a datagram takes. */
+#ifndef NOPIN_XPORT_UD_H
+#define NOPIN_XPORT_UD_H
+
+#include "base/base.h"
+#include "xport/xport.h"
+
+struct pkt;
+struct qp;
+
+enum rx_result ud_rx(struct qp *qp, const struct pkt *pkt,
+		     const uint8_t *payload, struct rx_run *run,
+		     uint64_t now_ns);
+bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+void ud_rx_commit(struct rx_run *run, uint64_t now_ns);
+bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+
+/** ud_tx_commit() - As qp_tx_commit(); the holds are released already. */
+void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
+		  uint64_t now_ns);
+void ud_timeout(struct qp *qp, uint64_t now_ns);
+
+#endif

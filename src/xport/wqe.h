@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* wqe.h: what a work request is, and which PSNs it has. */
+#ifndef NOPIN_XPORT_WQE_H
+#define NOPIN_XPORT_WQE_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+struct qp;
+struct wqe;
+
+/** wqe_packets() - Count the PSNs that the message of @w takes. */
+uint32_t wqe_packets(const struct qp *qp, const struct wqe *w);
+
+/** wqe_is_read() - Is it answered with data: a READ or an atomic? */
+bool wqe_is_read(const struct wqe *w);
+bool wqe_is_atomic(const struct wqe *w);
+
+/** wqe_end() - Return the PSN behind its last. */
+psn_t wqe_end(const struct wqe *w);
+
+/** wqe_passed() - Are all its PSNs before @at? */
+bool wqe_passed(const struct wqe *w, psn_t at);
+
+#endif
