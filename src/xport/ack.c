@@ -14,6 +14,7 @@
 #include "xport/burst.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
+#include "xport/life.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

@@ -54,26 +54,6 @@ void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
 		 now_ns);
 }
 
-/* How far behind the first PSN of @w is @at? A message may take half of all PSNs
- * (2 GiB at path MTU 256), too many for psn_diff(); what is asked about is at
- * most REQ_PSNS_AHEAD (2^21) before its beginning or behind its end. */
-static int32_t wqe_offset(const struct wqe *w, psn_t at)
-{
-	uint32_t d = (at - w->first_psn) & PSN_MASK;
-
-	return (int32_t)(d < 3u << 22 ? d : d - (PSN_MASK + 1));
-}
-
-psn_t wqe_end(const struct wqe *w)
-{
-	return psn_add(w->first_psn, w->num_psn);
-}
-
-bool wqe_passed(const struct wqe *w, psn_t at)
-{
-	return wqe_offset(w, at) >= (int32_t)w->num_psn;
-}
-
 /* @data: of a SEND or WRITE. In ERR nothing counts any more. */
 static void una_to(struct qp *qp, psn_t to, bool data)
 {

@@ -12,6 +12,7 @@
 #include "xport/ack.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
+#include "xport/life.h"
 #include "xport/qp.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"

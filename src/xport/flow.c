@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "wire/wire.h"
 #include "xport/kick.h"
+#include "xport/life.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/window.h"

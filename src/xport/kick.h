@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* kick.h: that a QP may have something to do. */
+/* kick.h: QPs that may have something to do. */
 #ifndef NOPIN_XPORT_KICK_H
 #define NOPIN_XPORT_KICK_H
 
 #include "base/base.h"
 
 struct qp;
+struct xport;
 
+/** qp_kick() - Let @qp be asked what it has to send. */
 void qp_kick(struct qp *qp);
 
-/** qp_kick_again() - Unless it surely has nothing to send. */
-void qp_kick_again(struct qp *qp);
-void qp_rearm(struct qp *qp);
+/** qp_drainable() - Let @qp be asked what of its slots can be placed. */
 void qp_drainable(struct qp *qp);
 
-/** qp_kick_all() - What QPs waited for on this list, by peer_link, happened. */
+/** qp_kick_all() - Kick the QPs on the list @waiting, by peer_link; it is empty then. */
 void qp_kick_all(struct list *waiting);
+
+/** qp_moves_ended() - Let the QPs go on that wait for moves in a revoked region. */
+void qp_moves_ended(struct xport *x);
 
 #endif

@@ -13,6 +13,12 @@ struct rx_run;
 struct xport;
 
 void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
+
+/** qp_kick_again() - Kick @qp, unless it surely has nothing to send. */
+void qp_kick_again(struct qp *qp);
+
+/** qp_rearm() - Set the timer of @qp to the earliest of its deadlines. */
+void qp_rearm(struct qp *qp);
 void qp_event(struct qp *qp, unsigned event);
 void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
 		 uint64_t now_ns);
@@ -39,9 +45,6 @@ enum {
 	QP_EVENT_SQ_DRAINED = 5,
 	QP_NO_EVENT = 0xff,
 };
-
-/** qp_moves_ended() - Those may go on who wait for moves in a revoked region. */
-void qp_moves_ended(struct xport *x);
 
 /**
  * qp_invalidate() - Nobody gets at the region of @key from now on; when what

@@ -38,6 +38,7 @@
 #include "xport/comp.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
+#include "xport/life.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/req.h"

@@ -29,6 +29,7 @@
 #include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/kick.h"
+#include "xport/life.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

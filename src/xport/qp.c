@@ -310,12 +310,6 @@ void qp_fini(struct qp *qp)
 	mem_account_gone(qp->x->mem, &qp->account);
 }
 
-void qp_kick(struct qp *qp)
-{
-	if (list_empty(&qp->run_link))
-		list_add_tail(&qp->x->runnable, &qp->run_link);
-}
-
 void qp_kick_again(struct qp *qp)
 {
 	const struct req *r = &qp->req;
@@ -333,12 +327,6 @@ void qp_posted(struct qp *qp, uint64_t now_ns)
 		comp_flush(qp, now_ns);
 	else
 		qp_kick(qp);
-}
-
-void qp_drainable(struct qp *qp)
-{
-	if (list_empty(&qp->drain_link))
-		list_add_tail(&qp->x->drainable, &qp->drain_link);
 }
 
 void qp_event(struct qp *qp, unsigned event)
@@ -638,25 +626,6 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 	run->qp = qp;
 	run->responses = responses;
 	qp->rx_moving = true;
-}
-
-void qp_kick_all(struct list *waiting)
-{
-	list_for_each_safe(l, tmp, waiting) {
-		list_del(l);
-		qp_kick(list_entry(l, struct qp, peer_link));
-	}
-}
-
-void qp_moves_ended(struct xport *x)
-{
-	list_for_each_safe(l, tmp, &x->idle_waiters) {
-		struct qp *qp = list_entry(l, struct qp, idle_link);
-
-		list_del(l);
-		qp_kick(qp);
-		qp_drainable(qp);
-	}
 }
 
 enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked)

@@ -39,30 +39,6 @@
 
 enum { CWND_START = 16, CWND_MAX = 128, STD_WINDOW_BYTES = 65536 };
 
-bool wqe_is_atomic(const struct wqe *w)
-{
-	return w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD;
-}
-
-bool wqe_is_read(const struct wqe *w)
-{
-	return w->op == WR_READ || wqe_is_atomic(w);
-}
-
-static bool wqe_is_local(const struct wqe *w)
-{
-	return w->op == WR_LOCAL_INV;
-}
-
-uint32_t wqe_packets(const struct qp *qp, const struct wqe *w)
-{
-	if (wqe_is_local(w))
-		return 0;
-	if (wqe_is_atomic(w) || !w->length)
-		return 1;
-	return (uint32_t)DIV_ROUND_UP(w->length, qp->mtu);
-}
-
 void req_reset(struct qp *qp)
 {
 	struct req *r = &qp->req;

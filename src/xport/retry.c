@@ -25,6 +25,7 @@
 #include "xport/flow.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
+#include "xport/life.h"
 #include "xport/live.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"

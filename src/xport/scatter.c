@@ -17,6 +17,7 @@
 #include "wire/wire.h"
 #include "xport/attr.h"
 #include "xport/fault.h"
+#include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/qp.h"
 #include "xport/reply.h"

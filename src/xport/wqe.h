@@ -19,6 +19,13 @@ bool wqe_is_atomic(const struct wqe *w);
 /** wqe_end() - Return the PSN behind its last. */
 psn_t wqe_end(const struct wqe *w);
 
+/**
+ * wqe_offset() - Count the PSNs from the first of @w to @at; negative: @at is before it.
+ * A message may take half of all PSNs (2 GiB at path MTU 256), too many for psn_diff().
+ * @at:	at most REQ_PSNS_AHEAD (2^21) before its beginning or behind its end
+ */
+int32_t wqe_offset(const struct wqe *w, psn_t at);
+
 /** wqe_passed() - Are all its PSNs before @at? */
 bool wqe_passed(const struct wqe *w, psn_t at);
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* kick.c: QPs that may have something to do stand on lists of the NIC until the engine
+ * comes to them. Nothing is looked at here: a QP that has nothing to do leaves its list
+ * then.
+ */
+#include "xport/kick.h"
+#include "base/base.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
+
+void qp_kick(struct qp *qp)
+{
+	if (list_empty(&qp->run_link))
+		list_add_tail(&qp->x->runnable, &qp->run_link);
+}
+
+void qp_drainable(struct qp *qp)
+{
+	if (list_empty(&qp->drain_link))
+		list_add_tail(&qp->x->drainable, &qp->drain_link);
+}
+
+void qp_kick_all(struct list *waiting)
+{
+	list_for_each_safe(l, tmp, waiting) {
+		list_del(l);
+		qp_kick(list_entry(l, struct qp, peer_link));
+	}
+}
+
+void qp_moves_ended(struct xport *x)
+{
+	list_for_each_safe(l, tmp, &x->idle_waiters) {
+		struct qp *qp = list_entry(l, struct qp, idle_link);
+
+		list_del(l);
+		qp_kick(qp);
+		qp_drainable(qp);
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* wqe.c: what a work request is, and which PSNs it has. */
+#include "xport/wqe.h"
+#include "base/base.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/qp.h"
+
+bool wqe_is_atomic(const struct wqe *w)
+{
+	return w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD;
+}
+
+bool wqe_is_read(const struct wqe *w)
+{
+	return w->op == WR_READ || wqe_is_atomic(w);
+}
+
+static bool wqe_is_local(const struct wqe *w)
+{
+	return w->op == WR_LOCAL_INV;
+}
+
+uint32_t wqe_packets(const struct qp *qp, const struct wqe *w)
+{
+	if (wqe_is_local(w))
+		return 0;
+	if (wqe_is_atomic(w) || !w->length)
+		return 1;
+	return (uint32_t)DIV_ROUND_UP(w->length, qp->mtu);
+}
+
+int32_t wqe_offset(const struct wqe *w, psn_t at)
+{
+	uint32_t d = (at - w->first_psn) & PSN_MASK;
+
+	return (int32_t)(d < 3u << 22 ? d : d - (PSN_MASK + 1));
+}
+
+psn_t wqe_end(const struct wqe *w)
+{
+	return psn_add(w->first_psn, w->num_psn);
+}
+
+bool wqe_passed(const struct wqe *w, psn_t at)
+{
+	return wqe_offset(w, at) >= (int32_t)w->num_psn;
+}
