@@ -28,8 +28,18 @@
  * One there always is, or nothing would go on (I1): with more processes than the
  * budget has pagers there are as many as processes.
  */
+#include "nic/arbiter.h"
+#include "base/base.h"
 #include "mem/use.h"
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/ctl.h"
+#include "nic/device.h"
+#include "nic/peers.h"
+#include "nic/roce.h"
+#include "nic/stat.h"
+#include "os/names.h"
+#include "os/run.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <inttypes.h>

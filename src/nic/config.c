@@ -2,8 +2,14 @@
 /* config.c: the environment (design §6, nopin(7)). A value that is not
  * understood is refused, with the list of those that are.
  */
+#include "nic/config.h"
+#include "base/base.h"
 #include "mem/mem.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/reg.h"
+#include "os/net.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <stdlib.h>

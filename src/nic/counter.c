@@ -13,10 +13,21 @@
  * Any thread in here is on the list of users while it is: nic_counter_free() waits
  * for the last of them.
  */
+#include "nic/counter.h"
+#include "base/base.h"
 #include "mem/eventcount.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/peers.h"
+#include "nic/progress.h"
+#include "nic/qp.h"
+#include "os/run.h"
+#include "os/wait.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 /**
  * struct user - A thread in nic_counter_wait() or nic_counter_run().

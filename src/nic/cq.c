@@ -2,9 +2,16 @@
 /* cq.c: completion queues for the API edge. Polling one makes progress for the
  * whole NIC, but only when it is empty.
  */
-#include "nic/impl.h"
+#include "nic/cq.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/nic.h"
+#include "nic/progress.h"
+#include "ring/ring.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 int nic_cq_create(struct nic *nic, struct nic_async *async,

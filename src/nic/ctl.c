@@ -5,7 +5,14 @@
  * for each. Commands run on the background thread, without a lock; what they do
  * has to be short, or to be left to others.
  */
-#include "nic/impl.h"
+#include "nic/ctl.h"
+#include "base/base.h"
+#include "nic/arbiter.h"
+#include "nic/device.h"
+#include "nic/standby.h"
+#include "nic/stat.h"
+#include "nic/trace.h"
+#include "os/names.h"
 
 #include <errno.h>
 #include <stdio.h>

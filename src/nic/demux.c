@@ -6,7 +6,14 @@
  * is still on its way to a QP that is gone shall not find another (IBTA chapter
  * 12 has the TimeWait state for that).
  */
-#include "nic/impl.h"
+#include "nic/demux.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
+#include "os/net.h"
+#include "os/wait.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>

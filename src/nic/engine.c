@@ -7,13 +7,35 @@
  * and for everything else:
  *     while (engine_plan()) { move; commit; }
  */
+#include "nic/engine.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/spt.h"
 #include "mem/ticket.h"
 #include "mem/upcall.h"
 #include "mem/use.h"
 #include "mem/waiter.h"
-#include "nic/impl.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/handoff.h"
+#include "nic/peers.h"
+#include "nic/posted.h"
+#include "nic/prefetch.h"
+#include "nic/progress.h"
+#include "nic/qp.h"
+#include "nic/reg.h"
+#include "nic/roce.h"
+#include "nic/scatter.h"
+#include "nic/step.h"
+#include "nic/txbatch.h"
+#include "os/copy.h"
+#include "os/net.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/wait.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

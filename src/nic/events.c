@@ -2,10 +2,22 @@
 /* events.c: completion channels and asynchronous events: what the engine found
  * becomes readable descriptors and queues that a program's thread empties.
  */
+#include "nic/events.h"
+#include "base/base.h"
 #include "mem/eventcount.h"
-#include "nic/impl.h"
+#include "nic/counter.h"
+#include "nic/cq.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/progress.h"
+#include "nic/qp.h"
+#include "nic/upcall.h"
+#include "os/wait.h"
+#include "ring/ring.h"
+#include "xport/xport.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Locked, and of the next too. */

@@ -3,8 +3,11 @@
  * one region. What a choice allows is in base/strategy.c, what follows from it in
  * xport/fault.c and mem/dma.c.
  */
+#include "base/base.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 
 #include <errno.h>
 

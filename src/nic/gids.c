@@ -14,6 +14,9 @@
  * will do.
  */
 #include "nic/gids.h"
+#include "base/base.h"
+#include "nic/nic.h"
+#include "os/net.h"
 #include "wire/wire.h"
 
 #include <errno.h>

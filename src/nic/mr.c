@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mr.c: protection domains and regions for the API edge. */
 #include "mem/mr.h"
+#include "base/base.h"
 #include "mem/suspend.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/reg.h"
+#include "os/run.h"
 
 #include <errno.h>
 

@@ -6,9 +6,19 @@
  * A QP or address handle whose address is gone keeps it and goes on trying, as with
  * cards: what it sends is lost until the address is back, or its retries are over.
  */
-#include "nic/impl.h"
+#include "nic/net.h"
+#include "base/base.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/gids.h"
+#include "nic/nic.h"
+#include "os/net.h"
+#include "os/run.h"
+#include "ring/ring.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 /* Interfaces come and go by the hundred: no more of our time than a part. */

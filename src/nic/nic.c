@@ -2,14 +2,36 @@
 /* nic.c: composition and lifetime of the device (design D1): one NIC a process,
  * made at the first nic_get(), gone with the last nic_put().
  */
+#include "nic/nic.h"
+#include "base/base.h"
 #include "mem/mem.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/config.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/handoff.h"
+#include "nic/net.h"
+#include "nic/peers.h"
+#include "nic/prefetch.h"
+#include "nic/progress.h"
+#include "nic/qp.h"
+#include "nic/reg.h"
+#include "nic/roce.h"
+#include "nic/step.h"
+#include "os/copy.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/run.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* What a NIC makes do with where the program has set itself limits. */
 enum {
+	TICKETS = 1024,
 	POOL_LEAST = 256 << 10,
 	ENTRIES_LEAST = 4096,
 	OBJECTS_ROOM = 1 << 20, /* bytes left for what the program makes */

@@ -12,7 +12,16 @@
  * A nopin peer is told in the same packets how many slots of the redirect pool it
  * may fill (xport/credit.c), again and again until it says that it keeps to that.
  */
-#include "nic/impl.h"
+#include "nic/peers.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
+#include "nic/roce.h"
+#include "os/net.h"
+#include "ring/ring.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -16,8 +16,10 @@
  */
 #include "nic/pins.h"
 #include "base/base.h"
+#include "os/pages.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 enum pin_state { PIN_NONE, PIN_OURS, PIN_THEIRS };

@@ -2,7 +2,11 @@
 /* posted.c: QPs to which something was posted, told to the engine without its
  * lock: a stack that posters push on and the holder of the lock takes whole.
  */
-#include "nic/impl.h"
+#include "nic/posted.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/qp.h"
+#include "xport/xport.h"
 
 void posted_push(struct nic_qp *qp)
 {

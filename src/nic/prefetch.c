@@ -7,12 +7,18 @@
  * answer is long work for the engine, pagers are left for faults, and no more is
  * fetched when the region is gone.
  */
+#include "nic/prefetch.h"
+#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
 #include "mem/use.h"
 #include "mem/waiter.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "ring/ring.h"
 
 #include <errno.h>
 

@@ -11,9 +11,25 @@
  * The background thread sleeps on the sockets; while somebody polls it sleeps
  * on a timer instead, so that packets do not wake it for nothing.
  */
-#include "nic/impl.h"
+#include "nic/progress.h"
+#include "base/base.h"
+#include "nic/arbiter.h"
+#include "nic/ctl.h"
+#include "nic/device.h"
+#include "nic/engine.h"
+#include "nic/handoff.h"
+#include "nic/net.h"
+#include "nic/peers.h"
+#include "nic/roce.h"
+#include "nic/standby.h"
+#include "nic/step.h"
+#include "os/copy.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "os/wait.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 enum {
 	TOKEN_MOVING_NS = 50 * 1000,

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c: queue pairs for the API edge: creation, teardown, posting. */
+#include "nic/qp.h"
+#include "base/base.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/cq.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/nic.h"
+#include "nic/peers.h"
+#include "nic/posted.h"
+#include "nic/progress.h"
+#include "nic/roce.h"
+#include "os/net.h"
+#include "os/run.h"
+#include "os/wait.h"
+#include "ring/ring.h"
+#include "xport/xport.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 static bool init_ok(const struct nic_qp_init *i)

@@ -7,8 +7,12 @@
  * The whole address space, registered at once, is demand-paged in every mode, as
  * it is with cards.
  */
+#include "nic/reg.h"
+#include "base/base.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/pins.h"
+#include "os/pages.h"
 
 #include <errno.h>
 

@@ -9,7 +9,16 @@
  * user or root's, and while that connection lasts: then the port is that process's.
  * A NIC that has no such holder is not reached by standard peers, and says so.
  */
-#include "nic/impl.h"
+#include "nic/roce.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/gids.h"
+#include "nic/stat.h"
+#include "os/names.h"
+#include "os/net.h"
+#include "os/run.h"
+#include "os/wait.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>

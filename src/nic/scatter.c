@@ -4,7 +4,20 @@
  * trailers of the packets in place go to step.side: a header, then for each
  * further packet the trailer before it and its header in one piece.
  */
-#include "nic/impl.h"
+#include "nic/scatter.h"
+#include "base/base.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/engine.h"
+#include "nic/handoff.h"
+#include "nic/qp.h"
+#include "nic/reg.h"
+#include "nic/step.h"
+#include "os/copy.h"
+#include "os/net.h"
+#include "os/run.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

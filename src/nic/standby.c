@@ -11,7 +11,14 @@
  * to do something else (standby_call()). When nothing happened for QUIET_TICKS it sleeps until
  * the background thread works again and wakes it, so an idle NIC costs nothing.
  */
-#include "nic/impl.h"
+#include "nic/standby.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/net.h"
+#include "nic/progress.h"
+#include "nic/step.h"
+#include "os/run.h"
+#include "os/wait.h"
 
 enum {
 	TICK_NS = 300 * 1000,

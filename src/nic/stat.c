@@ -3,9 +3,16 @@
  * the NIC, of each QP and of each region, as JSON (described in nopin-stat(1)).
  * It is copied under the engine lock, in pieces, and formatted without it.
  */
+#include "nic/stat.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/ctl.h"
+#include "nic/device.h"
+#include "nic/qp.h"
+#include "nic/trace.h"
+#include "os/run.h"
+#include "xport/xport.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

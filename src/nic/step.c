@@ -3,7 +3,14 @@
  * sleeps. The lock is held while a step is planned and committed, and not while its
  * bytes move.
  */
-#include "nic/impl.h"
+#include "nic/step.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/engine.h"
+#include "nic/handoff.h"
+#include "os/copy.h"
+#include "os/pages.h"
+#include "os/run.h"
 
 #include <errno.h>
 

@@ -5,10 +5,18 @@
  * os/move.c.
  */
 #include "mem/suspend.h"
+#include "base/base.h"
 #include "mem/account.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
-#include "nic/impl.h"
+#include "nic/ctl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
+#include "nic/reg.h"
+#include "os/pages.h"
+#include "os/run.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,15 @@
  * is copied under the engine lock and formatted without it, by the background
  * thread (ctl.c).
  */
-#include "nic/impl.h"
+#include "nic/trace.h"
+#include "base/base.h"
+#include "nic/ctl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
+#include "os/run.h"
+#include "ring/ring.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,17 @@
  * into staging first, so that the ICRC and the wire see the same read of it
  * (design D5), and so it is to anybody with NOPIN_REG=copy. Runs without a lock.
  */
-#include "nic/impl.h"
+#include "nic/txbatch.h"
+#include "base/base.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/qp.h"
+#include "nic/reg.h"
+#include "nic/step.h"
+#include "os/copy.h"
+#include "os/net.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

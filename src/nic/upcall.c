@@ -3,7 +3,14 @@
  * woken as by a completion channel.
  */
 #include "mem/upcall.h"
-#include "nic/impl.h"
+#include "base/base.h"
+#include "nic/counter.h"
+#include "nic/device.h"
+#include "nic/handoff.h"
+#include "nic/nic.h"
+#include "nic/progress.h"
+#include "nic/upcall.h"
+#include "os/wait.h"
 
 #include <errno.h>
 

@@ -11,7 +11,12 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/table.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/config.h"
+#include "nic/ctl.h"
+#include "nic/device.h"
+#include "os/names.h"
+#include "os/run.h"
 #include "simhost/impl.h"
 #include "simhost/sim.h"
 

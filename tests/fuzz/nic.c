@@ -6,8 +6,17 @@
  * due. Whatever comes, the PSNs keep their order, memory that is not registered
  * stays as it was, nothing is held for ever, and CHECK() is not reached.
  */
+#include "nic/nic.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/cq.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/engine.h"
+#include "nic/qp.h"
+#include "nic/step.h"
+#include "os/net.h"
+#include "os/run.h"
 #include "simhost/sim.h"
 
 #include <string.h>

@@ -6,7 +6,8 @@
  *   NOPIN_TEST=always-ready   the table calls every page ready
  *   NOPIN_TEST=standard       the NIC knows no extensions, as cards and rxe
  */
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/device.h"
 
 #include <stdlib.h>
 #include <string.h>

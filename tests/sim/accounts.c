@@ -8,7 +8,9 @@
 #include "mem/table.h"
 #include "mem/ticket.h"
 #include "mem/waiter.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "world.h"
 
 #include <inttypes.h>

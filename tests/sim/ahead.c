@@ -5,7 +5,9 @@
  */
 #include "mem/mem.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
 

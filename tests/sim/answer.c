@@ -6,7 +6,8 @@
  * what the responder says next may be there first, as with cards. A nopin says it again
  * in what it sends later; any other has said it once, behind its answer to the READ.
  */
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/qp.h"
 #include "oracle.h"
 
 #include <inttypes.h>

@@ -4,7 +4,9 @@
  * What the programs see stays as it was, which their oracle watches, and each forged
  * packet that names an open connection is a counted drop.
  */
-#include "nic/impl.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/qp.h"
 #include "oracle.h"
 
 #include <inttypes.h>

@@ -12,7 +12,9 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "mem/table.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/device.h"
+#include "nic/nic.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -2,8 +2,11 @@
 /* chaos.c: evicts pages, forks, pauses processes, cuts the network and takes
  * addresses away, at random moments while the applications of a world run.
  */
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/gids.h"
+#include "nic/net.h"
 #include "oracle.h"
+#include "os/net.h"
 
 #include <errno.h>
 

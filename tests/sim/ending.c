@@ -4,7 +4,10 @@
  * takes and however few retries there are; whatever else ends with an error, soon.
  */
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/handoff.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
 #include "xport/qp.h"

@@ -4,8 +4,10 @@
  * deadline is set. Looked at all the time in every scenario; ending.c tries the
  * endings.
  */
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/qp.h"
 #include "oracle.h"
+#include "os/run.h"
 
 /* To a standard peer an ACK that is owed leaves first (ack_first()). */
 static bool ack_leaves(const struct qp *qp)

@@ -6,8 +6,15 @@
 #include "mem/mem.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/config.h"
+#include "nic/cq.h"
+#include "nic/device.h"
+#include "nic/handoff.h"
+#include "nic/nic.h"
+#include "nic/reg.h"
 #include "oracle.h"
+#include "os/run.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,10 @@
  * behind whose QPN an unrelated nopin has the port, does not run for a while, is a
  * neighbour that is late, or sends what it may not. Requests are WRITEs of nothing.
  */
-#include "nic/impl.h"
+#include "nic/demux.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
 

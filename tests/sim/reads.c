@@ -5,7 +5,9 @@
  * the head of.
  */
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "scenarios.h"
 #include "wire/wire.h"
 

@@ -4,8 +4,10 @@
  * memory lock limit allows. Data is right in all of them, and a page is locked
  * exactly while the mode promises it.
  */
+#include "nic/reg.h"
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -3,7 +3,9 @@
  * row, or always. Who holds for a page, or for a region that is suspended, goes on with
  * the next one that comes, which is soon; a few are said and no more.
  */
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
 #include "wire/wire.h"

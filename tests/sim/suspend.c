@@ -4,7 +4,8 @@
  * is suspended, all data is right, and with the smallest budgets that programs ask
  * for no nopin times out; a standard peer survives 0.9 of what it was said to.
  */
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
 #include "oracle.h"
 #include "scenarios.h"
 

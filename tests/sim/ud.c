@@ -8,7 +8,10 @@
  * and none is dropped for a page while there is room to keep it.
  */
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/cq.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
 

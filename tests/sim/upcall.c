@@ -10,7 +10,8 @@
 #include "mem/mr.h"
 #include "mem/state.h"
 #include "mem/table.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
 #include "oracle.h"
 #include "scenarios.h"
 

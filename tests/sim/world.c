@@ -3,7 +3,8 @@
  * is done, looks at what is left, and takes it down.
  */
 #include "mem/mem.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/qp.h"
 #include "oracle.h"
 #include "wire/wire.h"
 

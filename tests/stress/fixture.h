@@ -5,7 +5,13 @@
 #define NOPIN_TESTS_STRESS_FIXTURE_H
 
 #include "common.h"
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/cq.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
+#include "os/run.h"
 
 #include <errno.h>
 

@@ -7,6 +7,7 @@
  * both leave to somebody else then never completes, which is noticed.
  */
 #include "fixture.h"
+#include "nic/progress.h"
 
 #include <sched.h>
 

@@ -2,6 +2,8 @@
 /* answer_test.c: a request completes before its answer does, whatever another step
  * is at meanwhile. In all of it side 0 asks and side 1 answers.
  */
+#include "nic/engine.h"
+#include "nic/step.h"
 #include "steps.h"
 #include "xport/ack.h"
 #include "xport/attr.h"

@@ -6,7 +6,11 @@
 #include "mem/mr.h"
 #include "mem/spt.h"
 #include "mem/table.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "nic/nic.h"
+#include "os/run.h"
 
 enum { BUDGET = 4096, ONE_MS = 1000 * 1000, FIRST = 0x5000, OTHERS = 0x900000 };
 

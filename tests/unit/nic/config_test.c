@@ -3,7 +3,10 @@
  * says, and what is not understood is refused with the list of what is.
  */
 #include "mem/mem.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "nic/reg.h"
 
 #include <errno.h>
 #include <setjmp.h>

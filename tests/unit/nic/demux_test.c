@@ -2,6 +2,7 @@
 /* demux_test.c: a QPN names its port, is found as long as its QP lives, and comes back
  * late.
  */
+#include "nic/demux.h"
 #include "side.h"
 
 enum { PER_PORT = 1024, ROOM = PER_PORT * 3 / 4 };

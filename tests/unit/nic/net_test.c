@@ -3,7 +3,11 @@
  * the port, the table. Which slot is whose is gids_test.c's.
  */
 #include "../simhost/pair.h"
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/net.h"
+#include "nic/nic.h"
 
 static struct sim *sim;
 static struct os *os;

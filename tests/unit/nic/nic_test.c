@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* nic_test.c: the NIC of a process, as its threads open, close and look for it. */
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/nic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

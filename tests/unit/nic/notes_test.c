@@ -7,7 +7,11 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/table.h"
-#include "nic/impl.h"
+#include "nic/arbiter.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "os/names.h"
+#include "os/run.h"
 
 enum {
 	BUDGET = 4096,

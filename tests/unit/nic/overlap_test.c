@@ -2,6 +2,9 @@
 /* overlap_test.c: what has to wait for another step's moves, and what need not
  * mind that another step overtook it.
  */
+#include "nic/engine.h"
+#include "nic/progress.h"
+#include "nic/step.h"
 #include "owed.h"
 #include "xport/ack.h"
 #include "xport/flow.h"

@@ -3,6 +3,7 @@
 #ifndef NOPIN_TESTS_UNIT_NIC_OWED_H
 #define NOPIN_TESTS_UNIT_NIC_OWED_H
 
+#include "nic/step.h"
 #include "steps.h"
 #include "xport/attr.h"
 #include "xport/qp.h"

@@ -3,6 +3,7 @@
  * wait for something, whatever comes meanwhile: what is still so is said.
  */
 #include "mem/state.h"
+#include "nic/step.h"
 #include "owed.h"
 #include "xport/ack.h"
 #include "xport/fault.h"

@@ -3,6 +3,8 @@
  * NIC believe that they may have on the way fits into it, whenever they came.
  */
 #include "mem/spt.h"
+#include "nic/engine.h"
+#include "nic/step.h"
 #include "side.h"
 #include "xport/ack.h"
 #include "xport/attr.h"

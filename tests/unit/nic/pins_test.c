@@ -3,7 +3,9 @@
  * was locked by the program. On simulated memory, which knows all that is locked.
  */
 #include "../simhost/pair.h"
-#include "nic/impl.h"
+#include "nic/device.h"
+#include "nic/pins.h"
+#include "os/pages.h"
 
 enum { PAGES = 64, RANGES = 24 };
 

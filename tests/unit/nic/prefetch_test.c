@@ -6,7 +6,13 @@
 #include "mem/mr.h"
 #include "mem/state.h"
 #include "mem/table.h"
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "nic/engine.h"
+#include "nic/nic.h"
+#include "nic/step.h"
+#include "os/pages.h"
+#include "os/run.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,6 +2,7 @@
 /* responder_test.c: what a responder refuses, and before what; and what it is asked
  * for again before it has answered.
  */
+#include "nic/step.h"
 #include "steps.h"
 #include "xport/qp.h"
 #include "xport/replay.h"

@@ -3,6 +3,10 @@
  * nobody passes on. Two NICs for which all peers are standard ones: one holds UDP port
  * 4791, the other goes by it.
  */
+#include "nic/ctl.h"
+#include "nic/demux.h"
+#include "nic/stat.h"
+#include "nic/step.h"
 #include "steps.h"
 
 #include <arpa/inet.h>

@@ -3,6 +3,7 @@
  * its other headers say is the peer's to choose. Whatever it is, nothing breaks.
  */
 #include "mem/dma.h"
+#include "nic/step.h"
 #include "steps.h"
 
 enum { SEGS = 4, SEG = 4096 };

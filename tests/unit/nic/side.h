@@ -6,7 +6,13 @@
 #define NOPIN_TESTS_UNIT_NIC_SIDE_H
 
 #include "mem/mr.h"
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/cq.h"
+#include "nic/device.h"
+#include "nic/events.h"
+#include "nic/nic.h"
+#include "nic/qp.h"
+#include "os/run.h"
 
 #include <poll.h>
 #include <setjmp.h>

@@ -2,7 +2,9 @@
 /* standby_test.c: who stands in for a background thread that seems blocked.
  * What that is good for is seen in tests/host/isolation.c.
  */
-#include "nic/impl.h"
+#include "nic/config.h"
+#include "nic/device.h"
+#include "nic/standby.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
 #include "mem/account.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
+#include "nic/ctl.h"
+#include "nic/stat.h"
 #include "steps.h"
 
 #include <jansson.h>

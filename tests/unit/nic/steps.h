@@ -7,6 +7,10 @@
 
 #include "mem/pool.h"
 #include "mem/spt.h"
+#include "nic/engine.h"
+#include "nic/peers.h"
+#include "nic/step.h"
+#include "os/wait.h"
 #include "side.h"
 
 #include <errno.h>

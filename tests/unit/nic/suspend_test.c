@@ -3,6 +3,9 @@
  * moved and resumed while the other uses it.
  */
 #include "mem/mr.h"
+#include "nic/ctl.h"
+#include "nic/step.h"
+#include "os/wait.h"
 #include "steps.h"
 
 #include <stdio.h>

@@ -3,6 +3,11 @@
  * place by a thread that then sleeps, while others go on.
  */
 #include "mem/spt.h"
+#include "nic/demux.h"
+#include "nic/engine.h"
+#include "nic/peers.h"
+#include "nic/progress.h"
+#include "nic/step.h"
 #include "owed.h"
 #include "xport/flow.h"
 #include "xport/kick.h"

@@ -2,6 +2,7 @@
 /* unsent_test.c: a burst was planned, and then the socket was full: what it said
  * was not said, what was taken for sent was not, whatever came meanwhile.
  */
+#include "nic/step.h"
 #include "steps.h"
 #include "wire/hdr.h"
 #include "xport/ack.h"

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* events.h: what programs are told, and how they are woken. */
+#ifndef NOPIN_NIC_EVENTS_H
+#define NOPIN_NIC_EVENTS_H
+
+#include "base/base.h"
+#include "nic/nic.h"
+
+#include <pthread.h>
+
+struct nic;
+
+enum { ASYNC_OWN_MAX = 4 }; /* kinds of events that belong to no object */
+
+struct nic_async {
+	struct nic *nic;
+	int fd;
+	struct list all; /* nic.asyncs */
+	pthread_mutex_t lock;
+	struct list cqs, qps; /* with events to report */
+	/* the device's and the port's, in this order, each once */
+	enum nic_event_type own[ASYNC_OWN_MAX];
+	unsigned nown;
+};
+
+struct nic_channel {
+	struct nic *nic;
+	int fd;
+	pthread_mutex_t lock;
+	struct list ready; /* struct nic_cq.ready */
+	uint32_t woken; /* it is not empty (atomic) */
+};
+
+/** channel_quiet() - Locked: if no event is left there, its descriptor says so. */
+void channel_quiet(struct nic_channel *ch);
+void events_deliver(struct nic *nic);
+
+/** events_raise() - Engine lock held: an event of the device or of its port. */
+void events_raise(struct nic *nic, enum nic_event_type type);
+
+/** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
+void events_died(struct nic *nic, uint64_t now_ns);
+
+#endif

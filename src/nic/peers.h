@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* peers.h: other NICs that QPs of ours talk to. */
+#ifndef NOPIN_NIC_PEERS_H
+#define NOPIN_NIC_PEERS_H
+
+#include "base/base.h"
+
+struct nic;
+struct nic_qp;
+struct os_rx;
+struct peer;
+struct pkt;
+struct qp;
+struct qp_attr;
+
+/**
+ * peer_get() - The peer that @attr names, to be handed to peer_put().
+ * Return: 0; -EINVAL, -ENODATA: as gids_path(); -ENOMEM.
+ */
+int peer_get(struct nic *nic, const struct qp_attr *attr,
+	     const struct nic_qp *qp, uint64_t now_ns, struct peer **out);
+void peer_put(struct nic *nic, struct peer *p);
+void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
+		 uint64_t now_ns);
+void peers_timers(struct nic *nic, uint64_t now_ns);
+
+/** peers_too_large() - A packet of so many bytes to @p could not be sent: the log will
+ * say by which interface. */
+void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes);
+
+/** peers_errors() - Take the ICMP errors. Takes the engine lock. */
+void peers_errors(struct nic *nic);
+
+/** peer_aim() - See ud_next(); asks who is there if that was never asked. */
+void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);
+
+/** peers_lend() - The redirect pool is another: tell the peers what they may fill. */
+void peers_lend(struct nic *nic, uint64_t now_ns);
+
+/** peers_close() - No QP is left. */
+void peers_close(struct nic *nic);
+
+/** peers_nonce() - Return the nonce of HELLOs from @ep; never 0. */
+uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep);
+
+/** peers_insist() - See peer.insist: unless that was done. */
+void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns);
+
+/** peers_proved() - A peer proved that it is a nopin. */
+void peers_proved(struct nic *nic, struct peer *p, uint64_t now_ns);
+
+/** peers_open() - OPEN came for @nq (xport/open.c). */
+void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
+		const struct os_rx *rx, uint64_t now_ns);
+
+/** peers_say_open() - Send the OPENs that did not leave with data. */
+void peers_say_open(struct nic *nic);
+
+#endif

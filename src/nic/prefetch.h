@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* prefetch.h: ranges that are brought in while nobody waits. */
+#ifndef NOPIN_NIC_PREFETCH_H
+#define NOPIN_NIC_PREFETCH_H
+
+#include "base/base.h"
+#include "nic/nic.h"
+#include "ring/ring.h"
+
+struct nic;
+struct os_page_done;
+
+enum { PREFETCHES = 128 };
+
+/* What the pagers are asked for a prefetch: + its index; tickets' are less. */
+#define PREFETCH_ID (UINT64_C(1) << 32)
+
+/**
+ * struct prefetch - A range that is brought in while nobody waits.
+ * @link:	unless a piece of it is with the pagers
+ * @rest:	what was not asked for yet
+ * @protects:	nic.protects when the last piece was asked for
+ */
+struct prefetch {
+	struct list link;
+	uint32_t pd;
+	enum nic_advice advice;
+	struct sge rest;
+	uint64_t protects;
+};
+void prefetch_init(struct nic *nic);
+
+/** prefetch_ask() - Hand the next pieces to the pagers. */
+void prefetch_ask(struct nic *nic);
+
+/** prefetch_done() - An answer with PREFETCH_ID or more. */
+void prefetch_done(struct nic *nic, const struct os_page_done *d,
+		   uint64_t now_ns);
+
+#endif

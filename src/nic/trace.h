@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* trace.h: what is told of a QP. */
+#ifndef NOPIN_NIC_TRACE_H
+#define NOPIN_NIC_TRACE_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/xport.h"
+
+struct ctl_answer;
+struct nic;
+struct nic_qp;
+
+/** struct trace_qp - What is told of a QP; made under the engine lock. */
+struct trace_qp {
+	uint32_t qpn, dest_qpn;
+	enum qp_state state;
+	psn_t una, acc, snd, max;
+	psn_t head, next;
+	uint32_t sq, rq;
+	enum live_wait wait;
+	uint64_t spent_at;
+	uint8_t retries, retry_cnt;
+	struct flight log;
+};
+
+/** trace_state() - Its name. */
+const char *trace_state(enum qp_state state);
+void trace_copy(struct trace_qp *t, const struct nic_qp *nq);
+
+/** trace_format() - Return: length; what does not fit is cut. */
+size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
+		    uint64_t now_ns);
+
+/** trace_text() - All of it. */
+void trace_text(struct nic *nic, struct ctl_answer *a);
+
+#endif
