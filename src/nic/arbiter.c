@@ -39,7 +39,7 @@
 #include "nic/stat.h"
 #include "os/names.h"
 #include "os/run.h"
-#include "xport/xport.h"
+#include "xport/lend.h"
 
 #include <errno.h>
 #include <inttypes.h>

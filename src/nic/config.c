@@ -9,7 +9,7 @@
 #include "nic/reg.h"
 #include "os/net.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/peer.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -24,7 +24,10 @@
 #include "os/run.h"
 #include "os/wait.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/control.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -35,6 +35,12 @@
 #include "os/run.h"
 #include "os/wait.h"
 #include "wire/wire.h"
+#include "xport/control.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/rx.h"
+#include "xport/tx.h"
 #include "xport/xport.h"
 
 #include <errno.h>

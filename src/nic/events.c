@@ -14,7 +14,9 @@
 #include "nic/upcall.h"
 #include "os/wait.h"
 #include "ring/ring.h"
-#include "xport/xport.h"
+#include "xport/attr.h"
+#include "xport/control.h"
+#include "xport/qp.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -17,7 +17,7 @@
 #include "mem/mr.h"
 #include "mem/upcall.h"
 #include "ring/ring.h"
-#include "xport/xport.h"
+#include "xport/attr.h"
 
 struct nic;
 struct nic_async;

@@ -21,7 +21,13 @@
 #include "os/net.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/aim.h"
+#include "xport/attr.h"
+#include "xport/lend.h"
+#include "xport/open.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/tx.h"
 
 #include <errno.h>
 #include <stdlib.h>

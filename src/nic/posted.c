@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "nic/device.h"
 #include "nic/qp.h"
-#include "xport/xport.h"
+#include "xport/control.h"
 
 void posted_push(struct nic_qp *qp)
 {

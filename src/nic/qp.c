@@ -16,7 +16,11 @@
 #include "os/run.h"
 #include "os/wait.h"
 #include "ring/ring.h"
-#include "xport/xport.h"
+#include "xport/attr.h"
+#include "xport/control.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/tx.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "nic/nic.h"
 #include "ring/ring.h"
-#include "xport/xport.h"
+#include "xport/qp.h"
 
 #include <pthread.h>
 

@@ -17,7 +17,9 @@
 #include "os/net.h"
 #include "os/run.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/control.h"
+#include "xport/rx.h"
+#include "xport/tx.h"
 
 #include <errno.h>
 

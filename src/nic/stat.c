@@ -12,7 +12,8 @@
 #include "nic/qp.h"
 #include "nic/trace.h"
 #include "os/run.h"
-#include "xport/xport.h"
+#include "xport/attr.h"
+#include "xport/qp.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,7 +6,8 @@
 #include "base/base.h"
 #include "os/net.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/rx.h"
+#include "xport/tx.h"
 
 struct iovec;
 struct nic;

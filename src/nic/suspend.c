@@ -16,7 +16,9 @@
 #include "nic/reg.h"
 #include "os/pages.h"
 #include "os/run.h"
-#include "xport/xport.h"
+#include "xport/control.h"
+#include "xport/qp.h"
+#include "xport/waits.h"
 
 #include <errno.h>
 #include <inttypes.h>

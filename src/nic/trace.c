@@ -12,7 +12,9 @@
 #include "nic/qp.h"
 #include "os/run.h"
 #include "ring/ring.h"
-#include "xport/xport.h"
+#include "xport/attr.h"
+#include "xport/qp.h"
+#include "xport/waits.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/attr.h"
+#include "xport/waits.h"
 
 struct ctl_answer;
 struct nic;

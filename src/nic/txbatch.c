@@ -14,7 +14,8 @@
 #include "os/copy.h"
 #include "os/net.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/peer.h"
+#include "xport/tx.h"
 
 #include <errno.h>
 

@@ -16,6 +16,8 @@
 #include "xport/exec.h"
 #include "xport/qp.h"
 #include "xport/req.h"
+#include "xport/resp.h"
+#include "xport/window.h"
 #include "xport/wqe.h"
 #include "xport/xport.h"
 

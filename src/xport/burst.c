@@ -17,6 +17,7 @@
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/tx.h"
 #include "xport/xport.h"
 
 enum { GSO_DOUBTS = 3 };

@@ -8,11 +8,21 @@
 
 struct burst;
 struct dma;
-struct gso_watch;
 struct peer;
 struct qp;
 struct seg;
 struct waiter;
+
+/**
+ * struct gso_watch - Of a burst to a standard peer whose fate is not known yet.
+ * @second:	PSN of its second packet
+ * @doubts:	bursts in a row of which only the first packet arrived
+ */
+struct gso_watch {
+	psn_t second;
+	bool armed;
+	uint8_t doubts;
+};
 
 /** burst_payload() - Bytes of payload in all its packets. */
 uint64_t burst_payload(const struct burst *b);

@@ -20,8 +20,11 @@
 #include "mem/use.h"
 #include "xport/flow.h"
 #include "xport/kick.h"
+#include "xport/lend.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/window.h"
 #include "xport/xport.h"
 
 /* --- the receiver lends ----------------------------------------------------- */

@@ -15,10 +15,12 @@
 #include "xport/ack.h"
 #include "xport/fault.h"
 #include "xport/life.h"
+#include "xport/message.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
 #include "xport/req.h"
 #include "xport/resp.h"
+#include "xport/rx.h"
 #include "xport/xport.h"
 
 #include <string.h>

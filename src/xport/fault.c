@@ -11,6 +11,7 @@
 #include "xport/ack.h"
 #include "xport/hold.h"
 #include "xport/qp.h"
+#include "xport/resp.h"
 #include "xport/strategy.h"
 #include "xport/window.h"
 #include "xport/xport.h"

@@ -7,6 +7,8 @@
 #include "mem/account.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
+#include "xport/message.h"
+#include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/req.h"
 #include "xport/strategy.h"

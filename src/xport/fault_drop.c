@@ -4,7 +4,6 @@
  * cold receive ring suffers from.
  */
 #include "base/base.h"
-#include "xport/qp.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

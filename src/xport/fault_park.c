@@ -4,7 +4,6 @@
  * run out of patience: nopins ask where we are, standard peers are told.
  */
 #include "base/base.h"
-#include "xport/qp.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

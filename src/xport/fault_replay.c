@@ -3,7 +3,6 @@
  * page is there the READ is issued again from its PSN (reply.c, qp_wake()).
  */
 #include "base/base.h"
-#include "xport/qp.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

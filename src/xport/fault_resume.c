@@ -11,9 +11,9 @@
 #include "wire/wire.h"
 #include "xport/ack.h"
 #include "xport/hold.h"
-#include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/qp.h"
+#include "xport/resp.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

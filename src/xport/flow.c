@@ -14,10 +14,13 @@
 #include "xport/flow.h"
 #include "base/base.h"
 #include "wire/wire.h"
+#include "xport/control.h"
 #include "xport/kick.h"
+#include "xport/lend.h"
 #include "xport/life.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/req.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 

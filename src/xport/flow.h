@@ -10,6 +10,31 @@ struct peer;
 struct qp;
 struct xport;
 
+enum { FLIGHT_RUNS = 64 };
+
+/** struct flight_run - A burst on its way: charged until accepted. */
+struct flight_run {
+	psn_t end;
+	uint32_t charge;
+};
+
+/*
+ * What was sent again is charged until it can be no more on its way; it goes from
+ * one to the next, so whatever is sent again later keeps nothing waiting.
+ * COPIES_NEW: they become COPIES_SENT when there are no others.
+ * COPIES_SENT: until all that was sent before the last of them left is accepted.
+ * COPIES_ACCEPTED: they become COPIES_LATE when there are no others, at once where
+ *	packets are not late.
+ * COPIES_LATE: for as long as packets are late.
+ */
+enum copies {
+	COPIES_NEW,
+	COPIES_SENT,
+	COPIES_ACCEPTED,
+	COPIES_LATE,
+	COPIES_NUM
+};
+
 /** flow_whole() - Do bursts to @p arrive as one piece? */
 bool flow_whole(const struct peer *p);
 

@@ -25,9 +25,14 @@
 #include "wire/wire.h"
 #include "xport/ack.h"
 #include "xport/attr.h"
+#include "xport/control.h"
 #include "xport/live.h"
+#include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/resp.h"
 #include "xport/retry.h"
+#include "xport/waits.h"
 #include "xport/xport.h"
 
 enum {

@@ -10,7 +10,6 @@ struct cq;
 struct cqe;
 struct qp;
 struct rx_run;
-struct xport;
 
 void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
 

@@ -36,6 +36,7 @@
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/comp.h"
+#include "xport/control.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
 #include "xport/life.h"
@@ -43,6 +44,7 @@
 #include "xport/qp.h"
 #include "xport/req.h"
 #include "xport/retry.h"
+#include "xport/waits.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 

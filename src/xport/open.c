@@ -33,6 +33,8 @@
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/waits.h"
 #include "xport/xport.h"
 
 enum {

@@ -12,12 +12,14 @@
 #include "xport/ack.h"
 #include "xport/ahead.h"
 #include "xport/burst.h"
+#include "xport/control.h"
 #include "xport/fault.h"
 #include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/qp.h"
 #include "xport/req.h"
 #include "xport/resp.h"
+#include "xport/tx.h"
 #include "xport/xport.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "wire/wire.h"
-#include "xport/xport.h"
+#include "xport/rx.h"
 
 struct qp;
 struct wqe;

@@ -16,12 +16,16 @@
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
+#include "xport/control.h"
 #include "xport/fault.h"
 #include "xport/kick.h"
 #include "xport/life.h"
+#include "xport/message.h"
 #include "xport/qp.h"
 #include "xport/reply.h"
 #include "xport/req.h"
+#include "xport/resp.h"
+#include "xport/rx.h"
 #include "xport/xport.h"
 
 static bool responder_ready(const struct qp *qp, const struct pkt *p)

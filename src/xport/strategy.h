@@ -8,8 +8,12 @@
 #ifndef NOPIN_XPORT_STRATEGY_H
 #define NOPIN_XPORT_STRATEGY_H
 
-#include "mem/waiter.h"
+#include "base/base.h"
+#include "wire/wire.h"
 #include "xport/qp.h"
+
+struct waiter;
+struct window;
 
 /*
  * Where a page can be missing.

@@ -5,10 +5,22 @@
 #define NOPIN_XPORT_UD_H
 
 #include "base/base.h"
-#include "xport/xport.h"
+#include "ring/ring.h"
+#include "xport/rx.h"
 
+struct burst;
 struct pkt;
 struct qp;
+
+/**
+ * struct ud - What a QP of datagrams has besides (ud_rx.c, ud_tx.c).
+ * @to:		where qp.peer is, if that is set: nic/ sees to it
+ * @held:	slots that it has
+ */
+struct ud {
+	struct wqe_to to;
+	uint32_t held;
+};
 
 enum rx_result ud_rx(struct qp *qp, const struct pkt *pkt,
 		     const uint8_t *payload, struct rx_run *run,

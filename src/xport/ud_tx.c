@@ -9,6 +9,7 @@
 #include "mem/dma.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
+#include "xport/aim.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/comp.h"
@@ -18,6 +19,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/req.h"
+#include "xport/tx.h"
 #include "xport/ud.h"
 #include "xport/xport.h"
 

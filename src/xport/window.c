@@ -10,6 +10,7 @@
 #include "wire/wire.h"
 #include "xport/credit.h"
 #include "xport/qp.h"
+#include "xport/rx.h"
 #include "xport/xport.h"
 
 #include <errno.h>

@@ -19,6 +19,7 @@
 #include "os/run.h"
 #include "simhost/impl.h"
 #include "simhost/sim.h"
+#include "wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

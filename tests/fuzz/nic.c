@@ -18,6 +18,8 @@
 #include "os/net.h"
 #include "os/run.h"
 #include "simhost/sim.h"
+#include "xport/lend.h"
+#include "xport/peer.h"
 
 #include <string.h>
 

@@ -8,6 +8,8 @@
 #include "nic/device.h"
 #include "nic/qp.h"
 #include "oracle.h"
+#include "xport/control.h"
+#include "xport/peer.h"
 
 #include <inttypes.h>
 

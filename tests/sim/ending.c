@@ -10,9 +10,9 @@
 #include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
+#include "xport/control.h"
 #include "xport/qp.h"
 #include "xport/window.h"
-#include "xport/xport.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

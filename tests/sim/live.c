@@ -8,6 +8,8 @@
 #include "nic/qp.h"
 #include "oracle.h"
 #include "os/run.h"
+#include "xport/control.h"
+#include "xport/peer.h"
 
 /* To a standard peer an ACK that is owed leaves first (ack_first()). */
 static bool ack_leaves(const struct qp *qp)

@@ -15,6 +15,8 @@
 #include "nic/reg.h"
 #include "oracle.h"
 #include "os/run.h"
+#include "wire/wire.h"
+#include "xport/peer.h"
 
 #include <inttypes.h>
 

@@ -11,6 +11,8 @@
 #include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
+#include "xport/control.h"
+#include "xport/peer.h"
 
 #include <inttypes.h>
 

@@ -8,9 +8,11 @@
 #include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/kick.h"
+#include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reply.h"
-#include "xport/xport.h"
+#include "xport/rx.h"
+#include "xport/tx.h"
 
 /* A WRITE of side 0 is in the memory of side 1, where a program that polls may see
  * it, and not yet committed. */

@@ -11,6 +11,7 @@
 #include "nic/device.h"
 #include "nic/nic.h"
 #include "os/run.h"
+#include "wire/wire.h"
 
 enum { BUDGET = 4096, ONE_MS = 1000 * 1000, FIRST = 0x5000, OTHERS = 0x900000 };
 

@@ -3,6 +3,7 @@
  * other, whose threads wait for that in every way.
  */
 #include "side.h"
+#include "xport/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include "nic/events.h"
 #include "nic/net.h"
 #include "nic/nic.h"
+#include "wire/wire.h"
 
 static struct sim *sim;
 static struct os *os;

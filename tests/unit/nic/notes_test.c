@@ -12,6 +12,7 @@
 #include "nic/device.h"
 #include "os/names.h"
 #include "os/run.h"
+#include "wire/wire.h"
 
 enum {
 	BUDGET = 4096,

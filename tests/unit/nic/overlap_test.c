@@ -9,6 +9,10 @@
 #include "xport/ack.h"
 #include "xport/flow.h"
 #include "xport/life.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/resp.h"
 
 /* A small WRITE of side[1] has come; @step is to move it. */
 static void plan_arriving(struct step *step)

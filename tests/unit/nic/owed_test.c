@@ -6,9 +6,13 @@
 #include "nic/step.h"
 #include "owed.h"
 #include "xport/ack.h"
+#include "xport/attr.h"
 #include "xport/fault.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
 #include "xport/resp.h"
 #include "xport/retry.h"
+#include "xport/rx.h"
 
 /* A WRITE to a page that is missing is on its way. */
 static void write_to_missing(void)

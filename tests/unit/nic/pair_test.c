@@ -4,6 +4,7 @@
  */
 #include "mem/mr.h"
 #include "side.h"
+#include "xport/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>

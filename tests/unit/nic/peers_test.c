@@ -9,7 +9,7 @@
 #include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/peer.h"
-#include "xport/xport.h"
+#include "xport/tx.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>

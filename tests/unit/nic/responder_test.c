@@ -4,8 +4,8 @@
  */
 #include "nic/step.h"
 #include "steps.h"
-#include "xport/qp.h"
 #include "xport/replay.h"
+#include "xport/resp.h"
 
 enum { MANY = 3, TAIL = 5 };
 

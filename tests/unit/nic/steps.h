@@ -12,6 +12,8 @@
 #include "nic/step.h"
 #include "os/wait.h"
 #include "side.h"
+#include "xport/lend.h"
+#include "xport/peer.h"
 
 #include <errno.h>
 

@@ -7,6 +7,7 @@
 #include "nic/step.h"
 #include "os/wait.h"
 #include "steps.h"
+#include "xport/peer.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

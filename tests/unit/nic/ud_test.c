@@ -4,6 +4,7 @@
  * pages, loss and order are tested in the simulator (tests/sim/ud.c).
  */
 #include "side.h"
+#include "xport/peer.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -6,8 +6,11 @@
 #include "steps.h"
 #include "wire/hdr.h"
 #include "xport/ack.h"
+#include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
+#include "xport/req.h"
+#include "xport/resp.h"
 
 #include <errno.h>
 

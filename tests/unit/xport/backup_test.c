@@ -6,8 +6,11 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "memory.h"
+#include "xport/control.h"
 #include "xport/fault.h"
+#include "xport/qp.h"
 #include "xport/window.h"
+#include "xport/xport.h"
 
 enum { SLOTS = 200 };
 

@@ -8,8 +8,10 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "xport/credit.h"
+#include "xport/lend.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/req.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 

@@ -6,6 +6,9 @@
 #include "mem/state.h"
 #include "memory.h"
 #include "xport/flow.h"
+#include "xport/peer.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
 
 enum { SLOTS = 80, QPS = 2, GRANT = 10000, CHARGE = 6000, END = 1000 };
 

@@ -5,12 +5,14 @@
  */
 #include "xport/ack.h"
 #include "xport/attr.h"
+#include "xport/control.h"
 #include "xport/hold.h"
-#include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/req.h"
+#include "xport/waits.h"
 #include "xport/xport.h"
 
 #include <setjmp.h>

@@ -2,11 +2,12 @@
 /* open_test.c: what a QP says about its secret, to whom, and what it believes; in the
  * order of the rules in doc/wire.md, OPEN. */
 #include "xport/attr.h"
-#include "xport/kick.h"
+#include "xport/control.h"
 #include "xport/life.h"
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/waits.h"
 #include "xport/xport.h"
 
 #include <setjmp.h>

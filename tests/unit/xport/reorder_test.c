@@ -3,12 +3,12 @@
  * does it cost to send it again? */
 #include "xport/attr.h"
 #include "xport/flow.h"
-#include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"
+#include "xport/req.h"
 #include "xport/retry.h"
 #include "xport/xport.h"
 

@@ -10,9 +10,13 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/waiter.h"
+#include "xport/aim.h"
 #include "xport/attr.h"
+#include "xport/control.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/rx.h"
+#include "xport/tx.h"
 #include "xport/xport.h"
 
 #include <errno.h>

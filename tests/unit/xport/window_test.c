@@ -8,6 +8,7 @@
 #include "mem/state.h"
 #include "memory.h"
 #include "xport/window.h"
+#include "xport/xport.h"
 
 #include <errno.h>
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* control.h: the life of a QP, as nic/ directs it. */
+#ifndef NOPIN_XPORT_CONTROL_H
+#define NOPIN_XPORT_CONTROL_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+#include "xport/attr.h"
+#include "xport/qp.h"
+
+struct peer;
+struct waiter;
+struct xport;
+
+/** qp_init() - A QP in RESET; queues are the caller's and outlive it. */
+int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg);
+
+/** qp_fini() - Forget everything. No burst or rx_run of it may be out. */
+void qp_fini(struct qp *qp);
+
+/**
+ * qp_modify() - Check @mask against the state table (IBTA table 91 as verbs
+ * programs know it) and apply. @peer: for RTR, already looked up.
+ * Return: 0, -EINVAL, -ENOMEM.
+ */
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
+	      struct peer *peer, uint64_t now_ns);
+
+/** qp_modify_ok() - Would qp_modify() do it? */
+bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
+		  uint32_t mask);
+
+void qp_query(const struct qp *qp, struct qp_attr *attr);
+
+/** qp_error() - To ERR: flush both queues once nothing is moving. */
+void qp_error(struct qp *qp, uint64_t now_ns);
+
+/**
+ * qp_abandon() - As qp_error(), for a QP that the program destroys or resets:
+ * it has no completion any more. Ends with RESET.
+ */
+void qp_abandon(struct qp *qp, uint64_t now_ns);
+
+/** qp_idle() - No burst and no rx_run of @qp is out: it may be freed. */
+static inline bool qp_idle(const struct qp *qp)
+{
+	return !qp->tx_moving && !qp->rx_moving;
+}
+
+/** qp_receives() - Is @qp in a state that takes packets? */
+static inline bool qp_receives(const struct qp *qp)
+{
+	return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
+}
+
+/** qp_open() - Do @qp and its peer know each other's secret? */
+static inline bool qp_open(const struct qp *qp)
+{
+	return qp->open.theirs != 0;
+}
+
+/** qp_admits() - Does @p come from the peer of @qp, of a connection? What has our
+ * epoch does; without one it may, while we do not know better. */
+static inline bool qp_admits(const struct qp *qp, const struct pkt *p)
+{
+	return p->ext ? p->epoch == qp->open.mine : !qp_open(qp);
+}
+
+/** qp_posted() - Sends or receives were posted. */
+void qp_posted(struct qp *qp, uint64_t now_ns);
+
+/** qp_timeout() - qp->timer is due. */
+void qp_timeout(struct qp *qp, uint64_t now_ns);
+
+/** qp_wake() - @w (one of the QP's waiters) was woken by ticket_done(). */
+void qp_wake(struct waiter *w, uint64_t now_ns);
+
+#endif

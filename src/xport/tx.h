@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* tx.h: what a QP sends: bursts, planned and committed. */
+#ifndef NOPIN_XPORT_TX_H
+#define NOPIN_XPORT_TX_H
+
+#include "base/base.h"
+#include "mem/dma.h"
+#include "wire/wire.h"
+
+struct peer;
+struct qp;
+struct xport;
+
+/** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
+ * were lost, owe what it was told last once more. false: nothing is owed. */
+bool ack_last(struct qp *qp, uint64_t now_ns);
+
+/** ack_leaving() - Is what @qp says on its way to the socket, or waits because
+ * that was full? */
+bool ack_leaving(const struct qp *qp, uint64_t now_ns);
+
+/**
+ * struct seg - One packet of a burst. In burst.bytes there are from @hdr on:
+ * @hdr_len bytes of headers (with inline payload behind them), then
+ * @trailer_len bytes of pad and CRC. Between the two goes the payload, the next
+ * @payload_len bytes of burst.gathers.
+ * @inl_len:	inline payload
+ */
+struct seg {
+	uint32_t hdr;
+	uint16_t hdr_len, trailer_len, inl_len;
+	uint32_t payload_len;
+};
+
+enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
+
+/**
+ * struct burst_ack - One ACK or NAK in a burst.
+ * @life:	of @qpn (resp.life)
+ * @xack:	resp.xack that it says
+ */
+struct burst_ack {
+	uint32_t qpn, life, xack;
+	psn_t psn;
+	uint8_t syndrome;
+};
+
+/**
+ * struct burst - Packets for one send call, all to one peer; all but the last
+ * have equal length.
+ * @qp:		NULL when it holds only ACKs
+ * @to:		extension packets: the port that QPNs name; datagrams: where @peer
+ *		was when this was planned; all others: UDP 4791
+ * @line:	one of peer.line then, if that is the way
+ * @mark:	of all its packets: as the QP has it that they are of
+ * @ext:	extension packets: their CRC is in place and the send gathers
+ *		the payload; else payload is gathered first, and the ICRCs are
+ *		still to be made
+ * @opens:	an OPEN is in it
+ * @request:	the requester's half (what -EFAULT means for whom)
+ * @seg_len:	bytes of each packet but the last
+ * @total:	bytes of all
+ * @ahead:	bytes at the end of @gathers that belong to packets still to be
+ *		appended; none once the burst is planned
+ * @narrow:	a page of these is missing: packet by packet
+ * @again:	what was lost is sent again
+ * @ack:	what it says, and for whom (ack_commit())
+ * @says:	a request of it carries @qp's ACK
+ * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
+ * @out:	requests: what credit_sent() took
+ * @second:	PSN of the second packet, unless that is an extension packet
+ * In a burst of standard packets no gather is for two of them.
+ */
+struct burst {
+	struct qp *qp;
+	struct peer *peer;
+	struct endpoint to;
+	int line;
+	struct ip_mark mark;
+	bool ext, request, opens, narrow, again, says;
+	unsigned nsegs, nacks;
+	uint32_t seg_len, total, ahead;
+	psn_t second, from, max;
+	uint32_t charge, out;
+	uint32_t epoch;
+	uint32_t res; /* responses: the resource it began with */
+	struct seg seg[BURST_SEGS];
+	struct burst_ack ack[BURST_SEGS];
+	struct moves gathers;
+	struct holds holds;
+	uint32_t bytes_used;
+	uint8_t bytes[BURST_BYTES];
+};
+
+/**
+ * qp_tx() - Plan the next burst of @qp: READ responses and atomics first, then
+ * requests; behind them an ACK owed to the same peer.
+ * Return: true: @b is to be sent and committed. false: nothing to send now.
+ */
+bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+
+/**
+ * peer_ack_burst() - Make a burst of the ACKs owed to @peer; for a QP whose
+ * burst is on its way, later. qp_tx() already appends one where it fits.
+ * Return: false: nothing to send. No commit is needed.
+ */
+bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
+		    uint64_t now_ns);
+
+/**
+ * qp_tx_commit() - @error: 0; -EFAULT: nothing was sent, the payload cannot be
+ * read (gathers.done tells which, if known); other: as if lost on the way.
+ */
+void qp_tx_commit(struct burst *b, int error, uint64_t now_ns);
+
+/**
+ * ack_commit() - The burst that said @a for @qp (or one that had its QPN before)
+ * left, or did not (@error). @again: then what is still so is owed again.
+ */
+void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
+		uint64_t now_ns);
+
+/**
+ * ack_credit() - Tell the peer of @qp soon what it may have on the way.
+ * Return: false: not now, or never, through this QP.
+ */
+bool ack_credit(struct qp *qp, uint64_t now_ns);
+
+#endif
