@@ -100,8 +100,9 @@ static int do_connect(const char *qpn, const char *psn, const char *peer,
 				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				    IBV_QP_MAX_DEST_RD_ATOMIC |
 				    IBV_QP_MIN_RNR_TIMER);
+	/* half a minute of silence: one end is stopped for a while */
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-				 .timeout = 14,
+				 .timeout = 20,
 				 .retry_cnt = 7,
 				 .rnr_retry = 7,
 				 .sq_psn = FIRST_PSN,
