@@ -31,7 +31,7 @@ static bool learn(struct backing_cache *c, uint64_t addr, uint64_t now)
 	return !backing_doubt(c, addr, now) || backing_learn(c, addr, now);
 }
 
-static void backing_of__kinds(void **state)
+static void kinds(void)
 {
 	int huge = MAP_PRIVATE | MAP_ANONYMOUS, fd = fileno(tmpfile());
 	struct backing_cache *c = backing_open();
@@ -45,9 +45,6 @@ static void backing_of__kinds(void **state)
 	uint64_t now = clock_ns();
 	struct backing b;
 
-	(void)state;
-	if (!host_can())
-		skip();
 	madvise(thp, 8 << 20, MADV_HUGEPAGE);
 	assert_int_equal(ask(c, anon, false, now).kind, BACKING_UNKNOWN);
 	assert_true(learn(c, (uintptr_t)anon, now));
@@ -75,15 +72,20 @@ static void backing_of__kinds(void **state)
 	close(fd);
 }
 
-static void backing_of__slow_revokes(void **state)
+static void backing_of__kinds(void **state)
+{
+	(void)state;
+	if (!host_can())
+		skip();
+	kinds();
+}
+
+static void slow_revokes(void)
 {
 	struct backing_cache *c = backing_open();
 	uint8_t *p = pages_new(1, PROT_READ | PROT_WRITE);
 	uint64_t now = clock_ns();
 
-	(void)state;
-	if (!host_can())
-		skip();
 	learn(c, (uintptr_t)p, now);
 	assert_int_equal(ask(c, p, false, now).kind, BACKING_CHEAP);
 	assert_int_equal(ask(c, p, true, now).kind, BACKING_SLOW);
@@ -93,6 +95,14 @@ static void backing_of__slow_revokes(void **state)
 	assert_int_equal(ask(c, p, false, now).kind, BACKING_UNKNOWN);
 	pages_free(p, 1);
 	backing_close(c);
+}
+
+static void backing_of__slow_revokes(void **state)
+{
+	(void)state;
+	if (!host_can())
+		skip();
+	slow_revokes();
 }
 
 static void put(char *path, const char *fmt, unsigned n)
@@ -145,8 +155,10 @@ static void backing_of__swap(void **state)
 	redirect("/proc/self/smaps", smaps);
 	usleep(7000);
 	host_look(clock_ns() + second);
-	if (host_is_short())
+	if (host_is_short()) {
+		backing_close(c);
 		skip(); /* a memory cgroup */
+	}
 	learn(c, 0x10000, clock_ns());
 	assert_int_equal(learned(c), BACKING_CHEAP);
 	/* nobody has looked for longer than 10 ms */
@@ -180,9 +192,9 @@ static void backing_learn__userfaultfd(void **state)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	struct backing_cache *c = backing_open();
-	uint8_t *p = pages_new(3, PROT_READ | PROT_WRITE);
+	struct backing_cache *c;
 	uint64_t now = clock_ns();
+	uint8_t *p;
 	int fd;
 
 	(void)state;
@@ -190,6 +202,8 @@ static void backing_learn__userfaultfd(void **state)
 			  0, 0, 0, 0);
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || !host_can())
 		skip();
+	c = backing_open();
+	p = pages_new(3, PROT_READ | PROT_WRITE);
 	reg.range.start = (uintptr_t)p + PAGE_BYTES;
 	reg.range.len = PAGE_BYTES;
 	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
