@@ -209,12 +209,13 @@ static bool uffd_open(int flags, void *p, size_t pages)
 static void os_page_ask__user_mode_only_uffd(void **state)
 {
 	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
-	struct os *os = host_plain();
+	struct os *os;
 	pthread_t t;
 
 	(void)state;
 	if (!uffd_open(UFFD_USER_MODE_ONLY, p, 8))
 		skip();
+	os = host_plain();
 	t = uffd_serve(0);
 	assert_true(ask(os, p, PAGE_BYTES, true).by_hand);
 	expect(os, p, 2 * PAGE_BYTES, true, 2 * PAGE_BYTES, 0);
@@ -237,13 +238,14 @@ static void os_page_ask__early_answer(void **state)
 	struct os_page_req req = {.addr = (uintptr_t)p,
 				  .bytes = 8 * PAGE_BYTES};
 	struct os_page_done done = {.bytes = 0};
-	struct os *os = host_plain();
+	struct os *os;
 	uint64_t present = 0;
 	pthread_t t;
 
 	(void)state;
 	if (!uffd_open(0, p, 8))
 		skip();
+	os = host_plain();
 	t = uffd_serve(OS_PAGES_SLOW_NS / 1000 + 1);
 	for (unsigned asks = 0; done.bytes < req.bytes; asks++) {
 		assert_true(asks < 1000);
@@ -269,13 +271,14 @@ static void os_page_now__here(void **state)
 	uint8_t *beyond = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
 			       MAP_SHARED, file_new(0), 0);
 	uint8_t *p = pages_new(3, PROT_READ | PROT_WRITE);
-	struct os *os = host_plain();
+	struct os *os;
 	sigset_t all, old, after;
 	pthread_t t;
 
 	(void)state;
 	if (!uffd_open(UFFD_USER_MODE_ONLY, p, 2))
 		skip();
+	os = host_plain();
 	t = uffd_serve(1000);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -304,12 +307,13 @@ static void os_page_ask__slow_pages_delay_no_present_one(void **state)
 	uint8_t *p = pages_new(4, PROT_READ | PROT_WRITE);
 	uint8_t *fast = pages_new(20, PROT_READ | PROT_WRITE);
 	struct os_page_done done;
-	struct os *os = host_plain();
+	struct os *os;
 	pthread_t t;
 
 	(void)state;
 	if (!uffd_open(0, p, 4))
 		skip();
+	os = host_plain();
 	memset(fast, 1, 20 * PAGE_BYTES);
 	for (unsigned i = 0; i < 4; i++) {
 		struct os_page_req req = {.id = i,
@@ -368,13 +372,14 @@ static void os_close__with_a_page_that_hangs(void **state)
 	struct uffdio_copy cp = {.len = PAGE_BYTES};
 	struct pollfd ready = {.events = POLLIN};
 	const int first = 1024, num = 64;
-	struct os *os = host_plain();
+	struct os *os;
 	struct uffd_msg msg;
 	int fd[2];
 
 	(void)state;
 	if (!uffd_open(0, p, 1))
 		skip();
+	os = host_plain();
 	assert_int_equal(os_page_ask(os, &req), 0);
 	ready.fd = uffd;
 	assert_int_equal(poll(&ready, 1, 5000), 1);
