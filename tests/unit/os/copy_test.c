@@ -22,7 +22,7 @@ static void env_open(struct env *e)
 {
 	e->os = host_plain();
 	e->nic = os_memory(e->os, NIC_BYTES);
-	e->app = pages_new(APP_PAGES, PROT_READ | PROT_WRITE);
+	e->app = pages_apart(APP_PAGES, PROT_READ | PROT_WRITE);
 	for (size_t i = 0; i < NIC_BYTES; i++)
 		e->nic[i] = (uint8_t)(i * 13 + i / 509);
 	moves_reset(&e->mv);
@@ -217,7 +217,7 @@ static void os_moves__faults(void **state)
 		for (unsigned k = 0; k < 2; k++)
 			for (unsigned bad = 0; bad < 6; bad++) {
 				uint8_t *hole =
-					pages_new(2, PROT_READ | PROT_WRITE);
+					pages_apart(2, PROT_READ | PROT_WRITE);
 
 				munmap(hole + PAGE_BYTES, PAGE_BYTES);
 				moves_reset(&e.mv);

@@ -60,6 +60,21 @@ static inline uint8_t *pages_new(size_t n, int prot)
 	return p;
 }
 
+/** pages_apart() - The same, where the kernel puts nothing by itself: a page that is
+ * unmapped there leaves a hole, whatever other threads map meanwhile. */
+static inline uint8_t *pages_apart(size_t n, int prot)
+{
+	static uintptr_t next = 0x60000000; /* also with a sanitizer */
+	uint8_t *p = mmap((void *)next, n * PAGE_BYTES, prot,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+			  0);
+
+	assert_ptr_equal(p, next);
+	next += (n + 1) * PAGE_BYTES;
+	madvise(p, n * PAGE_BYTES, MADV_NOHUGEPAGE);
+	return p;
+}
+
 static inline void pages_free(void *p, size_t n)
 {
 	assert_int_equal(munmap(p, n * PAGE_BYTES), 0);

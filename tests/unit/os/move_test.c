@@ -21,7 +21,7 @@ static int setup(void **state)
 {
 	(void)state;
 	os = host_plain();
-	p = pages_new(PAGES, PROT_READ | PROT_WRITE);
+	p = pages_apart(PAGES, PROT_READ | PROT_WRITE);
 	snprintf(path, sizeof(path), "/tmp/test-of-move-%d", getpid());
 	return 0;
 }

@@ -51,7 +51,7 @@ static int file_new(size_t bytes)
 /* Content is never changed, and what is ready is really present. */
 static void ordinary(struct os *os)
 {
-	uint8_t *p = pages_new(8, PROT_READ | PROT_WRITE);
+	uint8_t *p = pages_apart(8, PROT_READ | PROT_WRITE);
 	uint8_t *ro = pages_new(2, PROT_READ), *none = pages_new(1, PROT_NONE);
 
 	expect(os, p, 3 * PAGE_BYTES, true, 3 * PAGE_BYTES, 0);
@@ -111,7 +111,7 @@ static void os_page_ask__huge_range(void **state)
 {
 	const size_t n = 64 << 20;
 	struct os *os = host_plain();
-	uint8_t *p = pages_new(n / PAGE_BYTES, PROT_READ | PROT_WRITE);
+	uint8_t *p = pages_apart(n / PAGE_BYTES, PROT_READ | PROT_WRITE);
 	struct os_page_done done;
 
 	(void)state;

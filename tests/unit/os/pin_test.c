@@ -38,7 +38,7 @@ static int setup(void **state)
 
 	(void)state;
 	os = host_plain();
-	p = pages_new(PAGES, PROT_READ | PROT_WRITE);
+	p = pages_apart(PAGES, PROT_READ | PROT_WRITE);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (geteuid() && limit.rlim_cur < PAGES * PAGE_BYTES)
 		skip(); /* os_pin__limit is for us */

@@ -31,7 +31,7 @@ static void expect(const void *p, size_t bytes, bool write, size_t ready,
 
 static void populate_range__before_5_14(void **state)
 {
-	uint8_t *p = pages_new(6, PROT_READ | PROT_WRITE);
+	uint8_t *p = pages_apart(6, PROT_READ | PROT_WRITE);
 	uint8_t *ro = pages_new(2, PROT_READ);
 
 	(void)state;

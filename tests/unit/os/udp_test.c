@@ -272,7 +272,7 @@ static void os_send__fault(void **state)
 {
 	static const struct os_config on;
 	struct pair p = pair_open(&on, &on, ip4(127, 0, 0, 1));
-	uint8_t *hole = pages_new(2, PROT_READ | PROT_WRITE);
+	uint8_t *hole = pages_apart(2, PROT_READ | PROT_WRITE);
 	struct iovec iov[2] = {{out_buf, 4096}, {hole, 8192}};
 	struct os_tx tx = {.dst = p.to_b,
 			   .src = p.me,
@@ -330,7 +330,7 @@ static void os_recv__fault(void **state)
 {
 	static const struct os_config on;
 	struct pair p = pair_open(&on, &on, ip4(127, 0, 0, 1));
-	uint8_t *hole = pages_new(2, PROT_READ | PROT_WRITE);
+	uint8_t *hole = pages_apart(2, PROT_READ | PROT_WRITE);
 	struct iovec iov = {hole + 100, 8000};
 	struct os_rx rx = {.port = -1};
 
