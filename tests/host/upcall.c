@@ -148,7 +148,8 @@ static void owner(int fd, const char *mode)
 	host_dereg(mr);
 	REQUIRE_EQ(nopin_upcalls_close(attr.upcalls), 0);
 	host_close(&h);
-	REQUIRE_EQ(*told, host_counter("spt_evictions"));
+	REQUIRE_EQ(*told, host_counter("upcalls"));
+	REQUIRE_LE(host_counter("spt_evictions"), *told);
 }
 
 int main(int argc, char **argv)
