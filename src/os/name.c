@@ -239,21 +239,13 @@ void claim_heard(struct os *os)
 
 void name_prepare(struct os *os)
 {
-	pthread_mutex_lock(&os->lock);
-	for (unsigned i = 0; i < OS_SPARES; i++)
-		(void)fd_kept(&os->name_spare[i], true, name_socket, 0);
-	pthread_mutex_unlock(&os->lock);
+	spares_fill(os, os->name_spare, OS_SPARES, name_socket, 0);
 }
 
 static int name_take(struct os *os)
 {
-	int fd = -1;
+	const int fd = spares_take(os, os->name_spare, OS_SPARES);
 
-	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&os->lock);
-	for (unsigned i = 0; i < OS_SPARES && fd < 0; i++)
-		fd = fd_take(&os->name_spare[i]);
-	pthread_mutex_unlock(&os->lock);
 	return fd < 0 ? name_socket(0) : fd;
 }
 
@@ -273,8 +265,7 @@ static void name_give(struct os *os, int fd)
 
 void name_close(struct os *os)
 {
-	for (unsigned i = 0; i < OS_SPARES; i++)
-		fd_drop(&os->name_spare[i]);
+	spares_drop(os->name_spare, OS_SPARES);
 }
 
 /* Return: @fd, which is connected, or -errno: it is closed. */

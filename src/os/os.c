@@ -110,6 +110,33 @@ static void os_init(struct os *os, const struct os_config *cfg)
 		os->lane[i].fd = -1;
 }
 
+void spares_fill(struct os *os, struct fd_kept *spare, unsigned n,
+		 int (*open)(int arg), int arg)
+{
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < n; i++)
+		(void)fd_kept(&spare[i], true, open, arg);
+	pthread_mutex_unlock(&os->lock);
+}
+
+int spares_take(struct os *os, struct fd_kept *spare, unsigned n)
+{
+	int fd = -1;
+
+	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&os->lock);
+	for (unsigned i = 0; i < n && fd < 0; i++)
+		fd = fd_take(&spare[i]);
+	pthread_mutex_unlock(&os->lock);
+	return fd;
+}
+
+void spares_drop(struct fd_kept *spare, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		fd_drop(&spare[i]);
+}
+
 void os_prepare(struct os *os)
 {
 	if (!fd_spare())

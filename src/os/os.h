@@ -126,4 +126,16 @@ struct os {
 	uint8_t bin[512]; /* nobody reads it; movers write it at once */
 };
 
+/** spares_fill() - Open what is not kept of @spare[@n], each by @open(@arg). Context: as
+ * os_prepare(). */
+void spares_fill(struct os *os, struct fd_kept *spare, unsigned n,
+		 int (*open)(int arg), int arg);
+
+/** spares_take() - Return: one of @spare[@n], the caller's now; -1: none is left.
+ * Then, too, os_prepare() is due. */
+int spares_take(struct os *os, struct fd_kept *spare, unsigned n);
+
+/** spares_drop() - Close what is kept of @spare[@n]. */
+void spares_drop(struct fd_kept *spare, unsigned n);
+
 #endif

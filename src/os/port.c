@@ -359,37 +359,26 @@ static int line_socket(int family)
 
 void line_prepare(struct os *os)
 {
-	pthread_mutex_lock(&os->lock);
-	for (unsigned i = 0; i < OS_LINE_SPARES; i++) {
-		(void)fd_kept(&os->line_spare[0][i], true, line_socket,
-			      AF_INET);
-		if (os->family == AF_INET6)
-			(void)fd_kept(&os->line_spare[1][i], true, line_socket,
-				      AF_INET6);
-	}
-	pthread_mutex_unlock(&os->lock);
+	spares_fill(os, os->line_spare[0], OS_LINE_SPARES, line_socket,
+		    AF_INET);
+	if (os->family == AF_INET6)
+		spares_fill(os, os->line_spare[1], OS_LINE_SPARES, line_socket,
+			    AF_INET6);
 }
 
 /* One that was prepared, if there is one: it is a peer that says when. */
 static int line_take(struct os *os, int family)
 {
-	struct fd_kept *spare = os->line_spare[family == AF_INET6];
-	int fd = -1;
+	const int fd = spares_take(os, os->line_spare[family == AF_INET6],
+				   OS_LINE_SPARES);
 
-	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&os->lock);
-	for (unsigned i = 0; i < OS_LINE_SPARES && fd < 0; i++)
-		fd = fd_take(&spare[i]);
-	pthread_mutex_unlock(&os->lock);
 	return fd < 0 ? line_socket(family) : fd;
 }
 
 void lines_close(struct os *os)
 {
-	for (unsigned i = 0; i < OS_LINE_SPARES; i++) {
-		fd_drop(&os->line_spare[0][i]);
-		fd_drop(&os->line_spare[1][i]);
-	}
+	spares_drop(os->line_spare[0], OS_LINE_SPARES);
+	spares_drop(os->line_spare[1], OS_LINE_SPARES);
 }
 
 /** os_connect() - See net.h. */

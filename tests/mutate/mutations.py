@@ -1094,7 +1094,7 @@ MUTATIONS = [
      "!__atomic_load_n(&fresh_doubts, __ATOMIC_ACQUIRE)", "1"),
     ("line: none is opened beforehand", "src/os/os.c",
      "\tline_prepare(os);\n", ""),
-    ("line: that one is used is not said", "src/os/port.c",
+    ("line: that one is used is not said", "src/os/os.c",
      "\t__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);\n", ""),
     ("lane: none is made beforehand", "src/os/os.c",
      "\tlane_prepare(os);\n", ""),
