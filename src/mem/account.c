@@ -173,9 +173,9 @@ void fault_answered(struct mem *m, struct waiter *w, enum account_item what,
 }
 
 /**
- * fault_give_up() - What waited ended.
+ * fault_give_up() - End the fault of a waiter that waits no longer.
  * @m:		the NIC's memory
- * @w:		its waiter
+ * @w:		the waiter
  */
 void fault_give_up(struct mem *m, struct waiter *w)
 {
@@ -213,7 +213,7 @@ void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
 }
 
 /**
- * fault_cheap_end() - That move ended.
+ * fault_cheap_end() - Count how long the move with cheap faults took.
  * @m:		the NIC's memory
  * @owner:	waiter.account then
  * @mr:		region

@@ -119,7 +119,7 @@ void eventcount_fini(struct mem *m, struct eventcount *e)
 }
 
 /**
- * eventcount_find() - What a peer names.
+ * eventcount_find() - Return the counter that a peer names.
  * @m:		the NIC's memory
  * @pd:		of the QP that was told the name
  * @id:		anything at all

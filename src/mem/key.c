@@ -63,7 +63,7 @@ uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen)
 }
 
 /**
- * key_index() - Where the region of @key is, if it is anywhere.
+ * key_index() - Return the index of the region of @key, if there is one.
  * @k:		secrets
  * @key:	anything at all
  *

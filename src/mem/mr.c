@@ -320,7 +320,7 @@ int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
 }
 
 /**
- * mr_query() - What was registered; also of a region that is revoked but not
+ * mr_query() - Tell what was registered; also of a region that is revoked but not
  * yet freed.
  * @m:		the NIC's memory
  * @key:	any
@@ -365,7 +365,7 @@ int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access)
 }
 
 /**
- * mr_set_fault() - What answers missing pages from now on.
+ * mr_set_fault() - Choose what answers missing pages from now on.
  * @m:		the NIC's memory
  * @key:	any
  * @fault:	STRATEGY_NONE: as the QP or the NIC says

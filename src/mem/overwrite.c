@@ -105,7 +105,7 @@ void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns)
 }
 
 /**
- * ticket_plain() - What a pager found out with an answer, before ticket_done().
+ * ticket_plain() - Note what a pager found out with an answer, before ticket_done().
  * @m:		the NIC's memory
  * @id:		of the ticket
  * @start, @end: addresses of plain memory, or equal

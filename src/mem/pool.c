@@ -106,7 +106,7 @@ bool slot_has(const struct mem *m, int slot, const void *p)
 }
 
 /**
- * slots_free() - How many slots slot_get() could give.
+ * slots_free() - Count the slots that slot_get() could give.
  * @m:		the NIC's memory
  */
 unsigned slots_free(const struct mem *m)

@@ -25,6 +25,7 @@ void ctl_answer(struct nic *nic, const char *req, size_t len,
 
 /** ctl_serve() - Answer who asked. Context: the background thread. */
 void ctl_serve(struct nic *nic);
+/* suspend.c: commands */
 void ctl_move(struct nic *nic, int argc, char **argv, struct ctl_answer *a);
 void ctl_resume(struct nic *nic, int argc, char **argv, struct ctl_answer *a);
 void ctl_suspend(struct nic *nic, int argc, char **argv, struct ctl_answer *a);

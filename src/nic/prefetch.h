@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* prefetch.h: ranges that are brought in while nobody waits. */
+/* prefetch.h: ranges that are brought in while nobody waits. The engine lock is held
+ * for every function. */
 #ifndef NOPIN_NIC_PREFETCH_H
 #define NOPIN_NIC_PREFETCH_H
 

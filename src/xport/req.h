@@ -136,6 +136,7 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 
 /* PAUSE_FULL_NS: after the socket's send buffer was full */
 enum { PAUSE_FULL_NS = 100 * 1000 };
+/* REQ_PSNS_AHEAD: no request is started so far behind the oldest */
 enum { SGE_MAX = 32, REQ_PSNS_AHEAD = 1 << 21 };
 
 #endif
