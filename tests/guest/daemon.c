@@ -175,6 +175,15 @@ static void reach(void)
 	link_close(&l);
 }
 
+/* The number that the next descriptor has. */
+static int lowest_free(void)
+{
+	const int fd = dup(0);
+
+	REQUIRE(fd >= 0 && close(fd) == 0);
+	return fd;
+}
+
 /* Pages are served all the time, so the pagers look at what the kernel says of
  * memory, too. */
 static void free_numbers(void)
@@ -185,12 +194,11 @@ static void free_numbers(void)
 
 	link_open(&l);
 	link_send(&l, 0, LINK_BYTES, 1);
-	first = dup(0);
-	REQUIRE(first >= 0 && close(first) == 0);
+	first = lowest_free();
 	for (int i = 0; time(NULL) < end; i++) {
 		if (i % 1000 == 0)
 			link_send(&l, 0, LINK_BYTES, (uint8_t)(i | 1));
-		REQUIRE(dup(0) == first && close(first) == 0);
+		REQUIRE(lowest_free() == first);
 	}
 	link_close(&l);
 }
@@ -234,10 +242,9 @@ static void follow(void)
 	link_open(&l);
 	link_send(&l, 0, LINK_BYTES, 1);
 	REQUIRE(fcntl(l.ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
-	first = dup(0);
-	REQUIRE(first >= 0 && close(first) == 0);
+	first = lowest_free();
 	for (int changes = 0; changes < CHANGES;) {
-		REQUIRE(dup(0) == first && close(first) == 0);
+		REQUIRE(lowest_free() == first);
 		if (ibv_get_async_event(l.ctx, &ev) != 0)
 			continue;
 		REQUIRE(ev.event_type == IBV_EVENT_GID_CHANGE);
@@ -259,13 +266,12 @@ static void connecting(void)
 
 	for (int i = 0; i < CONNECTIONS; i++) {
 		link_open(&l);
-		first = dup(0);
-		REQUIRE(first >= 0 && close(first) == 0);
+		first = lowest_free();
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		end.tv_sec += (end.tv_nsec + WATCHED_MS * 1000000) / 1000000000;
 		end.tv_nsec = (end.tv_nsec + WATCHED_MS * 1000000) % 1000000000;
 		do {
-			REQUIRE(dup(0) == first && close(first) == 0);
+			REQUIRE(lowest_free() == first);
 			clock_gettime(CLOCK_MONOTONIC, &now);
 		} while (now.tv_sec < end.tv_sec ||
 			 (now.tv_sec == end.tv_sec &&
@@ -364,13 +370,12 @@ static void beside(void)
 	REQUIRE(read(ready[0], &c, 1) == 1);
 	link_open(&l);
 	link_send(&l, 0, LINK_BYTES, 1);
-	first = dup(0);
-	REQUIRE(first >= 0 && close(first) == 0);
+	first = lowest_free();
 	REQUIRE(write(go[1], "y", 1) == 1);
 	for (int i = 0; waitpid(pid, &status, WNOHANG) == 0; i++) {
 		if (i % 1000 == 0)
 			link_send(&l, 0, LINK_BYTES, (uint8_t)(i | 1));
-		REQUIRE(dup(0) == first && close(first) == 0);
+		REQUIRE(lowest_free() == first);
 	}
 	REQUIRE(status == 0);
 	link_close(&l);
