@@ -101,7 +101,7 @@ static struct backing_map *backing_find(struct backing_cache *c, uint64_t addr)
 	struct backing_table *t = &c->table[c->now];
 
 	for (unsigned i = 0; i < t->num; i++)
-		if (addr >= t->map[i].range.start && addr < t->map[i].range.end)
+		if (range_has(&t->map[i].range, addr))
 			return &t->map[i];
 	return NULL;
 }
@@ -171,7 +171,7 @@ static const struct range *backing_gone(const struct backing_cache *c,
 					uint64_t addr)
 {
 	for (unsigned i = 0; i < c->num_gone; i++)
-		if (addr >= c->gone[i].start && addr < c->gone[i].end)
+		if (range_has(&c->gone[i], addr))
 			return &c->gone[i];
 	return NULL;
 }
@@ -303,7 +303,7 @@ static bool backing_ask(struct backing_cache *c, uint64_t addr)
 	const struct range *gone = backing_gone(c, addr);
 
 	for (unsigned i = 0; i < c->num_asked; i++)
-		if (addr >= c->asked[i].start && addr < c->asked[i].end) {
+		if (range_has(&c->asked[i], addr)) {
 			fresh_known(); /* that one is still in doubt */
 			return true;
 		}

@@ -10,6 +10,12 @@ struct range {
 	uint64_t start, end;
 };
 
+/** range_has() - Is @addr in @r? */
+static inline bool range_has(const struct range *r, uint64_t addr)
+{
+	return addr >= r->start && addr < r->end;
+}
+
 /**
  * struct mapping - One line of maps, with smaps also what it is made of.
  * @anon:	private and of no file
