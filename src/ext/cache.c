@@ -6,6 +6,8 @@
  * is read when it comes, by whoever looks then.
  */
 #include "ext/link.h"
+#include "nic/event_counter.h"
+#include "nic/nic.h"
 
 #include <errno.h>
 #include <stdlib.h>

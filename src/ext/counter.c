@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* counter.c: counters that peers raise, and the WRITEs that do. */
 #include "ext/ext.h"
+#include "nic/event_counter.h"
+#include "nic/pair.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fault.c: which strategy answers missing pages: choosing it and asking. */
 #include "ext/ext.h"
+#include "nic/memory.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
 
 #include <assert.h>
 #include <errno.h>

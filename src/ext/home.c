@@ -10,6 +10,8 @@
  * What a member wrote may change at any time: it is copied, then looked at.
  */
 #include "ext/link.h"
+#include "nic/event_counter.h"
+#include "nic/nic.h"
 
 #include <errno.h>
 #include <stdlib.h>

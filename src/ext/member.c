@@ -9,6 +9,8 @@
  * answers are read before it asks again.
  */
 #include "ext/link.h"
+#include "nic/event_counter.h"
+#include "nic/nic.h"
 
 #include <errno.h>
 #include <stdlib.h>

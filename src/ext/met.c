@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* met.c: what page faults cost a work request. */
 #include "ext/ext.h"
+#include "nic/completion.h"
 
 int nopin_cq_met(struct ibv_cq *cq, uint64_t back, struct nopin_met *met)
 {

@@ -11,6 +11,9 @@
  * What a user wrote may change at any time: it is copied, then looked at.
  */
 #include "ext/link.h"
+#include "nic/event_counter.h"
+#include "nic/nic.h"
+#include "nic/upcall_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

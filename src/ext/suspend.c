@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* suspend.c: suspending a region, moving what is below it, resuming it. */
 #include "ext/ext.h"
+#include "nic/suspension.h"
 
 #include <errno.h>
 

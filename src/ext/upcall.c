@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* upcall.c: regions with a minimum, a weight and upcalls, and taking these. */
 #include "ext/ext.h"
+#include "nic/memory.h"
+#include "nic/upcall_queue.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "mem/eventcount.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/event_counter.h"
 #include "nic/peers.h"
 #include "nic/progress.h"
 #include "nic/qp.h"

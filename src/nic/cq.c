@@ -4,6 +4,7 @@
  */
 #include "nic/cq.h"
 #include "base/base.h"
+#include "nic/completion.h"
 #include "nic/device.h"
 #include "nic/events.h"
 #include "nic/nic.h"

@@ -4,7 +4,7 @@
 #define NOPIN_NIC_CQ_H
 
 #include "base/base.h"
-#include "nic/nic.h"
+#include "nic/completion.h"
 #include "ring/ring.h"
 
 #include <pthread.h>

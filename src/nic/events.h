@@ -4,7 +4,7 @@
 #define NOPIN_NIC_EVENTS_H
 
 #include "base/base.h"
-#include "nic/nic.h"
+#include "nic/async.h"
 
 #include <pthread.h>
 

@@ -6,7 +6,9 @@
 #include "base/base.h"
 #include "mem/mr.h"
 #include "nic/device.h"
+#include "nic/memory.h"
 #include "nic/nic.h"
+#include "nic/pair.h"
 #include "nic/qp.h"
 
 #include <errno.h>

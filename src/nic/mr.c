@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "mem/suspend.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
 #include "nic/reg.h"
 #include "os/run.h"
 

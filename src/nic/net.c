@@ -8,6 +8,7 @@
  */
 #include "nic/net.h"
 #include "base/base.h"
+#include "nic/async.h"
 #include "nic/config.h"
 #include "nic/device.h"
 #include "nic/events.h"

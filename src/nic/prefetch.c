@@ -15,7 +15,7 @@
 #include "mem/use.h"
 #include "mem/waiter.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
 #include "os/pages.h"
 #include "os/run.h"
 #include "ring/ring.h"

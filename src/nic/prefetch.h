@@ -5,7 +5,7 @@
 #define NOPIN_NIC_PREFETCH_H
 
 #include "base/base.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
 #include "ring/ring.h"
 
 struct nic;

@@ -4,7 +4,7 @@
 #define NOPIN_NIC_QP_H
 
 #include "base/base.h"
-#include "nic/nic.h"
+#include "nic/pair.h"
 #include "ring/ring.h"
 #include "xport/qp.h"
 

@@ -7,9 +7,9 @@
 #include "nic/counter.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
-#include "nic/nic.h"
 #include "nic/progress.h"
 #include "nic/upcall.h"
+#include "nic/upcall_queue.h"
 #include "os/wait.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * said; a request takes a copy of that, so a handle may be destroyed while what was
  * posted with it is still to be sent. Multicast groups are not there.
  */
+#include "nic/nic.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

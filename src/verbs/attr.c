@@ -2,6 +2,8 @@
 /* attr.c: QP attributes, theirs to ours and back. Which of them a transition
  * needs or allows is xport/'s table.
  */
+#include "nic/memory.h"
+#include "nic/pair.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

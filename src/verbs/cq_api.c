@@ -2,6 +2,8 @@
 /* cq_api.c: creating, resizing and destroying completion queues. Taking
  * completions is in poll.c, their events are in event.c.
  */
+#include "nic/completion.h"
+#include "nic/nic.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -3,6 +3,8 @@
  * offer), its names, opening and closing it. What the device says about itself
  * is in query.c.
  */
+#include "nic/async.h"
+#include "nic/nic.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -11,6 +11,8 @@
  * cookie out of the table first. Either the event was counted, and destroying
  * waits for its acknowledgement, or it is dropped and the next one is fetched.
  */
+#include "nic/async.h"
+#include "nic/completion.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

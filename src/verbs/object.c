@@ -5,6 +5,11 @@
  * its memory stays until the program destroys it, because some destroy in the
  * wrong order.
  */
+#include "nic/completion.h"
+#include "nic/event_counter.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
+#include "nic/upcall_queue.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

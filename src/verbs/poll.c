@@ -3,6 +3,7 @@
  * array of struct ibv_wc, and the iterator of struct ibv_cq_ex. Fast path: no
  * allocation. Polling is also what makes progress (design D9); nic/ does that.
  */
+#include "nic/completion.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -3,6 +3,9 @@
  * Fast path: no allocation. What depends on the QP's state or on keys is left
  * to nic/ and xport/; it ends in a completion.
  */
+#include "nic/post.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

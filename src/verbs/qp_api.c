@@ -2,6 +2,8 @@
 /* qp_api.c: creating, modifying, querying and destroying queue pairs, of reliable
  * connections and of datagrams; the state machine is xport/'s.
  */
+#include "nic/nic.h"
+#include "nic/pair.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* query.c: what the device, its port and their tables say. Numbers that bound
  * something come from nic.h; the others are what hardware of this kind says.
  */
+#include "nic/nic.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

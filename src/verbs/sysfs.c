@@ -4,6 +4,7 @@
  * which the preload library turns into the same call. Files of other devices,
  * and all others, do not exist here.
  */
+#include "nic/nic.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

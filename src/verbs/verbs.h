@@ -10,7 +10,9 @@
 #define NOPIN_VERBS_VERBS_H
 
 #include "base/base.h"
+#include "nic/memory.h"
 #include "nic/nic.h"
+#include "nic/pair.h"
 #include "ring/ring.h"
 
 #pragma GCC visibility push(default)

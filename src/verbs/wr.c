@@ -4,6 +4,8 @@
  * is locked from wr_start to wr_complete or wr_abort, as ibv_wr_post(3) says.
  * Builders cannot fail; the first error is kept for wr_complete.
  */
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

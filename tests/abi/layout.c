@@ -4,7 +4,9 @@
  * tables that have no constant form. Sizes that grow with rdma-core's version
  * are lower bounds.
  */
-#include "nic/nic.h"
+#include "nic/async.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
 #include "ring/ring.h"
 
 #include <infiniband/verbs.h>

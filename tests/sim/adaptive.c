@@ -6,6 +6,8 @@
  */
 #include "mem/mem.h"
 #include "mem/mr.h"
+#include "nic/memory.h"
+#include "nic/post.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -14,7 +14,8 @@
 #include "mem/table.h"
 #include "nic/arbiter.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
+#include "nic/post.h"
 #include "oracle.h"
 #include "scenarios.h"
 

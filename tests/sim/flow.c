@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.c: a flow's memory, and the random work it posts. */
 #include "mem/mr.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "oracle.h"
 
 #include <stdlib.h>

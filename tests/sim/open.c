@@ -7,7 +7,7 @@
  */
 #include "nic/demux.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/post.h"
 #include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"

@@ -19,6 +19,7 @@
 #ifndef NOPIN_TESTS_ORACLE_H
 #define NOPIN_TESTS_ORACLE_H
 
+#include "ring/ring.h"
 #include "world.h"
 
 enum {

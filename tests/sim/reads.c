@@ -6,7 +6,8 @@
  */
 #include "mem/mr.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
+#include "nic/post.h"
 #include "nic/qp.h"
 #include "scenarios.h"
 #include "wire/wire.h"

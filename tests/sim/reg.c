@@ -7,7 +7,7 @@
 #include "nic/reg.h"
 #include "mem/mr.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -4,8 +4,8 @@
  * the next one that comes, which is soon; a few are said and no more.
  */
 #include "nic/device.h"
-#include "nic/nic.h"
 #include "nic/qp.h"
+#include "nic/suspension.h"
 #include "oracle.h"
 #include "scenarios.h"
 #include "wire/wire.h"

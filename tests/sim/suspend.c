@@ -5,7 +5,7 @@
  * for no nopin times out; a standard peer survives 0.9 of what it was said to.
  */
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/suspension.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -11,6 +11,8 @@
  */
 #include "sync.h"
 #include "mem/mr.h"
+#include "nic/event_counter.h"
+#include "nic/memory.h"
 #include "scenarios.h"
 
 #include <inttypes.h>

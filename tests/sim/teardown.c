@@ -4,6 +4,7 @@
  * flushed, nothing is written where nothing may be any more, and everybody else
  * goes on as before.
  */
+#include "nic/memory.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -8,9 +8,12 @@
  * and none is dropped for a page while there is room to keep it.
  */
 #include "mem/mr.h"
+#include "nic/completion.h"
 #include "nic/cq.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"

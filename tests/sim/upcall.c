@@ -11,7 +11,9 @@
 #include "mem/state.h"
 #include "mem/table.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
+#include "nic/suspension.h"
+#include "nic/upcall_queue.h"
 #include "oracle.h"
 #include "scenarios.h"
 

@@ -7,13 +7,14 @@
 #define NOPIN_TESTS_WORLD_H
 
 #include "mem/mr.h"
-#include "nic/nic.h"
+#include "nic/pair.h"
 #include "os/copy.h"
 #include "os/names.h"
 #include "os/net.h"
 #include "os/pages.h"
 #include "os/run.h"
 #include "os/wait.h"
+#include "ring/ring.h"
 #include "simhost/sim.h"
 
 struct flow;

@@ -8,6 +8,10 @@
  *  - a child polls its parent's CQ.
  */
 #include "fixture.h"
+#include "nic/completion.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 
 #include <fcntl.h>
 #include <signal.h>

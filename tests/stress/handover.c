@@ -7,6 +7,8 @@
  * both leave to somebody else then never completes, which is noticed.
  */
 #include "fixture.h"
+#include "nic/completion.h"
+#include "nic/memory.h"
 #include "nic/progress.h"
 
 #include <sched.h>

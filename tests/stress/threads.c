@@ -11,6 +11,9 @@
  * Besides that the sanitizers judge.
  */
 #include "fixture.h"
+#include "nic/completion.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

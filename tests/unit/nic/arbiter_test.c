@@ -9,7 +9,7 @@
 #include "nic/arbiter.h"
 #include "nic/config.h"
 #include "nic/device.h"
-#include "nic/nic.h"
+#include "nic/memory.h"
 #include "os/run.h"
 #include "wire/wire.h"
 

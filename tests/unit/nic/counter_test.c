@@ -2,6 +2,10 @@
 /* counter_test.c: two NICs in one process; WRITEs of one raise counters of the
  * other, whose threads wait for that in every way.
  */
+#include "nic/completion.h"
+#include "nic/event_counter.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
 #include "side.h"
 #include "xport/peer.h"
 

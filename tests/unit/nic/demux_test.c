@@ -3,6 +3,7 @@
  * late.
  */
 #include "nic/demux.h"
+#include "nic/pair.h"
 #include "side.h"
 
 enum { PER_PORT = 1024, ROOM = PER_PORT * 3 / 4 };

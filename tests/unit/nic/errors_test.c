@@ -5,6 +5,10 @@
  * another connection of the same NICs goes on.
  */
 #include "mem/mr.h"
+#include "nic/completion.h"
+#include "nic/memory.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
 #include "side.h"
 
 #include <sys/mman.h>

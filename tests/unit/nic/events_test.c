@@ -3,6 +3,9 @@
  * shows readable when, and only when, there is something; and what is told of
  * an error.
  */
+#include "nic/async.h"
+#include "nic/completion.h"
+#include "nic/pair.h"
 #include "side.h"
 
 #include <errno.h>

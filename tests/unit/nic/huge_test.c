@@ -4,6 +4,9 @@
  * the memory is a small file that is mapped time and again.
  */
 #include "mem/mr.h"
+#include "nic/completion.h"
+#include "nic/memory.h"
+#include "nic/post.h"
 #include "side.h"
 
 #include <sys/mman.h>

@@ -5,6 +5,10 @@
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/waiter.h"
+#include "nic/event_counter.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
+#include "nic/suspension.h"
 #include "side.h"
 
 #include <errno.h>

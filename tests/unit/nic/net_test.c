@@ -3,6 +3,7 @@
  * the port, the table. Which slot is whose is gids_test.c's.
  */
 #include "../simhost/pair.h"
+#include "nic/async.h"
 #include "nic/config.h"
 #include "nic/device.h"
 #include "nic/events.h"

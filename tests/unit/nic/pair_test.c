@@ -3,6 +3,10 @@
  * path through every layer under the verbs edge, and each operation once.
  */
 #include "mem/mr.h"
+#include "nic/memory.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "side.h"
 #include "xport/peer.h"
 

@@ -3,7 +3,10 @@
  * NIC believe that they may have on the way fits into it, whenever they came.
  */
 #include "mem/spt.h"
+#include "nic/completion.h"
 #include "nic/engine.h"
+#include "nic/memory.h"
+#include "nic/pair.h"
 #include "nic/step.h"
 #include "side.h"
 #include "xport/ack.h"

@@ -2,6 +2,9 @@
 /* qp_test.c: what a program's own call to destroy or reset a QP may not do to
  * the others of its completion queue.
  */
+#include "nic/completion.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "side.h"
 
 #include <errno.h>

@@ -4,6 +4,9 @@
  */
 #include "mem/mr.h"
 #include "mem/state.h"
+#include "nic/memory.h"
+#include "nic/nic.h"
+#include "nic/suspension.h"
 #include "side.h"
 
 #include <errno.h>

@@ -6,11 +6,15 @@
 #define NOPIN_TESTS_UNIT_NIC_SIDE_H
 
 #include "mem/mr.h"
+#include "nic/completion.h"
 #include "nic/config.h"
 #include "nic/cq.h"
 #include "nic/device.h"
 #include "nic/events.h"
+#include "nic/memory.h"
 #include "nic/nic.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "nic/qp.h"
 #include "os/run.h"
 

@@ -2,6 +2,10 @@
 /* states_test.c: which state of a QP follows which, with which attributes (IBTA
  * 10.3.1, table 91), and what it does in SQD.
  */
+#include "nic/async.h"
+#include "nic/completion.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
 #include "side.h"
 
 #include <errno.h>

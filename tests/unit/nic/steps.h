@@ -7,6 +7,7 @@
 
 #include "mem/pool.h"
 #include "mem/spt.h"
+#include "nic/completion.h"
 #include "nic/engine.h"
 #include "nic/peers.h"
 #include "nic/step.h"

@@ -4,7 +4,9 @@
  */
 #include "mem/mr.h"
 #include "nic/ctl.h"
+#include "nic/memory.h"
 #include "nic/step.h"
+#include "nic/suspension.h"
 #include "os/wait.h"
 #include "steps.h"
 #include "xport/peer.h"

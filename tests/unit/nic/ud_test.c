@@ -3,6 +3,10 @@
  * what arrives and how, what does not, and what a program's mistakes cost. Missing
  * pages, loss and order are tested in the simulator (tests/sim/ud.c).
  */
+#include "nic/completion.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
+#include "nic/post.h"
 #include "side.h"
 #include "xport/peer.h"
 

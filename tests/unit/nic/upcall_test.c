@@ -5,6 +5,10 @@
  */
 #include "mem/mr.h"
 #include "mem/upcall.h"
+#include "nic/event_counter.h"
+#include "nic/memory.h"
+#include "nic/suspension.h"
+#include "nic/upcall_queue.h"
 #include "side.h"
 
 #include <errno.h>

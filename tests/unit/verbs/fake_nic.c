@@ -2,6 +2,11 @@
 /* fake_nic.c: see fake_nic.h. Not thread-safe, but for events: those block. */
 #include "fake_nic.h"
 #include "mem/mr.h"
+#include "nic/completion.h"
+#include "nic/event_counter.h"
+#include "nic/pair.h"
+#include "nic/post.h"
+#include "nic/upcall_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,6 +7,8 @@
 #define NOPIN_TEST_FAKE_NIC_H
 
 #include "mem/mr.h"
+#include "nic/async.h"
+#include "nic/memory.h"
 #include "verbs/verbs.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_nic.h"
+#include "nic/pair.h"
 
 #include <errno.h>
 
