@@ -10,8 +10,10 @@
  *    outside the lock; that half is not planned again before the commit;
  *  - waiting: for a packet, a page (struct waiter), a time (timer) or budget
  *    (peer_link). Whatever ends a wait calls qp_kick() or qp_drainable().
- * Entering ERR takes effect at once; the queues are flushed when nothing of
- * the QP moves any more, because a flushed buffer is the program's again.
+ * Entering ERR takes effect at once. The queues are flushed at the end of a call from
+ * outside xport/, when nothing of the QP moves any more: a flushed buffer is the
+ * program's again, and a function that fails the QP half way through its requests
+ * finds the queues as they were.
  */
 #include "xport/qp.h"
 #include "base/base.h"
@@ -22,6 +24,7 @@
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/ack.h"
+#include "xport/aim.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/comp.h"
@@ -326,12 +329,11 @@ void qp_kick_again(struct qp *qp)
 
 void qp_posted(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->state == QPS_ERR)
-		qp_flush(qp, now_ns);
-	else if (qp->state == QPS_SQE)
+	if (qp->state == QPS_SQE)
 		comp_flush(qp, now_ns);
-	else
+	else if (qp->state != QPS_ERR)
 		qp_kick(qp);
+	qp_flush(qp, now_ns);
 }
 
 void qp_event(struct qp *qp, unsigned event)
@@ -379,7 +381,6 @@ static void enter_error(struct qp *qp, uint64_t now_ns)
 	flow_forget(qp);
 	credit_leave(qp);
 	list_del(&qp->peer_link);
-	qp_flush(qp, now_ns);
 	qp_rearm(qp);
 }
 
@@ -407,6 +408,7 @@ void qp_error(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state != QPS_ERR)
 		enter_error(qp, now_ns);
+	qp_flush(qp, now_ns);
 }
 
 void qp_abandon(struct qp *qp, uint64_t now_ns)
@@ -545,6 +547,7 @@ void qp_timeout(struct qp *qp, uint64_t now_ns)
 		resp_timeout(qp, now_ns);
 	open_timeout(qp, now_ns);
 	qp_rearm(qp);
+	qp_flush(qp, now_ns);
 }
 
 void qp_wake(struct waiter *w, uint64_t now_ns)
@@ -574,9 +577,9 @@ void rx_run_init(struct rx_run *run)
 	run->holds.num = 0;
 }
 
-enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
-		     const uint8_t *payload, struct rx_run *run,
-		     uint64_t now_ns)
+static enum rx_result take(struct qp *qp, const struct pkt *pkt,
+			   const uint8_t *payload, struct rx_run *run,
+			   uint64_t now_ns)
 {
 	bool response = pkt->op & OPF_RESPONSE;
 
@@ -609,6 +612,16 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		return resp_rx(qp, pkt, payload, run, now_ns);
 	count(qp->x->cnt, CNT_drop_state);
 	return RX_NEXT;
+}
+
+enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
+		     const uint8_t *payload, struct rx_run *run,
+		     uint64_t now_ns)
+{
+	const enum rx_result result = take(qp, pkt, payload, run, now_ns);
+
+	qp_flush(qp, now_ns);
+	return result;
 }
 
 bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns)
@@ -650,10 +663,10 @@ enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked)
 /* The receiving half no longer moves: what had to wait for that goes on. */
 void qp_rx_moved(struct qp *qp, uint64_t now_ns)
 {
+	qp_flush(qp, now_ns);
 	if (qp->req.win.num || qp->resp.win.num)
 		qp_drainable(qp);
 	ack_again(qp);
-	qp_flush(qp, now_ns);
 	qp_kick_again(qp);
 }
 
@@ -678,22 +691,24 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 
 bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 {
+	bool found;
+
 	if (qp->rx_moving || !qp_receives(qp))
 		return false;
 	if (qp->cfg.ud)
-		return ud_drain(qp, run, now_ns);
-	return resp_drain(qp, run, now_ns) || reply_drain(qp, run, now_ns);
+		found = ud_drain(qp, run, now_ns);
+	else
+		found = resp_drain(qp, run, now_ns) ||
+			(qp_receives(qp) && reply_drain(qp, run, now_ns));
+	qp_flush(qp, now_ns);
+	return found;
 }
 
-bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+/* Plan what a connection sends. */
+static bool rc_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
-	bool found;
+	const bool found = replay_tx(qp, b, now_ns);
 
-	if (qp->tx_moving || !qp_receives(qp))
-		return false;
-	if (qp->cfg.ud)
-		return qp->tx_moving = ud_tx(qp, b, now_ns);
-	found = replay_tx(qp, b, now_ns);
 	if (!found && open_waits(qp)) {
 		/* requests wait for the answer to our question */
 		if (list_empty(&qp->peer_link))
@@ -704,8 +719,23 @@ bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!found && !req_tx(qp, b, now_ns))
 		return false;
 	burst_spray(b);
-	qp->tx_moving = true;
 	return true;
+}
+
+bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+{
+	if (qp->tx_moving || !qp_receives(qp))
+		return false;
+	qp->tx_moving = qp->cfg.ud ? ud_tx(qp, b, now_ns)
+				   : rc_tx(qp, b, now_ns);
+	qp_flush(qp, now_ns);
+	return qp->tx_moving;
+}
+
+void ud_nowhere(struct qp *qp, uint64_t now_ns)
+{
+	ud_refused(qp, now_ns);
+	qp_flush(qp, now_ns);
 }
 
 void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)

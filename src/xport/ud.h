@@ -32,6 +32,9 @@ bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
 /** ud_tx_commit() - As qp_tx_commit(); the holds are released already. */
 void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
 		  uint64_t now_ns);
+
+/** ud_refused() - The oldest request goes nowhere: end sending with it. */
+void ud_refused(struct qp *qp, uint64_t now_ns);
 void ud_timeout(struct qp *qp, uint64_t now_ns);
 
 #endif

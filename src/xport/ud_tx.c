@@ -73,7 +73,7 @@ static void fail(struct qp *qp, enum wc_status status, enum wc_cause cause,
 	comp_flush(qp, now_ns);
 }
 
-void ud_nowhere(struct qp *qp, uint64_t now_ns)
+void ud_refused(struct qp *qp, uint64_t now_ns)
 {
 	fail(qp, WC_LOC_QP_OP_ERR, CAUSE_OPERATION, now_ns);
 }

@@ -15,7 +15,8 @@
 
 enum { QKEY = 0x1234, GRH = 40 };
 
-static void ud_qp(struct side *s)
+/* Its requests complete in @cq. */
+static void ud_qp_to(struct side *s, struct nic_cq *cq)
 {
 	struct nic_qp_init init = {.max_send_wr = DEPTH,
 				   .max_recv_wr = DEPTH,
@@ -24,13 +25,18 @@ static void ud_qp(struct side *s)
 				   .max_inline = 64,
 				   .pd = s->pd,
 				   .ud = true,
-				   .send_cq = s->cq,
+				   .send_cq = cq,
 				   .recv_cq = s->cq,
 				   .cookie = s};
 
 	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
 			 0);
 	assert_int_equal(init.max_message, s->nic->mtu);
+}
+
+static void ud_qp(struct side *s)
+{
+	ud_qp_to(s, s->cq);
 }
 
 static int modify(struct side *s, enum qp_state to, uint32_t mask)
@@ -377,6 +383,40 @@ static void send__to_many_remembers_some(void **state)
 	assert_int_equal(side_cqe(&side[1]).byte_len, 48);
 }
 
+/* Datagrams of one burst complete one after the other. The queue that takes only the
+ * first of them ends the QP, and each of the others completes once all the same. */
+static void send__of_a_burst_into_a_full_queue(void **state)
+{
+	enum { BURST = 8 };
+	struct nic_cq *small;
+	struct cqe e;
+
+	(void)state;
+	assert_int_equal(nic_qp_destroy(side[0].qp), 0);
+	assert_int_equal(
+		nic_cq_create(side[0].nic, NULL, NULL, 1, NULL, &small), 0);
+	ud_qp_to(&side[0], small);
+	ready(&side[0]);
+	assert_int_equal(nic_send_begin(side[0].qp), 0);
+	for (unsigned i = 0; i < BURST; i++) {
+		struct wqe *w = nic_send_slot(side[0].qp);
+
+		assert_non_null(w);
+		*w = (struct wqe){.op = WR_SEND,
+				  .wr_id = i,
+				  .flags = WQE_SIGNALED,
+				  .to = to(&side[1], QKEY)};
+		nic_send_publish(side[0].qp);
+	}
+	nic_send_end(side[0].qp);
+	while (side_query(&side[0]).state != QPS_ERR)
+		assert_true(nic_cq_poll(side[0].cq, 1, &e) >= 0);
+	assert_int_equal(side[0].qp->sq.cons, BURST);
+	assert_int_equal(nic_qp_destroy(side[0].qp), 0);
+	assert_int_equal(nic_cq_destroy(small), 0);
+	ud_qp(&side[0]);
+}
+
 #define UD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, sides_close)
 #define UD_TEST_STANDARD(f)                                                    \
 	cmocka_unit_test_setup_teardown(f, setup_standard, sides_close)
@@ -394,6 +434,7 @@ int main(void)
 		UD_TEST(send__longer_than_the_receive_it_is_lost),
 		UD_TEST(send__of_foreign_memory_ends_sending),
 		UD_TEST(send__to_nowhere_fails),
+		UD_TEST(send__of_a_burst_into_a_full_queue),
 		UD_TEST(receive__in_foreign_memory_ends_the_qp),
 		UD_TEST(modify__takes_what_datagrams_have),
 		UD_TEST(send__asks_once),
