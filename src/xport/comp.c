@@ -15,7 +15,7 @@
 #include "xport/life.h"
 #include "xport/live.h"
 #include "xport/qp.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
 #include "xport/xport.h"

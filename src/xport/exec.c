@@ -12,15 +12,17 @@
 #include "mem/mr.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
+#include "xport/access.h"
 #include "xport/ack.h"
-#include "xport/fault.h"
 #include "xport/life.h"
 #include "xport/message.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
-#include "xport/req.h"
-#include "xport/resp.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
+#include "xport/run.h"
 #include "xport/rx.h"
+#include "xport/wqe.h"
 #include "xport/xport.h"
 
 #include <string.h>
@@ -59,20 +61,6 @@ static enum exec_result fail(struct qp *qp, const struct pkt *p,
 	flight_note(&qp->log, now_ns, FLIGHT_ERROR, p->psn, f->nak, p->opcode);
 	ack_nak(qp, f->nak, p->psn, now_ns);
 	return EXEC_NAK;
-}
-
-/* op_valid: what the QP allows at all (C9-72 ff.) */
-bool request_allowed(const struct qp *qp, const struct pkt *p)
-{
-	uint32_t need = 0;
-
-	if (p->op & OPF_WRITE)
-		need = ACCESS_REMOTE_WRITE;
-	else if (p->op & OPF_READ)
-		need = ACCESS_REMOTE_READ;
-	else if (p->op & OPF_ATOMIC)
-		need = ACCESS_REMOTE_ATOMIC;
-	return (qp->attr.access & need) == need;
 }
 
 static bool write_with_imm(const struct pkt *p)
@@ -149,20 +137,6 @@ static bool length_ok(const struct qp *qp, const struct pkt *p)
 		return true;
 	return p->op & OPF_LAST ? p->payload_len == left
 				: p->payload_len < left;
-}
-
-struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
-		      uint64_t len, uint32_t need)
-{
-	return (struct dma){.pd = qp->cfg.pd,
-			    .share = qp->share,
-			    .key = key,
-			    .iova = va,
-			    .len = len,
-			    .need = need,
-			    .set = qp_strategies(qp),
-			    .write = need != ACCESS_REMOTE_READ,
-			    .remote = true};
 }
 
 static enum verdict plan_write(struct qp *qp, const struct pkt *p,

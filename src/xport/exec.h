@@ -10,10 +10,6 @@ struct pkt;
 struct qp;
 struct rx_run;
 
-/** remote_dma() - The peer's access by R_Key, with the right that it needs. */
-struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
-		      uint64_t len, uint32_t need);
-
 /* EXEC_FULL: commit the run first; EXEC_WAIT: a page is missing */
 enum exec_result {
 	EXEC_OK,
@@ -24,8 +20,6 @@ enum exec_result {
 	EXEC_DROP, /* no room: as if it had been lost */
 };
 
-/** request_allowed() - Does the QP allow it at all? */
-bool request_allowed(const struct qp *qp, const struct pkt *p);
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
 			      const uint8_t *payload, struct rx_run *run,
 			      uint64_t now_ns);

@@ -8,10 +8,12 @@
 #include "base/base.h"
 #include "mem/account.h"
 #include "wire/wire.h"
+#include "xport/access.h"
 #include "xport/ack.h"
 #include "xport/hold.h"
 #include "xport/qp.h"
-#include "xport/resp.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
 #include "xport/strategy.h"
 #include "xport/window.h"
 #include "xport/xport.h"
@@ -25,11 +27,6 @@ static const struct strategy_ops *const strategies[STRATEGY_NUM] = {
 	[STRATEGY_RNR] = &fault_rnr,
 	[STRATEGY_DROP] = &fault_drop,
 };
-
-strategies_t qp_strategies(const struct qp *qp)
-{
-	return qp->fault ? strategy_set(qp->fault) : qp->x->strategies;
-}
 
 void fault_note(const struct fault *f, enum strategy s)
 {

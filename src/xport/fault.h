@@ -47,7 +47,4 @@ void fault_forgiven(struct qp *qp, uint64_t now_ns);
 void fault_resolved(struct qp *qp, uint64_t now_ns);
 void fault_silence_over(struct qp *qp, uint64_t now_ns);
 
-/** qp_strategies() - What may answer a missing page, but for the region. */
-strategies_t qp_strategies(const struct qp *qp);
-
 #endif

@@ -11,6 +11,7 @@
 #include "wire/wire.h"
 #include "xport/fault.h"
 #include "xport/qp.h"
+#include "xport/responder.h"
 #include "xport/strategy.h"
 #include "xport/window.h"
 #include "xport/xport.h"

@@ -3,6 +3,7 @@
  * page is there the READ is issued again from its PSN (reply.c, qp_wake()).
  */
 #include "base/base.h"
+#include "xport/requester.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

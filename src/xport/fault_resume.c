@@ -10,10 +10,10 @@
 #include "base/base.h"
 #include "wire/wire.h"
 #include "xport/ack.h"
+#include "xport/deadline.h"
 #include "xport/hold.h"
-#include "xport/life.h"
 #include "xport/qp.h"
-#include "xport/resp.h"
+#include "xport/responder.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

@@ -7,15 +7,16 @@
  */
 #include "base/base.h"
 #include "wire/wire.h"
+#include "xport/access.h"
 #include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/control.h"
+#include "xport/deadline.h"
 #include "xport/fault.h"
 #include "xport/hold.h"
-#include "xport/life.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
-#include "xport/resp.h"
+#include "xport/responder.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

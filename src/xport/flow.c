@@ -15,12 +15,12 @@
 #include "base/base.h"
 #include "wire/wire.h"
 #include "xport/control.h"
+#include "xport/deadline.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
-#include "xport/life.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 
@@ -350,4 +350,19 @@ void flow_answered(struct qp *qp, psn_t before)
 		return;
 	flow_read_done(qp, r->read_twice);
 	r->read_twice = 0;
+}
+
+uint32_t flow_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
+{
+	uint32_t c = qp->req.rd_chunk;
+
+	return MIN(w->num_psn, (k / c + 1) * c);
+}
+
+uint32_t flow_chunk_charge(const struct qp *qp, const struct wqe *w, uint32_t k)
+{
+	uint32_t c = qp->req.rd_chunk;
+	uint32_t n = flow_chunk_end(qp, w, k) - k / c * c;
+
+	return flow_charge(false, n, n * qp->mtu);
 }

@@ -8,6 +8,7 @@
 
 struct peer;
 struct qp;
+struct wqe;
 struct xport;
 
 enum { FLIGHT_RUNS = 64 };
@@ -82,5 +83,10 @@ void flow_answered(struct qp *qp, psn_t before);
 /** flow_read_forget() - None of what was asked for is waited for. */
 void flow_read_forget(struct qp *qp);
 void flow_read_done(struct qp *qp, uint32_t charge);
+
+/** flow_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
+uint32_t flow_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
+uint32_t flow_chunk_charge(const struct qp *qp, const struct wqe *w,
+			   uint32_t k);
 
 #endif

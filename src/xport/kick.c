@@ -27,14 +27,3 @@ void qp_kick_all(struct list *waiting)
 		qp_kick(list_entry(l, struct qp, peer_link));
 	}
 }
-
-void qp_moves_ended(struct xport *x)
-{
-	list_for_each_safe(l, tmp, &x->idle_waiters) {
-		struct qp *qp = list_entry(l, struct qp, idle_link);
-
-		list_del(l);
-		qp_kick(qp);
-		qp_drainable(qp);
-	}
-}

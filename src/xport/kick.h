@@ -17,7 +17,4 @@ void qp_drainable(struct qp *qp);
 /** qp_kick_all() - Kick the QPs on the list @waiting, by peer_link; it is empty then. */
 void qp_kick_all(struct list *waiting);
 
-/** qp_moves_ended() - Let the QPs go on that wait for moves in a revoked region. */
-void qp_moves_ended(struct xport *x);
-
 #endif

@@ -9,31 +9,21 @@
 struct cq;
 struct cqe;
 struct qp;
-struct rx_run;
 
 void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
 
-/** qp_kick_again() - Kick @qp, unless it surely has nothing to send. */
-void qp_kick_again(struct qp *qp);
-
-/** qp_rearm() - Set the timer of @qp to the earliest of its deadlines. */
-void qp_rearm(struct qp *qp);
 void qp_event(struct qp *qp, unsigned event);
 void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
 		 uint64_t now_ns);
+
+/** qp_enter_error() - The same, of a QP that is not in ERR yet, without an event. */
+void qp_enter_error(struct qp *qp, uint64_t now_ns);
 
 /** qp_fail() - To ERR as soon as nothing moves; @event or QP_NO_EVENT. */
 void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns);
 
 /** qp_blame() - The same; for @cause (enum wc_cause), if it was for none before. */
 void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns);
-
-/** qp_flush() - In ERR and when nothing moves: complete everything. */
-void qp_flush(struct qp *qp, uint64_t now_ns);
-void run_begin(struct rx_run *run, struct qp *qp, bool responses);
-
-/** qp_rx_moved() - Moves of the receiving half ended: what waited goes on. */
-void qp_rx_moved(struct qp *qp, uint64_t now_ns);
 
 /* The numbers of nic_event_type that xport raises. */
 enum {
@@ -45,13 +35,13 @@ enum {
 	QP_NO_EVENT = 0xff,
 };
 
-/**
- * qp_invalidate() - Nobody gets at the region of @key from now on; when what
- * moves there has ended, it is done.
- * @revoked:	the caller's, of one invalidation; false to begin with
- *
- * Return: V_OK; V_WAIT, call again when kicked or drained; V_PROT.
- */
-enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked);
+/** qp_kick_again() - Kick @qp, unless it surely has nothing to send. */
+void qp_kick_again(struct qp *qp);
+
+/** qp_flush() - In ERR and when nothing moves: complete everything. */
+void qp_flush(struct qp *qp, uint64_t now_ns);
+
+/** qp_rx_moved() - Moves of the receiving half ended: what waited goes on. */
+void qp_rx_moved(struct qp *qp, uint64_t now_ns);
 
 #endif

@@ -37,15 +37,16 @@
 #include "xport/burst.h"
 #include "xport/comp.h"
 #include "xport/control.h"
+#include "xport/deadline.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
-#include "xport/life.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/retry.h"
 #include "xport/waits.h"
 #include "xport/window.h"
+#include "xport/wqe.h"
 #include "xport/xport.h"
 
 #include <stdio.h>

@@ -30,6 +30,7 @@
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/credit.h"
+#include "xport/deadline.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
 #include "xport/hold.h"
@@ -42,8 +43,11 @@
 #include "xport/replay.h"
 #include "xport/reply.h"
 #include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/resp.h"
+#include "xport/responder.h"
 #include "xport/retry.h"
+#include "xport/revoke.h"
 #include "xport/rx.h"
 #include "xport/tx.h"
 #include "xport/ud.h"
@@ -336,37 +340,6 @@ void qp_posted(struct qp *qp, uint64_t now_ns)
 	qp_flush(qp, now_ns);
 }
 
-void qp_event(struct qp *qp, unsigned event)
-{
-	qp->events |= 1u << event;
-	if (list_empty(&qp->err_link))
-		list_add_tail(&qp->x->errors, &qp->err_link);
-}
-
-void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
-		 uint64_t now_ns)
-{
-	bool full;
-
-	if (qp->abandoned)
-		return;
-	full = cq_push(cq, e) != 0;
-	flight_note(&qp->log, now_ns, FLIGHT_CQE, 0, e->status, e->wr_id);
-	if ((full || cq->fired) && list_empty(&cq->link))
-		list_add_tail(&qp->x->fired, &cq->link);
-	if (full && qp->state != QPS_ERR)
-		qp_blame(qp, CAUSE_CQ_FULL, QP_EVENT_FATAL, now_ns);
-}
-
-void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
-{
-	flight_note(&qp->log, now_ns, FLIGHT_STATE, 0, (uint16_t)qp->state, to);
-	/* Posters read it without the lock: who flushes then sees what they
-	 * published, or they see ERR (nic/qp.c). */
-	__atomic_store_n(&qp->state, to, __ATOMIC_SEQ_CST);
-	qp->attr.state = to;
-}
-
 void qp_flush(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state != QPS_ERR || !qp_idle(qp))
@@ -375,39 +348,10 @@ void qp_flush(struct qp *qp, uint64_t now_ns)
 	resp_flush(qp, now_ns);
 }
 
-static void enter_error(struct qp *qp, uint64_t now_ns)
-{
-	qp_set_state(qp, QPS_ERR, now_ns);
-	flow_forget(qp);
-	credit_leave(qp);
-	list_del(&qp->peer_link);
-	qp_rearm(qp);
-}
-
-void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
-{
-	if (qp->state == QPS_ERR)
-		return;
-	log_debug("qp 0x%06x failed, event %d; before that:", qp->cfg.qpn,
-		  event);
-	flight_log(&qp->log, now_ns);
-	if (event != QP_NO_EVENT)
-		qp_event(qp, event);
-	enter_error(qp, now_ns);
-}
-
-void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns)
-{
-	/* in SQE it is what ended sending alone */
-	if (!qp->cause || qp->state == QPS_SQE)
-		qp->cause = cause;
-	qp_fail(qp, event, now_ns);
-}
-
 void qp_error(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state != QPS_ERR)
-		enter_error(qp, now_ns);
+		qp_enter_error(qp, now_ns);
 	qp_flush(qp, now_ns);
 }
 
@@ -512,31 +456,6 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
 		attr->rq_psn = qp->resp.win.next;
 }
 
-void qp_rearm(struct qp *qp)
-{
-	const struct req *r = &qp->req;
-	uint64_t at = TIME_NEVER;
-
-	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
-		at = live_next(r);
-		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
-		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
-		at = MIN(at, r->late_until ? r->late_until : TIME_NEVER);
-		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
-		at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
-	}
-	if (qp->state != QPS_ERR && qp->resp.pause_until)
-		at = MIN(at, qp->resp.pause_until);
-	if (qp->state != QPS_ERR && qp->resp.silence_until)
-		at = MIN(at, qp->resp.silence_until);
-	if (qp->state != QPS_ERR && qp->resp.resume_at)
-		at = MIN(at, qp->resp.resume_at);
-	if (qp->state != QPS_ERR && qp->resp.repeat_at)
-		at = MIN(at, qp->resp.repeat_at);
-	at = MIN(at, qp->open.ask_at);
-	timerq_set(&qp->x->timers, &qp->timer, at);
-}
-
 void qp_timeout(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->cfg.ud)
@@ -566,15 +485,6 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	else
 		reply_page_came(qp, now_ns);
 	qp_drainable(qp);
-}
-
-void rx_run_init(struct rx_run *run)
-{
-	run->qp = NULL;
-	run->num = run->resources = 0;
-	run->responses = false;
-	moves_reset(&run->moves);
-	run->holds.num = 0;
 }
 
 static enum rx_result take(struct qp *qp, const struct pkt *pkt,
@@ -636,28 +546,6 @@ bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns)
 	flight_note(&qp->log, now_ns, FLIGHT_RX, psn, last->pkt->opcode,
 		    (uint64_t)n * qp->mtu);
 	return true;
-}
-
-/* A run was planned: from now on the QP's receiving half is moving. */
-void run_begin(struct rx_run *run, struct qp *qp, bool responses)
-{
-	run->qp = qp;
-	run->responses = responses;
-	qp->rx_moving = true;
-}
-
-enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked)
-{
-	struct mem *m = qp->x->mem;
-
-	if (!*revoked && mr_invalidate(m, qp->cfg.pd, key) != V_OK)
-		return V_PROT;
-	*revoked = true;
-	if (mr_idle(m, key))
-		return V_OK;
-	if (list_empty(&qp->idle_link))
-		list_add_tail(&qp->x->idle_waiters, &qp->idle_link);
-	return V_WAIT;
 }
 
 /* The receiving half no longer moves: what had to wait for that goes on. */

@@ -10,8 +10,8 @@
 #include "base/base.h"
 #include "xport/attr.h"
 #include "xport/open.h"
-#include "xport/req.h"
-#include "xport/resp.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
 #include "xport/ud.h"
 
 struct cq;

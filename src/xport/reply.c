@@ -8,11 +8,13 @@
 #include "mem/dma.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
+#include "xport/access.h"
 #include "xport/ahead.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/comp.h"
 #include "xport/control.h"
+#include "xport/deadline.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
 #include "xport/hold.h"
@@ -21,8 +23,9 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/retry.h"
+#include "xport/run.h"
 #include "xport/rx.h"
 #include "xport/waits.h"
 #include "xport/window.h"
@@ -536,22 +539,6 @@ bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 	return run->num != 0;
 }
 
-uint32_t reply_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
-{
-	uint32_t c = qp->req.rd_chunk;
-
-	return MIN(w->num_psn, (k / c + 1) * c);
-}
-
-uint32_t reply_chunk_charge(const struct qp *qp, const struct wqe *w,
-			    uint32_t k)
-{
-	uint32_t c = qp->req.rd_chunk;
-	uint32_t n = reply_chunk_end(qp, w, k) - k / c * c;
-
-	return flow_charge(false, n, n * qp->mtu);
-}
-
 /* The response @psn of WQE @w is placed. */
 static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 			  uint64_t now_ns)
@@ -564,7 +551,7 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 	if (chunk_end && r->rd_out)
 		r->rd_out--;
 	if (chunk_end && w->op == WR_READ)
-		flow_read_done(qp, reply_chunk_charge(qp, w, k));
+		flow_read_done(qp, flow_chunk_charge(qp, w, k));
 	r->rsp_missed = false;
 	if (!r->ask_again && psn_diff(psn_add(psn, 1), r->again_to) >= 0)
 		r->rsp_gap = false;

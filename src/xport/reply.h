@@ -36,9 +36,4 @@ void reply_read_again(struct qp *qp, const struct wqe *w);
 /** reply_wqe() - The READ whose next response is @psn, or NULL. */
 struct wqe *reply_wqe(struct qp *qp, psn_t psn);
 
-/** reply_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
-uint32_t reply_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
-uint32_t reply_chunk_charge(const struct qp *qp, const struct wqe *w,
-			    uint32_t k);
-
 #endif

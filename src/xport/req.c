@@ -15,6 +15,7 @@
 #include "mem/waiter.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
+#include "xport/access.h"
 #include "xport/ack.h"
 #include "xport/ahead.h"
 #include "xport/attr.h"
@@ -22,16 +23,19 @@
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/credit.h"
+#include "xport/deadline.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
 #include "xport/lend.h"
-#include "xport/life.h"
 #include "xport/live.h"
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reply.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
 #include "xport/retry.h"
+#include "xport/revoke.h"
 #include "xport/tx.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
@@ -67,102 +71,6 @@ void req_reset(struct qp *qp)
 	r->gso = (struct gso_watch){.doubts = 0};
 	r->pause_until = r->hold_until = r->suspend_until = 0;
 	r->epoch++;
-}
-
-bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
-{
-	const struct wq *sq = qp->cfg.sq;
-
-	for (uint32_t i = sq->cons; i != qp->req.started; i++) {
-		const struct wqe *w = wq_at(sq, i);
-		int32_t d = psn_diff(psn, w->first_psn);
-
-		if (d >= 0 && (uint32_t)d < w->num_psn) {
-			*index = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
-		   uint32_t len, bool write)
-{
-	return (struct dma){.pd = qp->cfg.pd,
-			    .share = qp->share,
-			    .key = s->lkey,
-			    .iova = s->addr + off,
-			    .len = len,
-			    .need = write ? ACCESS_LOCAL_WRITE : 0,
-			    .write = write,
-			    .set = qp_strategies(qp),
-			    .ahead = s->len - off - len};
-}
-
-/* Does any byte lie in the SGEs from @s to @end? */
-static bool sge_more(const struct sge *s, const struct sge *end)
-{
-	for (; s < end; s++)
-		if (s->len)
-			return true;
-	return false;
-}
-
-/* A piece of a packet misses its page again and again: those of all others may go while
- * it comes, so ask for them with it. */
-static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
-		       uint32_t len, bool write, unsigned but, uint64_t now_ns)
-{
-	const struct sge *s = wqe_sge(w);
-
-	for (unsigned i = 0; i < w->num_sge && len; i++) {
-		const uint64_t skip = MIN(off, s[i].len);
-		const uint32_t n = (uint32_t)MIN(len, s[i].len - skip);
-		const struct dma d = sge_dma(qp, &s[i], skip, n, write);
-
-		if (i != but)
-			dma_too(qp->x->mem, &d, now_ns, qp->x->fresh_ns);
-		off -= skip;
-		len -= n;
-	}
-}
-
-enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
-		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
-		      uint16_t token, struct waiter *wait, struct moves *mv,
-		      struct holds *h, uint64_t now_ns)
-{
-	const struct sge *s = wqe_sge(w);
-	const uint32_t asks = wait ? wait->asks : 0, all = len;
-	const uint64_t from = off;
-
-	for (unsigned i = 0; i < w->num_sge && len; i++) {
-		struct dma d;
-		uint32_t n;
-		enum verdict v;
-
-		if (off >= s[i].len) {
-			off -= s[i].len;
-			continue;
-		}
-		n = (uint32_t)MIN(len, s[i].len - off);
-		d = sge_dma(qp, &s[i], off, n, write);
-		if (qp->cfg.ud) /* a receive may be larger than any datagram */
-			d.ahead = MIN(d.ahead, rest);
-		d.follow = MIN(d.ahead, rest);
-		d.more = len > n && sge_more(s + i + 1, s + w->num_sge);
-		v = dma_resolve(qp->x->mem, &d, nic, token, now_ns,
-				qp->x->fresh_ns, wait, mv, h);
-		if (v == V_WAIT && wait && wait->asks != asks &&
-		    wait->asks > 4 * w->num_sge)
-			ask_others(qp, w, from, all, write, i, now_ns);
-		if (v != V_OK)
-			return v;
-		nic = nic ? nic + n : NULL;
-		len -= n;
-		off = 0;
-	}
-	return len ? V_LENGTH : V_OK;
 }
 
 /* Does the peer know how to do @w? */
@@ -305,9 +213,9 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 			  uint32_t k, bool again, uint32_t *psns)
 {
 	struct req *r = &qp->req;
-	uint32_t end = reply_chunk_end(qp, w, k);
+	uint32_t end = flow_chunk_end(qp, w, k);
 	uint64_t off = (uint64_t)k * qp->mtu;
-	uint32_t charge = reply_chunk_charge(qp, w, k);
+	uint32_t charge = flow_chunk_charge(qp, w, k);
 	struct pkt p = pkt_for(qp, w, b->ext);
 
 	if (!again &&

@@ -29,9 +29,12 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
-#include "xport/req.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
+#include "xport/revoke.h"
 #include "xport/rx.h"
 #include "xport/window.h"
+#include "xport/wqe.h"
 #include "xport/xport.h"
 
 void resp_reset(struct qp *qp)
@@ -60,13 +63,6 @@ void resp_reset(struct qp *qp)
 	for (unsigned i = 0; i < RESOURCES_MAX; i++)
 		r->res[i].used = false;
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
-}
-
-uint32_t request_psns(const struct qp *qp, const struct pkt *p)
-{
-	if (p->opcode != OP_READ_REQ || p->dma_len <= qp->mtu)
-		return 1;
-	return DIV_ROUND_UP(p->dma_len, qp->mtu);
 }
 
 void resp_settle(struct qp *qp, uint64_t now_ns)

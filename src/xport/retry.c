@@ -22,16 +22,16 @@
 #include "xport/burst.h"
 #include "xport/comp.h"
 #include "xport/credit.h"
+#include "xport/deadline.h"
 #include "xport/flow.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
-#include "xport/life.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"
 #include "xport/reply.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/tx.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
@@ -79,7 +79,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 				continue;
 			out++;
 			if (w->op == WR_READ)
-				charge += reply_chunk_charge(qp, w, k);
+				charge += flow_chunk_charge(qp, w, k);
 		}
 	}
 	r->rd_out = out;
@@ -249,7 +249,7 @@ static bool next_again(struct qp *qp, psn_t *psn)
 		*psn = r->again_at;
 		if (wqe_is_read(w)) {
 			r->again_at = psn_add(w->first_psn,
-					      reply_chunk_end(qp, w, k));
+					      flow_chunk_end(qp, w, k));
 			if (win_has_all(&r->win, *psn, r->again_at))
 				continue;
 			if (psn_diff(r->again_at, r->again_to) > 0)

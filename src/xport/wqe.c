@@ -5,6 +5,7 @@
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/qp.h"
+#include "xport/requester.h"
 
 bool wqe_is_atomic(const struct wqe *w)
 {
@@ -45,4 +46,27 @@ psn_t wqe_end(const struct wqe *w)
 bool wqe_passed(const struct wqe *w, psn_t at)
 {
 	return wqe_offset(w, at) >= (int32_t)w->num_psn;
+}
+
+bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
+{
+	const struct wq *sq = qp->cfg.sq;
+
+	for (uint32_t i = sq->cons; i != qp->req.started; i++) {
+		const struct wqe *w = wq_at(sq, i);
+		int32_t d = psn_diff(psn, w->first_psn);
+
+		if (d >= 0 && (uint32_t)d < w->num_psn) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t request_psns(const struct qp *qp, const struct pkt *p)
+{
+	if (p->opcode != OP_READ_REQ || p->dma_len <= qp->mtu)
+		return 1;
+	return DIV_ROUND_UP(p->dma_len, qp->mtu);
 }

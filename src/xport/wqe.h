@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "wire/wire.h"
 
+struct pkt;
 struct qp;
 struct wqe;
 
@@ -28,5 +29,11 @@ int32_t wqe_offset(const struct wqe *w, psn_t at);
 
 /** wqe_passed() - Are all its PSNs before @at? */
 bool wqe_passed(const struct wqe *w, psn_t at);
+
+/** req_wqe_at() - The started WQE that @psn belongs to. false: none. */
+bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index);
+
+/** request_psns() - How many PSNs a request packet takes. */
+uint32_t request_psns(const struct qp *qp, const struct pkt *p);
 
 #endif

@@ -7,12 +7,13 @@
 #include "nic/step.h"
 #include "owed.h"
 #include "xport/ack.h"
+#include "xport/deadline.h"
 #include "xport/flow.h"
 #include "xport/life.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
-#include "xport/req.h"
-#include "xport/resp.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
 
 /* A small WRITE of side[1] has come; @step is to move it. */
 static void plan_arriving(struct step *step)

@@ -6,7 +6,7 @@
 #include "nic/step.h"
 #include "steps.h"
 #include "xport/attr.h"
-#include "xport/resp.h"
+#include "xport/responder.h"
 
 #define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
 

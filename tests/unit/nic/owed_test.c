@@ -11,6 +11,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/resp.h"
+#include "xport/responder.h"
 #include "xport/retry.h"
 #include "xport/rx.h"
 

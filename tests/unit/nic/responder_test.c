@@ -5,7 +5,7 @@
 #include "nic/step.h"
 #include "steps.h"
 #include "xport/replay.h"
-#include "xport/resp.h"
+#include "xport/responder.h"
 
 enum { MANY = 3, TAIL = 5 };
 

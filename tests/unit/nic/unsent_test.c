@@ -9,8 +9,8 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
-#include "xport/req.h"
-#include "xport/resp.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
 
 #include <errno.h>
 

@@ -11,7 +11,7 @@
 #include "xport/lend.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 

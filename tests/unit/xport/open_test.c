@@ -3,6 +3,7 @@
  * order of the rules in doc/wire.md, OPEN. */
 #include "xport/attr.h"
 #include "xport/control.h"
+#include "xport/deadline.h"
 #include "xport/life.h"
 #include "xport/open.h"
 #include "xport/peer.h"

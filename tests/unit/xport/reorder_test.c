@@ -2,13 +2,14 @@
 /* reorder_test.c: how long is a packet waited for, after what was seen? And what
  * does it cost to send it again? */
 #include "xport/attr.h"
+#include "xport/deadline.h"
 #include "xport/flow.h"
 #include "xport/life.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"
-#include "xport/req.h"
+#include "xport/requester.h"
 #include "xport/retry.h"
 #include "xport/xport.h"
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* deadline.c: the one timer of a QP. */
+#include "xport/deadline.h"
+#include "base/base.h"
+#include "xport/attr.h"
+#include "xport/live.h"
+#include "xport/qp.h"
+#include "xport/requester.h"
+#include "xport/responder.h"
+#include "xport/xport.h"
+
+void qp_rearm(struct qp *qp)
+{
+	const struct req *r = &qp->req;
+	uint64_t at = TIME_NEVER;
+
+	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
+		at = live_next(r);
+		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
+		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
+		at = MIN(at, r->late_until ? r->late_until : TIME_NEVER);
+		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
+		at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
+	}
+	if (qp->state != QPS_ERR && qp->resp.pause_until)
+		at = MIN(at, qp->resp.pause_until);
+	if (qp->state != QPS_ERR && qp->resp.silence_until)
+		at = MIN(at, qp->resp.silence_until);
+	if (qp->state != QPS_ERR && qp->resp.resume_at)
+		at = MIN(at, qp->resp.resume_at);
+	if (qp->state != QPS_ERR && qp->resp.repeat_at)
+		at = MIN(at, qp->resp.repeat_at);
+	at = MIN(at, qp->open.ask_at);
+	timerq_set(&qp->x->timers, &qp->timer, at);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* deadline.h: the one timer of a QP. */
+#ifndef NOPIN_XPORT_DEADLINE_H
+#define NOPIN_XPORT_DEADLINE_H
+
+#include "base/base.h"
+
+struct qp;
+
+/** qp_rearm() - Set the timer of @qp to the earliest of its deadlines. */
+void qp_rearm(struct qp *qp);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* life.c: states of a QP, its events and completions, and how it fails. A QP that has
+ * failed is only marked: qp.c flushes its queues.
+ */
+#include "xport/life.h"
+#include "base/base.h"
+#include "ring/ring.h"
+#include "xport/attr.h"
+#include "xport/credit.h"
+#include "xport/deadline.h"
+#include "xport/flow.h"
+#include "xport/qp.h"
+#include "xport/xport.h"
+
+void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
+{
+	flight_note(&qp->log, now_ns, FLIGHT_STATE, 0, (uint16_t)qp->state, to);
+	/* Posters read it without the lock: who flushes then sees what they
+	 * published, or they see ERR (nic/qp.c). */
+	__atomic_store_n(&qp->state, to, __ATOMIC_SEQ_CST);
+	qp->attr.state = to;
+}
+
+void qp_event(struct qp *qp, unsigned event)
+{
+	qp->events |= 1u << event;
+	if (list_empty(&qp->err_link))
+		list_add_tail(&qp->x->errors, &qp->err_link);
+}
+
+void qp_enter_error(struct qp *qp, uint64_t now_ns)
+{
+	qp_set_state(qp, QPS_ERR, now_ns);
+	flow_forget(qp);
+	credit_leave(qp);
+	list_del(&qp->peer_link);
+	qp_rearm(qp);
+}
+
+void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
+{
+	if (qp->state == QPS_ERR)
+		return;
+	log_debug("qp 0x%06x failed, event %d; before that:", qp->cfg.qpn,
+		  event);
+	flight_log(&qp->log, now_ns);
+	if (event != QP_NO_EVENT)
+		qp_event(qp, event);
+	qp_enter_error(qp, now_ns);
+}
+
+void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns)
+{
+	/* in SQE it is what ended sending alone */
+	if (!qp->cause || qp->state == QPS_SQE)
+		qp->cause = cause;
+	qp_fail(qp, event, now_ns);
+}
+
+void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
+		 uint64_t now_ns)
+{
+	bool full;
+
+	if (qp->abandoned)
+		return;
+	full = cq_push(cq, e) != 0;
+	flight_note(&qp->log, now_ns, FLIGHT_CQE, 0, e->status, e->wr_id);
+	if ((full || cq->fired) && list_empty(&cq->link))
+		list_add_tail(&qp->x->fired, &cq->link);
+	if (full && qp->state != QPS_ERR)
+		qp_blame(qp, CAUSE_CQ_FULL, QP_EVENT_FATAL, now_ns);
+}
