@@ -43,6 +43,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
+#include "xport/responder.h"
 #include "xport/retry.h"
 #include "xport/waits.h"
 #include "xport/window.h"
@@ -80,10 +81,17 @@ static uint64_t ack_timeout_ns(const struct qp *qp)
 	return t == UINT64_MAX ? t : MAX(t, least);
 }
 
+/* In SQD requests end that were begun before. */
+static bool has_begun(const struct qp *qp)
+{
+	return qp->state == QPS_RTS || qp->req.una != qp->req.max;
+}
+
 /* Is something to be sent, and nobody has said yet who the peer is? */
 static bool waits_to_open(const struct qp *qp)
 {
-	return open_waits(qp) && qp->cfg.sq->cons != wq_end(qp->cfg.sq);
+	return open_waits(qp) && qp->cfg.sq->cons != wq_end(qp->cfg.sq) &&
+	       has_begun(qp);
 }
 
 /* Is it the peer's turn, and should it be soon? Of one that asked us to hold we
@@ -99,7 +107,16 @@ static bool outstanding(const struct qp *qp)
 static bool waits_for_window(const struct qp *qp)
 {
 	return qp->req.live.window && qp_open(qp) && !qp->req.held &&
-	       !outstanding(qp);
+	       !outstanding(qp) && has_begun(qp);
+}
+
+/* Is all that was sent to be sent again, to a nopin? That it is our turn for so long
+ * is no news of the peer: the clocks go on, or each NAK would set them anew. */
+static bool goes_back(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	return qp_open(qp) && !r->held && r->una != r->max && r->snd == r->una;
 }
 
 static bool peers_turn(const struct qp *qp)
@@ -177,19 +194,23 @@ static void start_if(struct qp *qp, uint64_t now_ns)
 {
 	if (peers_turn(qp))
 		live_start(qp, now_ns);
-	else
+	else if (!goes_back(qp))
 		live_stop(qp, now_ns);
 	qp_rearm(qp);
 }
 
-/* A nopin that lets everything be sent again and again is as silent as before. */
+/* A nopin that lets everything be sent again and again is as silent as before, and is
+ * asked as soon. */
 void live_restart(struct qp *qp, uint64_t now_ns)
 {
-	const uint64_t silent_at = qp->req.live.silent_at;
+	struct req *r = &qp->req;
+	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe_at;
 
 	live_stop(qp, now_ns);
 	if (qp_open(qp))
-		qp->req.live.silent_at = silent_at;
+		r->live.silent_at = silent_at;
+	if (qp_open(qp) && probe_at < now_ns + PROBE_FIRST_NS)
+		r->probe_at = probe_at;
 	if (peers_turn(qp))
 		live_start(qp, now_ns);
 	qp_rearm(qp);
@@ -274,7 +295,7 @@ static bool is_ours(const struct qp *qp)
 
 	return win_behind(&r->win) || r->rsp_wait.ticket.v || !qp_idle(qp) ||
 	       (r->wait.ticket.v && r->snd == r->una) || r->pause_until ||
-	       !peers_turn(qp);
+	       !(peers_turn(qp) || goes_back(qp));
 }
 
 void live_page_came(struct qp *qp, uint64_t now_ns)
@@ -361,8 +382,9 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 	why = explains(qp, p);
 	if (answer || why)
 		explained(qp, why, now_ns);
-	if (answer && !why && r->live.trial == TRIAL_MADE && outstanding(qp) &&
-	    !is_ours(qp) && !spend(qp, CAUSE_STALLED, now_ns))
+	if (answer && !why && r->live.trial == TRIAL_MADE &&
+	    (outstanding(qp) || goes_back(qp)) && !is_ours(qp) &&
+	    !spend(qp, CAUSE_STALLED, now_ns))
 		return;
 	start_if(qp, now_ns);
 }
@@ -454,7 +476,8 @@ static void silence(struct qp *qp, uint64_t now_ns)
 	struct live *l = &qp->req.live;
 
 	l->silent_at = TIME_NEVER;
-	if (is_ours(qp)) {
+	/* what has not left, as our socket is full, is not answered */
+	if (is_ours(qp) || (qp->resp.xack & XACK_PROBE)) {
 		start_if(qp, now_ns);
 		return;
 	}
@@ -482,7 +505,7 @@ static void stalled(struct qp *qp, uint64_t now_ns)
 	struct live *l = &qp->req.live;
 
 	l->stalled_at = TIME_NEVER;
-	if (is_ours(qp) || !outstanding(qp)) {
+	if (is_ours(qp) || !(outstanding(qp) || goes_back(qp))) {
 		l->left_ns = WHOLE_NS;
 		start_if(qp, now_ns);
 		return;
@@ -539,7 +562,7 @@ enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at)
 		return LIVE_HOLD;
 	if (r->suspend_until)
 		return LIVE_REGION;
-	if (is_ours(qp))
+	if (is_ours(qp) || goes_back(qp))
 		return LIVE_OWN;
 	*spent_at = l->silent_at;
 	if (!outstanding(qp))

@@ -13,6 +13,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
+#include "xport/responder.h"
 #include "xport/waits.h"
 #include "xport/xport.h"
 
@@ -241,6 +242,62 @@ static void live__earlier_question(void **state)
 	close_qp();
 }
 
+/* A NAK for a lost packet: everything is sent again, and at once. @answered: it says
+ * where the peer is, too. */
+static void nak(bool answered)
+{
+	struct req *r = &s.qp.req;
+	const struct pkt p = {.opcode = OP_X_ACK,
+			      .ext = true,
+			      .syndrome = AETH_NAK | NAK_PSN_SEQUENCE,
+			      .psn = UNA,
+			      .accepted = UNA - 1,
+			      .answer = answered ? r->question : 0,
+			      .xack_flags = answered ? XACK_PROBED : 0};
+
+	s.peer.heard_ns = s.now;
+	r->snd = r->acc = UNA;
+	live_restart(&s.qp, s.now);
+	r->asked = r->asked && !answered;
+	live_heard(&s.qp, &p, answered, s.now);
+	if (s.qp.state == QPS_ERR)
+		return;
+	r->snd = MAX_PSN;
+	live_repeated(&s.qp, s.now);
+	live_sent(&s.qp, true, s.now);
+	serve();
+}
+
+/* A peer that lacks the oldest packet each time that it gets it: answers or none, of
+ * however long a way. */
+static void live__naks_for_ever(void **state)
+{
+	static const uint64_t ways[] = {MS / 2, 20 * MS};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		for (int answers = 0; answers < 2; answers++) {
+			uint64_t end;
+
+			open_qp(PEER_NOPIN);
+			end = s.now + FIRST_NS + 4 * ways[i];
+			while (s.now < end && s.qp.req.retries == RETRIES) {
+				pass(ways[i]);
+				nak(answers && s.qp.req.asked);
+			}
+			assert_int_equal(s.qp.req.retries, RETRIES - 1);
+			assert_true(s.now >= 1000 * MS + FIRST_NS);
+			end = s.now + NEXT_NS + 4 * ways[i];
+			while (s.now < end && s.qp.req.retries == RETRIES - 1) {
+				pass(ways[i]);
+				nak(answers && s.qp.req.asked);
+			}
+			assert_int_equal(s.qp.req.retries, RETRIES - 2);
+			close_qp();
+		}
+	}
+}
+
 static void live__explained(void **state)
 {
 	static const uint32_t flags[] = {XACK_HOLD, XACK_SUSPEND, XACK_FAULT};
@@ -385,6 +442,7 @@ static void live__did_not_run(void **state)
 	pass(10 * MS);
 	s.now += 100 * FIRST_NS;
 	live_timeout(&s.qp, s.now);
+	serve();
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	s.now += 100 * FIRST_NS;
 	live_timeout(&s.qp, s.now);
@@ -409,6 +467,18 @@ static void live__ours(void **state)
 	waits(LIVE_PAUSE, TIME_NEVER);
 	s.qp.req.pause_until = 0;
 	assert_int_equal(s.qp.req.retries, RETRIES);
+	close_qp();
+	/* the socket takes nothing, and a question is all that is to leave */
+	open_qp(PEER_NOPIN);
+	for (uint64_t end = s.now + 10 * FIRST_NS; s.now < end;) {
+		pass(20 * MS);
+		live_asked(&s.qp, s.now);
+		s.qp.resp.xack |= XACK_PROBE;
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	s.qp.resp.xack = 0;
+	pass(2 * FIRST_NS);
+	assert_true(s.qp.req.retries < RETRIES);
 	close_qp();
 	open_qp(PEER_NOPIN);
 	s.qp.attr.timeout = 0;
@@ -461,6 +531,37 @@ static void live__window(void **state)
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES - 2);
 	close_qp();
+}
+
+/* In SQD nothing is begun: what is posted waits for the program. */
+static void live__drained(void **state)
+{
+	(void)state;
+	wait_for_window();
+	s.qp.state = QPS_SQD;
+	pass(10 * FIRST_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	s.qp.state = QPS_RTS;
+	live_none_sent(&s.qp, s.now);
+	pass(FIRST_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* Nor does the question who the peer is cost anything then. */
+static void live__drained_before_it_opened(void **state)
+{
+	(void)state;
+	for (int drained = 0; drained < 2; drained++) {
+		wait_for_window();
+		s.qp.open.theirs = 0;
+		s.qp.open.known = true;
+		s.qp.state = drained ? QPS_SQD : QPS_RTS;
+		live_wait_open(&s.qp, s.now);
+		pass(FIRST_NS);
+		assert_int_equal(s.qp.req.retries, RETRIES - !drained);
+		close_qp();
+	}
 }
 
 /* One that has the window asks, too, and its own QP over there is gone: its questions
@@ -563,6 +664,7 @@ int main(void)
 		cmocka_unit_test(live__sent_again_and_again),
 		cmocka_unit_test(live__moves_nothing),
 		cmocka_unit_test(live__earlier_question),
+		cmocka_unit_test(live__naks_for_ever),
 		cmocka_unit_test(live__explained),
 		cmocka_unit_test(live__accepted),
 		cmocka_unit_test(live__accepted_in_turn),
@@ -573,6 +675,8 @@ int main(void)
 		cmocka_unit_test(live__did_not_run),
 		cmocka_unit_test(live__ours),
 		cmocka_unit_test(live__window),
+		cmocka_unit_test(live__drained),
+		cmocka_unit_test(live__drained_before_it_opened),
 		cmocka_unit_test(live__window_of_dead),
 		cmocka_unit_test(live__window_of_own),
 		cmocka_unit_test(live__window_did_not_run),
