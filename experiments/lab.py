@@ -149,7 +149,7 @@ class Lab:
         finally:
             kill(process)
 
-    def perftest(self, command, env=None, place=LOOPBACK, patience=30, **more):
+    def perftest(self, command, env=None, place=LOOPBACK, patience=120, **more):
         """Runs a pair of unmodified programs. Return: the client's output."""
         name = command.split()[0]
         if not shutil.which(name):

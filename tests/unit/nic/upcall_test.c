@@ -181,10 +181,10 @@ static void upcalls__of_replaced_pages(void **state)
 	assert_int_equal(side[1].nic->cnt.v[CNT_upcall_overflows], 0);
 }
 
-#ifdef __SANITIZE_THREAD__
-enum { TSAN = 1 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
 #else
-enum { TSAN = 0 };
+enum { SANITIZED = 0 };
 #endif
 
 /* Of a file, so what is known is looked at again after 10 ms. */
@@ -217,8 +217,8 @@ static void upcalls__of_a_page_that_is_gone(void **state)
 	write_to((uint8_t *)0x2000, of_file);
 	nanosleep(&stale, NULL);
 	write_to((uint8_t *)0x2000, of_file); /* it is there */
-	/* the kernel counts faults on TSan's memory as the pager's */
-	if (!nic_upcalls_get(queue, &u) && !TSAN)
+	/* the kernel counts faults on a sanitizer's memory as the pager's */
+	if (!nic_upcalls_get(queue, &u) && !SANITIZED)
 		fail_msg("reason %d of 0x%llx", (int)u.reason,
 			 (unsigned long long)u.iova);
 	assert_int_equal(madvise(mem, 8192, MADV_DONTNEED), 0);
