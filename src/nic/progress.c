@@ -556,9 +556,12 @@ static void block_receive(struct nic *nic, const uint32_t *woken,
 		if (work_waits(nic))
 			work(nic, false, *now);
 	}
-	/* What is owed then goes with what the program sends, as if it polled. */
-	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE))
+	/* What is owed then goes with what the program sends, as if it polled. An
+	 * error that nobody reads would end each sleep at once. */
+	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
+		peers_errors(nic);
 		work(nic, true, *now);
+	}
 }
 
 /* Being woken takes longer than many an answer: so whoever blocks looks for that

@@ -156,6 +156,7 @@ void os_signals_block(struct os_signals *s)
 		sigdelset(&all, synchronous[i]);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	s->mask = signal_bits(&before);
+	s->let_in_ns = 0;
 	s->blocked = true;
 }
 

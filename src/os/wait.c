@@ -22,6 +22,8 @@
 
 #include <sys/eventfd.h>
 
+enum { LET_IN_NS = 1000 * 1000 };
+
 static void wait_add(struct pollfd *fds, unsigned *n, int fd)
 {
 	fds[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
@@ -59,20 +61,36 @@ static void wait_note_error(struct os *os)
 		udp_error_note(os, only);
 }
 
+/* ppoll(2) lets signals in if it sleeps, or has nothing to say. Whoever always finds a
+ * packet, that is none for it, would never see one: so they are let in that often. */
+static bool signals_kept_out(struct os_signals *s, uint64_t now_ns)
+{
+	const bool first = !s->let_in_ns;
+
+	if (!first && now_ns - s->let_in_ns < LET_IN_NS)
+		return false;
+	s->let_in_ns = now_ns;
+	return !first;
+}
+
 /* A thread of the program that waits in a verb must be cancellable there, as it
  * is in read(2) of rdma-core: that is what libc's ppoll() is for. A raw system
  * call would not even be interrupted.
  */
 static int poll_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
-			uint64_t now_ns, const struct os_signals *s)
+			uint64_t now_ns, struct os_signals *s)
 {
 	uint64_t again;
 	const struct caught before = caught_before(now_ns, &again);
 	const sigset_t mask = signals_mask(s);
+	const struct timespec none = {0};
 	int keep = errno, ret;
 	struct timespec ts;
 
 	ret = ppoll(fds, n, until(MIN(deadline_ns, again), now_ns, &ts), &mask);
+	if (ret > 0 && !fds[1].revents && signals_kept_out(s, now_ns) &&
+	    ppoll(NULL, 0, &none, &mask) < 0)
+		ret = -1;
 	if (ret < 0)
 		ret = errno == EINTR && caught_ends(s, before) ? -EINTR : 0;
 	errno = keep;
@@ -133,7 +151,7 @@ static bool wait_ended(struct os *os, const struct pollfd *fds, unsigned n,
 
 /* @s: NULL: a thread of ours. Return: 0; -EINTR. */
 static int wait_for(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		    int extra_fd, const struct os_signals *s)
+		    int extra_fd, struct os_signals *s)
 {
 	const int socket = what == OS_WAIT_PACKETS ? wait_socket(os) : -1;
 	unsigned n = 0, sock = 0, callers;
@@ -178,7 +196,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 }
 
 int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		    int fd, const struct os_signals *s)
+		    int fd, struct os_signals *s)
 {
 	return wait_for(os, what, deadline_ns, fd, s);
 }

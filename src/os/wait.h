@@ -13,9 +13,11 @@ struct os;
  * as {.blocked = false}.
  * @mask:	signals that the program blocks there, bit n - 1 for signal n; known while
  *		@blocked
+ * @let_in_ns:	os_wait_in_verb()'s own: they surely were let in then; 0: not since
+ *		@blocked
  */
 struct os_signals {
-	uint64_t mask;
+	uint64_t mask, let_in_ns;
 	bool blocked;
 };
 
@@ -47,7 +49,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
  * Return: 0; -EINTR: a handler without SA_RESTART ran.
  */
 int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		    int fd, const struct os_signals *s);
+		    int fd, struct os_signals *s);
 
 /**
  * os_event_wait() - Sleep until @fd, an event, is set, which it stays; or for no

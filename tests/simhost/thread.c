@@ -280,7 +280,7 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 }
 
 int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
-		    int fd, const struct os_signals *s)
+		    int fd, struct os_signals *s)
 {
 	(void)s;
 	if (what == OS_WAIT_EVENT)

@@ -5,7 +5,11 @@
  */
 #include "nic/async.h"
 #include "nic/completion.h"
+#include "nic/events.h"
 #include "nic/pair.h"
+#include "nic/progress.h"
+#include "os/net.h"
+#include "os/wait.h"
 #include "side.h"
 
 #include <errno.h>
@@ -313,6 +317,40 @@ int __wrap_os_recv(struct os *os, struct iovec *iov, unsigned n,
 	return 1; /* nothing that is for anybody, without end */
 }
 
+/* An error that only the thread here may read: whoever else came first would leave
+ * nothing to see. */
+static bool unread;
+static pthread_t reader;
+
+int __real_os_recv_error(struct os *os, struct endpoint *dst, int *err,
+			 uint32_t *mtu);
+int __wrap_os_recv_error(struct os *os, struct endpoint *dst, int *err,
+			 uint32_t *mtu);
+int __wrap_os_recv_error(struct os *os, struct endpoint *dst, int *err,
+			 uint32_t *mtu)
+{
+	if (!unread || !pthread_equal(pthread_self(), reader))
+		return __real_os_recv_error(os, dst, err, mtu);
+	unread = false;
+	*err = EHOSTUNREACH;
+	return 1;
+}
+
+/* An unread error makes the socket readable, and whoever sleeps on it would not. */
+static void channel__reads_errors(void **state)
+{
+	struct nic *nic = side[0].nic;
+	struct os_signals sig = {.blocked = false};
+	const uint32_t woken = 0;
+
+	(void)state;
+	reader = pthread_self();
+	unread = true;
+	progress_block(nic, channel[0]->fd, &woken, os_now(nic->os) + 1, &sig);
+	os_signals_restore(&sig);
+	assert_false(unread);
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -398,6 +436,7 @@ int main(void)
 		TEST(async__epoll),
 		TEST(cq__not_below_what_is_queued),
 		TEST(channel__signal_among_packets),
+		TEST(channel__reads_errors),
 		TEST(async__signal),
 	};
 

@@ -248,6 +248,29 @@ static void os_wait_in_verb__signals(void **state)
 	os_event_close(fd);
 }
 
+/* Nor does what is readable all the time, and none of its business, keep them out. */
+static void os_wait_in_verb__signals_among_packets(void **state)
+{
+	struct os_signals s = {.blocked = false};
+	int fd = os_event_open(), err = 0;
+
+	(void)state;
+	send_to(port);
+	expect_woken(OS_WAIT_PACKETS, -1);
+	handle(0);
+	handled = 0;
+	os_signals_block(&s);
+	raise(SIGUSR1);
+	for (int i = 0; i < 1000000 && !err; i++)
+		err = os_wait_in_verb(os, OS_WAIT_PACKETS, TIME_NEVER, fd, &s);
+	assert_int_equal(err, -EINTR);
+	assert_int_equal(handled, 1);
+	os_signals_restore(&s);
+	signal(SIGUSR1, SIG_DFL);
+	os_event_close(fd);
+	take();
+}
+
 static void os_event_open__where_select_reaches(void **state)
 {
 	int fd = os_event_open();
@@ -290,6 +313,7 @@ int main(void)
 		cmocka_unit_test(os_wait__extra_fd),
 		cmocka_unit_test(os_wait__page_answer),
 		cmocka_unit_test(os_wait_in_verb__signals),
+		cmocka_unit_test(os_wait_in_verb__signals_among_packets),
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
 		cmocka_unit_test(os_event_open__where_select_reaches),
