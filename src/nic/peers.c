@@ -39,7 +39,6 @@ enum {
 	TELL_MIN_NS = 1000 * 1000,
 	TELL_MAX_NS = 1000 * 1000 * 1000,
 	REMINDERS = 16, /* in 7 s */
-	WIRE_VERSION = 4,
 	LINES_MAX = 64, /* peers with a descriptor of their own */
 	SPRAY_MAX = 64, /* descriptors beyond the first of each peer */
 	IPV4_BYTES = 28, /* with UDP */
@@ -104,11 +103,12 @@ static void send_control(struct nic *nic, struct pkt *p,
 }
 
 /* @mark: of a peer whose QPs have one. @known: what is said to it besides who we are;
- * NULL: it will not be kept */
+ * NULL: it will not be kept. @proved: it is heard, or asked again: else it may be
+ * anybody who asks, and what it had been granted is repeated. */
 static void send_hello(struct nic *nic, uint8_t opcode,
 		       const struct endpoint *to, const struct ipaddr *from,
 		       struct ip_mark mark, int port, uint32_t nonce,
-		       struct peer *known)
+		       struct peer *known, bool proved)
 {
 	struct pkt p = {.opcode = opcode,
 			.ext = true,
@@ -121,7 +121,9 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.my_nonce = peers_nonce(nic, to)};
 
 	if (known) {
-		p.credit = flow_grant(&nic->x, known);
+		p.credit = proved || !known->granted
+				   ? flow_grant(&nic->x, known)
+				   : known->granted;
 		p.slots = known->told;
 		p.serial = known->serial;
 		p.echo = credit_echo(known);
@@ -134,7 +136,7 @@ static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
 	const bool known = p->kind == PEER_NOPIN && !p->datagrams;
 
 	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->mark, p->port,
-		   known ? p->nonce : 0, known ? p : NULL);
+		   known ? p->nonce : 0, known ? p : NULL, true);
 	p->asked_ns = now_ns;
 }
 
@@ -509,12 +511,13 @@ static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		  uint64_t now_ns)
 {
 	struct peer *asker = find(&nic->peers, &rx->src, &rx->dst);
+	const bool proved = p->nonce == peers_nonce(nic, &rx->src);
 
-	if (asker && p->nonce == peers_nonce(nic, &rx->src))
+	if (asker && proved)
 		take_credit(nic, asker, p, now_ns);
 	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst,
 		   asker ? asker->mark : (struct ip_mark){0}, rx->port,
-		   p->my_nonce, asker);
+		   p->my_nonce, asker, proved);
 }
 
 /* What belongs to its NIC is asked for (lend()) until it says it. */

@@ -13,6 +13,9 @@ struct pkt;
 struct qp;
 struct qp_attr;
 
+/* What a HELLO says: of other versions nothing is understood (doc/wire.md). */
+enum { WIRE_VERSION = 4 };
+
 /**
  * peer_get() - The peer that @attr names, to be handed to peer_put().
  * Return: 0; -EINVAL, -ENODATA: as gids_path(); -ENOMEM.

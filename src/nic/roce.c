@@ -220,13 +220,14 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 	os_send(nic->os, &tx);
 }
 
-/* That it lives is asked after the packet came: until then nobody else could have
- * the port. */
+/* It comes from where roce_pass_on() sends from: at another address of loopback, or of
+ * the other family, the port may be another process's. That the holder lives is asked
+ * after the packet came: until then nobody else could have the port. */
 bool roce_trusts(struct nic *nic, const struct pkt *p, const struct os_rx *from)
 {
-	return roce_local(&from->src.ip) && from->src.port == ROCE_PORT &&
-	       guest_served(nic) && nic->roce_told &&
-	       p->fwd_secret == nic->roce_secret;
+	return ipaddr_eq(&from->src.ip, &loopback4) &&
+	       from->src.port == ROCE_PORT && guest_served(nic) &&
+	       nic->roce_told && p->fwd_secret == nic->roce_secret;
 }
 
 /* --- telling ------------------------------------------------------------------------ */

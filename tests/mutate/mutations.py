@@ -1440,4 +1440,12 @@ MUTATIONS = [
      "return qp->state == QPS_RTS || qp->req.una != qp->req.max;", "return true;"),
     ("live: a full socket costs retries", "src/xport/live.c",
      "if (is_ours(qp) || (qp->resp.xack & XACK_PROBE)) {", "if (is_ours(qp)) {"),
+    ("roce: whoever has the port anywhere on loopback passes on", "src/nic/roce.c",
+     "return ipaddr_eq(&from->src.ip, &loopback4) &&", "return roce_local(&from->src.ip) &&"),
+    ("peers: anybody's HELLO is told a new share", "src/nic/peers.c",
+     "p.credit = proved || !known->granted", "p.credit = true || !known->granted"),
+    ("progress: who blocks leaves errors in the socket", "src/nic/progress.c",
+     "\t\tpeers_errors(nic);\n\t\twork(nic, true, *now);", "\t\twork(nic, true, *now);"),
+    ("wait: what is readable all the time keeps signals out", "src/os/wait.c",
+     "signals_kept_out(s, now_ns) &&", "false &&"),
 ]

@@ -7,6 +7,7 @@
 #include "nic/engine.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
+#include "nic/peers.h"
 #include "nic/step.h"
 #include "side.h"
 #include "xport/ack.h"
@@ -148,6 +149,34 @@ static void share__idle_peers(void **state)
 		assert_in_range(believed(n), 0, all);
 	}
 	close_all(MANY);
+}
+
+/* What is said to a HELLO without the nonce may never be heard of: it counts as what
+ * was said before, whoever asked. */
+static void share__hello_of_anybody(void **state)
+{
+	struct peer *p;
+	struct os_rx rx;
+	const struct pkt hello = {
+		.opcode = OP_X_HELLO, .version = WIRE_VERSION, .my_nonce = 1};
+	uint32_t granted;
+	uint64_t all;
+
+	(void)state;
+	side_open(to, &cfg);
+	join(0, &cfg, QPS_RTS);
+	settle(1);
+	p = to->qp->qp.peer;
+	granted = p->granted;
+	all = to->nic->x.granted;
+	assert_true(granted > 0);
+	rx = (struct os_rx){.src = p->asked, .dst = p->local, .port = p->port};
+	to->nic->x.push_budget /= 2;
+	peers_hello(to->nic, &hello, &rx, os_now(to->nic->os));
+	assert_int_equal(p->granted, granted);
+	assert_int_equal(to->nic->x.granted, all);
+	to->nic->x.push_budget *= 2;
+	close_all(1);
 }
 
 static void post_write(unsigned i)
@@ -401,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(share__idle_peers),
+		cmocka_unit_test(share__hello_of_anybody),
 		cmocka_unit_test(share__crowd),
 		cmocka_unit_test(share__of_the_last),
 		cmocka_unit_test(port_4791__passes_on),

@@ -189,18 +189,26 @@ static unsigned forward(uint8_t out[256], uint64_t secret)
 	return n + fwd.payload_len + ICRC_BYTES;
 }
 
-static void send_from_holder(uint64_t secret)
+/* @last: of the address that it comes from, 127.0.0.0/24 */
+static void send_from_port(uint64_t secret, uint8_t last)
 {
 	const struct ipaddr lo = {{[10] = 0xff, [11] = 0xff, 127, [15] = 1}};
+	const struct ipaddr from = {
+		{[10] = 0xff, [11] = 0xff, 127, [15] = last}};
 	uint8_t bytes[256];
 	struct iovec iov = {bytes, forward(bytes, secret)};
 	const struct os_tx tx = {.dst = {.ip = lo, .port = guest_port()},
-				 .src = lo,
+				 .src = from,
 				 .port = holder->roce_port,
 				 .iov = &iov,
 				 .niov = 1};
 
 	assert_int_equal(os_send(holder->os, &tx), 0);
+}
+
+static void send_from_holder(uint64_t secret)
+{
+	send_from_port(secret, 1);
 }
 
 static void send_from_anywhere(uint64_t secret)
@@ -248,6 +256,9 @@ static void roce_trusts__port_and_secret(void **state)
 	send_from_holder(secret);
 	assert_true(believed());
 	send_from_holder(secret ^ 1);
+	assert_false(believed());
+	/* there another process may have the port, or of the other family */
+	send_from_port(secret, 2);
 	assert_false(believed());
 	send_from_anywhere(secret);
 	assert_false(believed());
