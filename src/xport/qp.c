@@ -326,8 +326,8 @@ void qp_kick_again(struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max || retry_may(r) ||
-	    r->ask_again || live_repeats(r) || replay_busy(qp))
+	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
+	    retry_wants(r) || replay_busy(qp))
 		qp_kick(qp);
 }
 

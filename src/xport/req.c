@@ -405,9 +405,13 @@ static bool may_send(struct qp *qp, uint64_t now_ns)
 
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return false;
-	if (now_ns < r->pause_until || (r->held && now_ns < r->hold_until))
-		return false;
-	return !r->wait.ticket.v || r->snd != r->park_psn;
+	return now_ns >= r->pause_until && !(r->held && now_ns < r->hold_until);
+}
+
+/* Does the packet at snd wait for its page? */
+static bool is_parked(const struct req *r)
+{
+	return r->wait.ticket.v && r->snd == r->park_psn;
 }
 
 /* Send the lost packets again, one run of consecutive PSNs at a time: set snd
@@ -424,6 +428,10 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	*back_cur = r->cur;
 	r->snd = psn;
 	r->cur = i;
+	/* Its own pages are waited for now, if any: those of what is parked are asked
+	 * for again in its turn. */
+	if (r->wait.ticket.v && !is_parked(r))
+		waiter_cancel(qp->x->mem, &r->wait);
 	return true;
 }
 
@@ -485,7 +493,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	uint32_t back_cur = r->cur;
 	psn_t back = r->snd, to;
 
-	if (!may_send(qp, now_ns)) {
+	if (!may_send(qp, now_ns) || (is_parked(r) && !retry_wants(r))) {
 		if (r->wait.ticket.v)
 			ahead_sources(qp, now_ns);
 		return false;
@@ -494,6 +502,8 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	burst_reset(b, qp, qp->peer, qp_open(qp));
 	b->again = aim_at_lost(qp, &back, &back_cur);
+	if (!b->again && is_parked(r))
+		return false;
 	b->from = r->snd;
 	b->max = r->max;
 	fill(qp, b, b->again, now_ns);

@@ -212,6 +212,11 @@ bool retry_may(const struct req *r)
 	return r->lost && r->lost_left;
 }
 
+bool retry_wants(const struct req *r)
+{
+	return retry_may(r) || r->ask_again || live_repeats(r);
+}
+
 bool retry_is_lost(const struct qp *qp, psn_t psn)
 {
 	int32_t i = psn_diff(psn, qp->req.map_base);

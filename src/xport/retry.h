@@ -38,6 +38,9 @@ void retry_resume(struct qp *qp, uint64_t now_ns);
 /** retry_may() - Is something lost, and may it be sent before the peer is heard
  * of again? */
 bool retry_may(const struct req *r);
+
+/** retry_wants() - Is something to be sent again, as far as is known? */
+bool retry_wants(const struct req *r);
 bool retry_is_lost(const struct qp *qp, psn_t psn);
 void retry_resent(struct qp *qp, psn_t psn);
 bool retry_next_lost(struct qp *qp, psn_t *psn);

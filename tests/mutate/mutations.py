@@ -1289,7 +1289,7 @@ MUTATIONS = [
     ("sysfs: data is counted in bytes", "src/verbs/sysfs.c",
      "enum { WORD = 4 };", "enum { WORD = 1 };"),
     ("gates: a packet is passed on from any port", "src/nic/roce.c",
-     "&& from->src.port == ROCE_PORT &&", "&&"),
+     "from->src.port == ROCE_PORT &&", "true &&"),
     ("gates: any secret will do", "src/nic/roce.c",
      "p->fwd_secret == nic->roce_secret;", "true;"),
     ("gates: a secret outlives who told it", "src/nic/roce.c",
@@ -1448,4 +1448,8 @@ MUTATIONS = [
      "\t\tpeers_errors(nic);\n\t\twork(nic, true, *now);", "\t\twork(nic, true, *now);"),
     ("wait: what is readable all the time keeps signals out", "src/os/wait.c",
      "signals_kept_out(s, now_ns) &&", "false &&"),
+    ("req: what was lost waits for a page behind it", "src/xport/req.c",
+     "(is_parked(r) && !retry_wants(r))", "is_parked(r)"),
+    ("req: what was lost is sent, and what is parked too early", "src/xport/req.c",
+     "if (!b->again && is_parked(r))\n\t\treturn false;\n", ""),
 ]

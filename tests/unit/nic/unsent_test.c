@@ -2,10 +2,14 @@
 /* unsent_test.c: a burst was planned, and then the socket was full: what it said
  * was not said, what was taken for sent was not, whatever came meanwhile.
  */
+#include "mem/mr.h"
+#include "nic/memory.h"
 #include "nic/step.h"
+#include "nic/suspension.h"
 #include "steps.h"
 #include "wire/hdr.h"
 #include "xport/ack.h"
+#include "xport/kick.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/replay.h"
@@ -232,6 +236,54 @@ static void unsent__not_what_was_answered_before(void **state)
 	assert_int_equal(replay_pending(qp, &room), 0);
 }
 
+/* A packet was lost, and the page that the next request is sent from is missing: what
+ * was lost is sent again all the same, also as the trial of a peer that answers and
+ * moves nothing (xport/live.c); and then the page is waited for as before.
+ */
+static void unsent__a_page_behind_what_was_lost(void **state)
+{
+	struct nic *nic = side[0].nic;
+	struct step *tx = &nic->steps[2];
+	struct qp *qp = &side[0].qp->qp;
+	struct req *r = &qp->req;
+	struct mr_attr attr;
+	uint32_t away;
+
+	(void)state;
+	assert_int_equal(nic_mr_query(nic, side[0].key, &attr), 0);
+	assert_int_equal(nic_mr_reg(nic, &attr, &away), 0);
+	for (int trial = 0; trial < 2; trial++) {
+		const uint32_t here = side[0].key;
+
+		assert_int_equal(nic_mr_suspend(nic, away, 0), 0);
+		know_pages(&side[0]);
+		know_pages(&side[1]);
+		post_at(&side[0], WR_WRITE, 0, 64);
+		side[0].key = away;
+		post_at(&side[0], WR_WRITE, 4096, 64);
+		side[0].key = here;
+		assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
+		tx->error = -ENETDOWN; /* as if it were lost on the way */
+		engine_commit(nic, tx, os_now(nic->os));
+		send_all(&side[0]);
+		assert_int_not_equal(r->wait.ticket.v, 0);
+		assert_int_equal(psn_diff(r->snd, r->una), 1);
+		if (trial) {
+			r->live.trial = TRIAL_DUE;
+		} else {
+			r->map_base = r->una;
+			r->lost = r->lost_left = 1;
+		}
+		qp_kick(qp);
+		send_all(&side[0]);
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+		assert_int_not_equal(r->wait.ticket.v, 0);
+		assert_int_equal(nic_mr_resume(nic, away), 0);
+		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	}
+	assert_int_equal(nic_mr_dereg(nic, away), 0);
+}
+
 #define TEST(f, setup_) cmocka_unit_test_setup_teardown(f, setup_, sides_close)
 
 int main(void)
@@ -245,6 +297,7 @@ int main(void)
 		TEST(unsent__but_for_its_end, setup),
 		TEST(unsent__the_ack_that_it_carried, setup),
 		TEST(unsent__not_what_was_answered_before, setup),
+		TEST(unsent__a_page_behind_what_was_lost, setup),
 		TEST(unsent__only_an_ack, setup),
 		TEST(unsent__only_an_ack, setup_standard),
 	};
