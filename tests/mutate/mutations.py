@@ -1450,6 +1450,4 @@ MUTATIONS = [
      "signals_kept_out(s, now_ns) &&", "false &&"),
     ("req: what was lost waits for a page behind it", "src/xport/req.c",
      "(is_parked(r) && !retry_wants(r))", "is_parked(r)"),
-    ("req: what was lost is sent, and what is parked too early", "src/xport/req.c",
-     "if (!b->again && is_parked(r))\n\t\treturn false;\n", ""),
 ]
