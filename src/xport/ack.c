@@ -15,6 +15,7 @@
 #include "xport/control.h"
 #include "xport/deadline.h"
 #include "xport/hold.h"
+#include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/life.h"
 #include "xport/live.h"
@@ -424,8 +425,15 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		struct qp *q = list_entry(l, struct qp, ack_link);
 		struct pkt p;
 
-		if ((qp && must_go_alone(q)) || !make(q, &p) ||
-		    p.ext != b->ext || (b->nsegs && !burst_suits(b, q)))
+		if (qp && must_go_alone(q))
+			continue;
+		if (!make(q, &p)) {
+			/* nor do requests wait for it, then (ack_first()) */
+			if (!qp && !qp_open(q))
+				qp_kick(q);
+			continue;
+		}
+		if (p.ext != b->ext || (b->nsegs && !burst_suits(b, q)))
 			continue;
 		if (!burst_seg(b, &p, NULL))
 			break;

@@ -302,11 +302,21 @@ bool flow_may_read(struct qp *qp, uint32_t charge)
 {
 	struct xport *x = qp->x;
 
-	if (!x->read_out || (uint64_t)x->read_out + charge <= read_most(qp))
+	if (!x->read_out || qp->peer->quiet ||
+	    (uint64_t)x->read_out + charge <= read_most(qp))
 		return true;
 	if (list_empty(&qp->peer_link))
 		list_add_tail(&x->read_waiters, &qp->peer_link);
 	return false;
+}
+
+void flow_quiet(struct qp *qp, bool quiet)
+{
+	struct peer *p = qp->peer;
+
+	if (quiet && !p->quiet)
+		qp_kick_all(&qp->x->read_waiters);
+	p->quiet = quiet;
 }
 
 void flow_read(struct qp *qp, uint32_t charge)

@@ -73,6 +73,12 @@ void flow_held(struct qp *qp);
 /** flow_resumed() - It may not have come to it yet. */
 void flow_resumed(struct qp *qp);
 bool flow_may_read(struct qp *qp, uint32_t charge);
+
+/** flow_quiet() - The peer of @qp, a standard one, answered nothing for an ACK timeout,
+ * or (not @quiet) something came from it. While it is quiet READs to it do not wait for
+ * the room that those before them hold: nothing may ever fill it, and they would
+ * end one budget full after the other. */
+void flow_quiet(struct qp *qp, bool quiet);
 void flow_read(struct qp *qp, uint32_t charge);
 
 /** flow_read_again() - What ends at @to was asked for again, and is charged once more

@@ -38,6 +38,7 @@
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/flow.h"
 #include "xport/hold.h"
 #include "xport/kick.h"
 #include "xport/peer.h"
@@ -493,9 +494,10 @@ static void silence(struct qp *qp, uint64_t now_ns)
 	}
 	if (!spend(qp, CAUSE_SILENCE, now_ns))
 		return;
-	if (!qp_open(qp))
+	if (!qp_open(qp)) {
+		flow_quiet(qp, true);
 		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
-	else /* it heard our questions no better than all the rest */
+	} else /* it heard our questions no better than all the rest */
 		probe(qp, now_ns);
 }
 

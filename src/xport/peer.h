@@ -63,6 +63,7 @@ struct lateness {
  * @out:	requests sent and not placed, beyond the first of each QP
  * @unasked:	it was taken for a standard one, and what was sent then may be more
  *		than it lent
+ * @quiet:	of a standard one: it let a request end, and was not heard of since
  * @late:	how late packets come that others overtook (reorder.c)
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.peer_link) that wait for budget
@@ -89,7 +90,7 @@ struct peer {
 	uint32_t slots;
 	uint32_t lent, filled, firsts, told, serial, echoed;
 	uint32_t quota, quota_serial, quota_of, kept_serial, out;
-	bool wants, unasked, here;
+	bool wants, unasked, here, quiet;
 	struct lateness late;
 	struct list shares;
 	struct list stalled;

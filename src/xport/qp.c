@@ -503,6 +503,7 @@ static enum rx_result take(struct qp *qp, const struct pkt *pkt,
 			       : ud_rx(qp, pkt, payload, run, now_ns);
 	if (pkt->ext)
 		qp->peer->heard_ns = now_ns;
+	flow_quiet(qp, false);
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp_receives(qp)) {
 		ack_answer(qp, pkt->question, now_ns);

@@ -1450,4 +1450,12 @@ MUTATIONS = [
      "signals_kept_out(s, now_ns) &&", "false &&"),
     ("req: what was lost waits for a page behind it", "src/xport/req.c",
      "(is_parked(r) && !retry_wants(r))", "is_parked(r)"),
+    ("flow: READs of a quiet peer end one budget after the other", "src/xport/flow.c",
+     "if (!x->read_out || qp->peer->quiet ||", "if (!x->read_out ||"),
+    ("flow: nobody who waits hears that a peer is quiet", "src/xport/flow.c",
+     "if (quiet && !p->quiet)", "if (0)"),
+    ("live: a standard peer is never quiet", "src/xport/live.c",
+     "flow_quiet(qp, true);", ";"),
+    ("ack: a request waits for an ACK that cannot be said", "src/xport/ack.c",
+     "if (!qp && !qp_open(q))", "if (0)"),
 ]

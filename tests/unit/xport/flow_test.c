@@ -112,14 +112,34 @@ static void flow__unsent_wakes(void **state)
 	check_woken();
 }
 
+/* READs share what their answers may fill of our buffer; a peer that answers none keeps
+ * nobody waiting, or its QPs would end one budget full after the other. */
+static void flow__reads_of_a_quiet_peer(void **state)
+{
+	(void)state;
+	s.x.read_budget = CHARGE;
+	assert_true(flow_may_read(&s.qp[0], CHARGE));
+	flow_read(&s.qp[0], CHARGE);
+	assert_false(flow_may_read(&s.qp[1], CHARGE));
+	flow_quiet(&s.qp[0], true);
+	assert_true(runs(&s.qp[1]));
+	assert_true(flow_may_read(&s.qp[1], CHARGE));
+	flow_read(&s.qp[1], CHARGE);
+	flow_quiet(&s.qp[0], false);
+	flow_read_forget(&s.qp[0]);
+	assert_false(flow_may_read(&s.qp[0], CHARGE));
+	flow_read_forget(&s.qp[1]);
+	assert_true(flow_may_read(&s.qp[0], CHARGE));
+	assert_int_equal(s.x.read_out, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(flow__accepted_wakes),
-		T(flow__forgotten_wakes),
-		T(flow__copies_are_forgotten_too),
-		T(flow__unsent_wakes),
+		T(flow__accepted_wakes),	   T(flow__forgotten_wakes),
+		T(flow__copies_are_forgotten_too), T(flow__unsent_wakes),
+		T(flow__reads_of_a_quiet_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -653,6 +653,7 @@ static void live__standard(void **state)
 	pass(1);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	assert_int_equal(s.qp.req.snd, UNA);
+	assert_true(s.peer.quiet);
 	close_qp();
 }
 
