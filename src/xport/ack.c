@@ -13,12 +13,12 @@
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/control.h"
-#include "xport/deadline.h"
 #include "xport/hold.h"
+#include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
-#include "xport/life.h"
 #include "xport/live.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
@@ -28,154 +28,6 @@
 #include "xport/xport.h"
 
 #include <errno.h>
-
-/* After so many receives in turn, each with a request behind it, the next has one. */
-enum { ANSWERS_KNOWN = 8 };
-
-static void owe_by(struct qp *qp, uint64_t due_ns)
-{
-	struct peer *p = qp->peer;
-
-	qp->resp.ack_owed = true;
-	if (list_empty(&qp->ack_link)) {
-		if (list_empty(&p->owed))
-			p->ack_due_ns = due_ns;
-		list_add_tail(&p->owed, &qp->ack_link);
-	}
-	p->ack_due_ns = MIN(p->ack_due_ns, due_ns);
-	if (list_empty(&p->ack_link))
-		list_add_tail(&qp->x->ack_peers, &p->ack_link);
-}
-
-void ack_owe(struct qp *qp, uint64_t now_ns)
-{
-	owe_by(qp, now_ns + qp->x->ack_delay_ns);
-}
-
-void ack_received(struct qp *qp, uint64_t now_ns)
-{
-	struct resp *r = &qp->resp;
-
-	if (r->received)
-		r->answers = 0;
-	r->received = true;
-	if (r->answers == ANSWERS_KNOWN && qp_open(qp))
-		ack_owe(qp, now_ns);
-	else
-		owe_by(qp, now_ns);
-}
-
-void ack_answered(struct resp *r)
-{
-	if (r->received && r->answers < ANSWERS_KNOWN)
-		r->answers++;
-	r->received = false;
-}
-
-void ack_repeat(struct qp *qp, uint64_t now_ns)
-{
-	struct resp *r = &qp->resp;
-	const uint64_t at = r->said_ns + qp->x->ack_delay_ns;
-
-	if (now_ns >= at) {
-		ack_owe(qp, now_ns);
-	} else if (!r->repeat_at) {
-		r->repeat_at = at;
-		qp_rearm(qp);
-	}
-}
-
-void ack_repeat_timeout(struct qp *qp, uint64_t now_ns)
-{
-	if (!qp->resp.repeat_at || now_ns < qp->resp.repeat_at)
-		return;
-	qp->resp.repeat_at = 0;
-	owe_by(qp, now_ns);
-}
-
-void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
-{
-	PROBE3(nak, qp->cfg.qpn, psn, syndrome);
-	qp->resp.nak = (struct nak){psn, syndrome, true};
-	owe_by(qp, now_ns);
-}
-
-void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
-{
-	PROBE3(nak, qp->cfg.qpn, psn, AETH_RNR | code);
-	qp->resp.page_rnr = (struct nak){psn, AETH_RNR | code, true};
-	owe_by(qp, now_ns);
-}
-
-void ack_answer(struct qp *qp, uint16_t question, uint64_t now_ns)
-{
-	struct resp *r = &qp->resp;
-
-	r->answer = question;
-	r->busy = qp->rx_moving || r->answering;
-	ack_say(qp, XACK_PROBED, now_ns);
-}
-
-void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
-{
-	/* It is said when its epoch is known. */
-	if (!qp_open(qp) && !qp->open.known)
-		return;
-	if (xack_flags & (XACK_HOLD | XACK_RESUME)) /* the newer one */
-		qp->resp.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
-	qp->resp.xack |= xack_flags;
-	owe_by(qp, now_ns);
-}
-
-bool ack_credit(struct qp *qp, uint64_t now_ns)
-{
-	if (!qp_receives(qp) || !qp_open(qp))
-		return false;
-	ack_owe(qp, now_ns);
-	return true;
-}
-
-bool ack_last(struct qp *qp, uint64_t now_ns)
-{
-	const struct resp *r = &qp->resp;
-
-	if (qp->cfg.ud)
-		return false; /* nobody is told anything */
-	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
-	    !(qp->state == QPS_ERR && r->nak.owed))
-		return false;
-	ack_owe(qp, now_ns);
-	return true;
-}
-
-bool ack_leaving(const struct qp *qp, uint64_t now_ns)
-{
-	return qp->resp.acks_out ||
-	       (qp->resp.ack_owed && qp->peer->ack_after_ns > now_ns);
-}
-
-void ack_again(struct qp *qp)
-{
-	if (qp->resp.ack_owed && list_empty(&qp->peer->ack_link))
-		list_add_tail(&qp->x->ack_peers, &qp->peer->ack_link);
-}
-
-void ack_cancel(struct qp *qp)
-{
-	struct peer *p = qp->peer;
-
-	qp->resp.ack_owed = false;
-	list_del(&qp->ack_link);
-	if (p && list_empty(&p->owed))
-		list_del(&p->ack_link);
-}
-
-void ack_rest(struct qp *qp, uint64_t now_ns)
-{
-	if (qp->resp.ack_rest)
-		ack_owe(qp, now_ns);
-	qp->resp.ack_rest = false;
-}
 
 /* First PSN that may not be acknowledged yet. */
 static psn_t ack_limit(const struct qp *qp)
@@ -469,7 +321,7 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 	if (error && again)
 		unsaid(qp, a, now_ns);
 	if (!qp_open(qp))
-		qp_kick_again(qp); /* ack_first() */
+		qp_kick(qp); /* ack_first() */
 }
 
 /* ACKs that must wait (for a READ before them, for moves) stay owed; whatever

@@ -14,10 +14,10 @@
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/access.h"
+#include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
-#include "xport/window.h"
 #include "xport/wqe.h"
 #include "xport/xport.h"
 

@@ -14,7 +14,6 @@
 #include "mem/dma.h"
 #include "mem/waiter.h"
 #include "wire/wire.h"
-#include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/tx.h"
@@ -70,21 +69,6 @@ void burst_spray(struct burst *b)
 		return;
 	p->path = (p->path + 1) % p->lines;
 	b->line = p->line[p->path];
-}
-
-void burst_open(struct burst *b)
-{
-	struct qp *qp = b->qp;
-	struct pkt p;
-
-	if (likely(list_empty(&qp->open.link)) || !b->ext || burst_full(b))
-		return;
-	open_fill(qp, &p, true);
-	if (!burst_seg(b, &p, NULL))
-		return;
-	list_del(&qp->open.link);
-	b->opens = true;
-	b->line = 0; /* it is believed from the port of the QP only */
 }
 
 bool burst_full(const struct burst *b)

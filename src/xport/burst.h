@@ -51,9 +51,6 @@ bool burst_suits(const struct burst *b, const struct qp *qp);
  */
 void burst_spray(struct burst *b);
 
-/** burst_open() - If an OPEN is to be sent, let it leave with @b, of requests. */
-void burst_open(struct burst *b);
-
 /**
  * burst_next() - Append the middle packet of a message whose previous packet is
  * the last of @b: extension packets, no inline payload. Return: as burst_seg().

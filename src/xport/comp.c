@@ -12,8 +12,8 @@
 #include "xport/attr.h"
 #include "xport/credit.h"
 #include "xport/flow.h"
+#include "xport/kept.h"
 #include "xport/life.h"
-#include "xport/live.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/window.h"
@@ -95,7 +95,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	if (psn_diff(target, r->una) > 0)
 		una_to(qp, target, !r->failed);
 	if (r->una != una)
-		live_reload(qp);
+		comp_reload(qp);
 	/* WRITEs alone must not leave them half the PSNs behind */
 	if (psn_diff(r->una, r->win.next) > 0)
 		r->win.next = r->una;
@@ -184,4 +184,11 @@ bool comp_reads_pending(const struct qp *qp)
 		if (wqe_is_read(wq_at(sq, i)))
 			return true;
 	return false;
+}
+
+void comp_reload(struct qp *qp)
+{
+	qp->req.retries = qp->attr.retry_cnt;
+	qp->req.rnr_retries = qp->attr.rnr_retry;
+	qp->req.too_large = false;
 }

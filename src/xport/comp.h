@@ -22,4 +22,7 @@ void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint16_t cause, uint64_t now_ns);
 void comp_flush(struct qp *qp, uint64_t now_ns);
 
+/** comp_reload() - It has all its retries again. */
+void comp_reload(struct qp *qp);
+
 #endif

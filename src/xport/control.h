@@ -6,9 +6,9 @@
 #include "base/base.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
+#include "xport/peer.h"
 #include "xport/qp.h"
 
-struct peer;
 struct waiter;
 struct xport;
 
@@ -59,11 +59,28 @@ static inline bool qp_open(const struct qp *qp)
 	return qp->open.theirs != 0;
 }
 
+/** open_waits() - Do requests wait until it is known who the peer is? */
+static inline bool open_waits(const struct qp *qp)
+{
+	const struct open *o = &qp->open;
+
+	if (o->theirs)
+		return false;
+	return o->known || qp->peer->kind == PEER_PROBING ||
+	       (qp->peer->kind == PEER_NOPIN && !o->plain);
+}
+
 /** qp_admits() - Does @p come from the peer of @qp, of a connection? What has our
  * epoch does; without one it may, while we do not know better. */
 static inline bool qp_admits(const struct qp *qp, const struct pkt *p)
 {
 	return p->ext ? p->epoch == qp->open.mine : !qp_open(qp);
+}
+
+/** replay_busy() - Is a READ or an atomic of the peer not answered whole? */
+static inline bool replay_busy(const struct qp *qp)
+{
+	return qp->resp.res_at != qp->resp.res_next;
 }
 
 /** qp_posted() - Sends or receives were posted. */

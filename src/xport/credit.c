@@ -18,16 +18,26 @@
 #include "base/base.h"
 #include "mem/pool.h"
 #include "mem/use.h"
-#include "xport/flow.h"
+#include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
-#include "xport/window.h"
 #include "xport/xport.h"
 
 /* --- the receiver lends ----------------------------------------------------- */
+
+/* A power of two of shares: one more peer finds its own unclaimed, and the others
+ * are told that theirs shrank only when the number doubles. */
+uint32_t credit_shares(const struct xport *x)
+{
+	uint32_t shares = 1;
+
+	while (shares < x->peers)
+		shares *= 2;
+	return shares;
+}
 
 /* Of the slots that are for first packets, and may hold nothing else. */
 static uint32_t firsts_left(const struct xport *x)
@@ -73,7 +83,7 @@ bool credit_first(struct xport *x, struct window *w, bool on)
  * peers, datagrams, READ responses. */
 static uint32_t share(const struct xport *x)
 {
-	return x->slots / 2 / flow_shares(x);
+	return x->slots / 2 / credit_shares(x);
 }
 
 static uint32_t lendable(const struct xport *x)

@@ -36,4 +36,7 @@ void credit_placed(struct qp *qp, uint32_t packets);
 /** credit_leave() - The QP ends, whatever of its requests is not placed. */
 void credit_leave(struct qp *qp);
 
+/** credit_shares() - Into how many parts what all peers share is cut. */
+uint32_t credit_shares(const struct xport *x);
+
 #endif

@@ -3,11 +3,15 @@
 #include "xport/deadline.h"
 #include "base/base.h"
 #include "xport/attr.h"
-#include "xport/live.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
 #include "xport/xport.h"
+
+static uint64_t next_of_live(const struct req *r)
+{
+	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe_at);
+}
 
 void qp_rearm(struct qp *qp)
 {
@@ -15,7 +19,7 @@ void qp_rearm(struct qp *qp)
 	uint64_t at = TIME_NEVER;
 
 	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
-		at = live_next(r);
+		at = next_of_live(r);
 		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
 		at = MIN(at, r->late_until ? r->late_until : TIME_NEVER);

@@ -9,8 +9,11 @@
 #include "mem/account.h"
 #include "wire/wire.h"
 #include "xport/access.h"
-#include "xport/ack.h"
+#include "xport/fault_resume.h"
+#include "xport/fault_rnr.h"
 #include "xport/hold.h"
+#include "xport/kept.h"
+#include "xport/owe.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
@@ -27,13 +30,6 @@ static const struct strategy_ops *const strategies[STRATEGY_NUM] = {
 	[STRATEGY_RNR] = &fault_rnr,
 	[STRATEGY_DROP] = &fault_drop,
 };
-
-void fault_note(const struct fault *f, enum strategy s)
-{
-	flight_note(&f->qp->log, f->now_ns, FLIGHT_FAULT, f->psn, (uint16_t)s,
-		    0);
-	mem_account_answer(f->qp->x->mem, f->wait, s);
-}
 
 enum { FORGOTTEN_MAX = 8 };
 

@@ -8,13 +8,6 @@
 
 struct qp;
 
-/**
- * backup_keep() - Keep a datagram in a slot, as number @number.
- * Return: false: no slot is free, or its sender or @qp has too many.
- */
-bool backup_keep(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
-		 psn_t number, uint64_t now_ns);
-
 /** fault_datagram() - A datagram met a missing page. true: it is kept as win.next. */
 bool fault_datagram(struct qp *qp, const struct pkt *pkt,
 		    const uint8_t *payload, uint64_t now_ns);
@@ -45,6 +38,5 @@ bool fault_response(struct qp *qp, const struct pkt *pkt,
 /** fault_forgiven() - What was forgotten came again: who holds may go on. */
 void fault_forgiven(struct qp *qp, uint64_t now_ns);
 void fault_resolved(struct qp *qp, uint64_t now_ns);
-void fault_silence_over(struct qp *qp, uint64_t now_ns);
 
 #endif

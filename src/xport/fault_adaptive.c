@@ -7,6 +7,7 @@
 #include "mem/account.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
+#include "xport/kept.h"
 #include "xport/message.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

@@ -7,9 +7,10 @@
  * A QP may have as much of the pool as a peer of connections may. Anybody can send
  * to it, so of that one source may hold SOURCE_SHARE times what is left to others.
  */
+#include "xport/fault_backup.h"
 #include "base/base.h"
 #include "wire/wire.h"
-#include "xport/fault.h"
+#include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/responder.h"
 #include "xport/strategy.h"

@@ -4,6 +4,7 @@
  * run out of patience: nopins ask where we are, standard peers are told.
  */
 #include "base/base.h"
+#include "xport/fault_rnr.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

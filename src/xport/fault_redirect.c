@@ -6,6 +6,7 @@
  * credit: where its share ends the next strategy takes over.
  */
 #include "base/base.h"
+#include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/strategy.h"
 #include "xport/window.h"

@@ -7,11 +7,11 @@
  * If that packet is lost nobody sends anything any more, for the requester holds as
  * long as a page may take. So it is said again, a few times, until the block comes.
  */
+#include "xport/fault_resume.h"
 #include "base/base.h"
 #include "wire/wire.h"
-#include "xport/ack.h"
 #include "xport/deadline.h"
-#include "xport/hold.h"
+#include "xport/owe.h"
 #include "xport/qp.h"
 #include "xport/responder.h"
 #include "xport/strategy.h"

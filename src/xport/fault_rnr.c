@@ -5,17 +5,16 @@
  * standard peer it is the last resort (I2): silence first, up to half its ACK
  * timeout.
  */
+#include "xport/fault_rnr.h"
 #include "base/base.h"
 #include "wire/wire.h"
 #include "xport/access.h"
-#include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
-#include "xport/fault.h"
 #include "xport/hold.h"
+#include "xport/owe.h"
 #include "xport/qp.h"
-#include "xport/replay.h"
 #include "xport/responder.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"

@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "wire/wire.h"
 #include "xport/control.h"
+#include "xport/credit.h"
 #include "xport/deadline.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
@@ -48,17 +49,6 @@ void flow_even(struct peer *p, uint32_t packets, bool gaps)
 	p->even = gaps ? 0 : MIN(p->even + packets, (uint32_t)EVEN_MIN);
 }
 
-/* A power of two of shares: one more peer finds its own unclaimed, and the others
- * are told that theirs shrank only when the number doubles. */
-uint32_t flow_shares(const struct xport *x)
-{
-	uint32_t shares = 1;
-
-	while (shares < x->peers)
-		shares *= 2;
-	return shares;
-}
-
 uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu)
 {
 	const uint32_t n = x->read_budget / 2 /
@@ -69,7 +59,7 @@ uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu)
 
 uint32_t flow_share(const struct xport *x)
 {
-	return x->push_budget / flow_shares(x);
+	return x->push_budget / credit_shares(x);
 }
 
 uint32_t flow_grant(struct xport *x, struct peer *p)

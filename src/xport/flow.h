@@ -46,8 +46,6 @@ void flow_even(struct peer *p, uint32_t packets, bool gaps);
 /** flow_charge() - What packets cost the receiver (design D14). */
 uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 
-/** flow_shares() - Into how many parts what all peers share is cut. */
-uint32_t flow_shares(const struct xport *x);
 bool flow_may_send(struct qp *qp, uint32_t charge);
 
 /** flow_wait() - @qp waits for budget or slots of its peer. Return: false. */

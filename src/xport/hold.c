@@ -8,7 +8,7 @@
  * So a nopin peer is asked to hold: as long as our responder waits for a region,
  * every ACK that it sends says XACK_SUSPEND and how long it is expected to take.
  * The requester that hears it stops its timers, and asks (XACK_PROBE) only after
- * half that time, at most ASK_NS, for the case that packets are lost: each answer
+ * half that time, at most SUSPENDED_ASK_NS (live.c), for the case that packets are lost: each answer
  * says again how things are. It ends with an ACK without XACK_SUSPEND, which is
  * said at once when the region is resumed, or with silence for three times the
  * announced time: then its timers run as ever. So whatever is lost, late, doubled
@@ -23,10 +23,11 @@
 #include "base/base.h"
 #include "mem/suspend.h"
 #include "wire/wire.h"
-#include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/control.h"
+#include "xport/fault_resume.h"
 #include "xport/live.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
@@ -37,8 +38,6 @@
 
 enum {
 	MS = 1000 * 1000,
-	ASK_NS = 1000 * MS,
-	ASK_MIN_NS = 1 * MS,
 	SILENCES = 3, /* so many times the announced time */
 };
 
@@ -130,12 +129,6 @@ uint64_t hold_silent_until(const struct qp *qp)
 }
 
 /* --- requester -------------------------------------------------------------- */
-
-uint64_t hold_ask_ns(const struct req *r)
-{
-	return MAX(MIN(r->suspend_ns / 2, (uint64_t)ASK_NS),
-		   (uint64_t)ASK_MIN_NS);
-}
 
 static void begin(struct qp *qp, uint64_t ns, uint64_t now_ns)
 {

@@ -16,13 +16,6 @@ void hold_ask(struct qp *qp, uint64_t now_ns);
 void hold_extend(struct qp *qp, struct pkt *p);
 void hold_said(struct qp *qp);
 
-/** resume_say() - Who holds may go on: said again if what was held does not come. */
-void resume_say(struct qp *qp, uint64_t now_ns);
-
-/** resume_heard() - It came. */
-void resume_heard(struct qp *qp);
-void resume_timeout(struct qp *qp, uint64_t now_ns);
-
 /** hold_over() - A waiter of the responder was woken: who holds may go on. */
 void hold_over(struct qp *qp, uint64_t now_ns);
 
@@ -32,8 +25,6 @@ uint64_t hold_silent_until(const struct qp *qp);
 /** hold_heard() - The requester hears an ACK. */
 void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns);
 
-/** hold_ask_ns() - How often we ask whether it still takes. */
-uint64_t hold_ask_ns(const struct req *r);
 void hold_timeout(struct qp *qp, uint64_t now_ns);
 
 #endif

@@ -35,13 +35,4 @@ enum {
 	QP_NO_EVENT = 0xff,
 };
 
-/** qp_kick_again() - Kick @qp, unless it surely has nothing to send. */
-void qp_kick_again(struct qp *qp);
-
-/** qp_flush() - In ERR and when nothing moves: complete everything. */
-void qp_flush(struct qp *qp, uint64_t now_ns);
-
-/** qp_rx_moved() - Moves of the receiving half ended: what waited goes on. */
-void qp_rx_moved(struct qp *qp, uint64_t now_ns);
-
 #endif

@@ -32,20 +32,19 @@
 #include "base/base.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
-#include "xport/ack.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
 #include "xport/flow.h"
-#include "xport/hold.h"
+#include "xport/kept.h"
 #include "xport/kick.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
-#include "xport/retry.h"
 #include "xport/waits.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
@@ -58,6 +57,9 @@ enum {
 	PROBE_MAX_NS = 50 * 1000 * 1000,
 	/* Who asked last so long ago did not run, or could not send. */
 	UNASKED_NS = 4 * PROBE_MAX_NS,
+	/* Of a region that is suspended: after half of what that may take. */
+	SUSPENDED_ASK_NS = 1000 * 1000 * 1000,
+	SUSPENDED_ASK_MIN_NS = 1000 * 1000,
 	/* The peer of a QP that lets others ask was heard of since. */
 	HEARD_NS = 2 * PROBE_MAX_NS,
 	/* Timeouts below these only measure the hosts' schedulers: a NIC in a
@@ -125,6 +127,13 @@ static bool peers_turn(const struct qp *qp)
 	return outstanding(qp) || waits_for_window(qp);
 }
 
+/* How often we ask whether a region is still suspended. */
+static uint64_t suspended_ask_ns(const struct req *r)
+{
+	return MAX(MIN(r->suspend_ns / 2, (uint64_t)SUSPENDED_ASK_NS),
+		   (uint64_t)SUSPENDED_ASK_MIN_NS);
+}
+
 /* --- the clocks -------------------------------------------------------------- */
 
 void live_reset(struct req *r)
@@ -173,7 +182,7 @@ void live_start(struct qp *qp, uint64_t now_ns)
 
 	if (r->suspend_until) {
 		if (r->probe_at == TIME_NEVER)
-			r->probe_at = now_ns + hold_ask_ns(r);
+			r->probe_at = now_ns + suspended_ask_ns(r);
 		qp_rearm(qp);
 		return;
 	}
@@ -248,13 +257,6 @@ void live_sent(struct qp *qp, bool first, uint64_t now_ns)
 }
 
 /* --- retries ----------------------------------------------------------------- */
-
-void live_reload(struct qp *qp)
-{
-	qp->req.retries = qp->attr.retry_cnt;
-	qp->req.rnr_retries = qp->attr.rnr_retry;
-	qp->req.too_large = false;
-}
 
 bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
 {
@@ -332,7 +334,7 @@ void live_progress(struct qp *qp, uint64_t now_ns)
 	struct req *r = &qp->req;
 
 	live_moved(qp);
-	live_reload(qp);
+	comp_reload(qp);
 	begin_anew(r);
 	r->probe_at = TIME_NEVER;
 	start_if(qp, now_ns);
@@ -397,7 +399,7 @@ static void ask(struct qp *qp, uint64_t now_ns)
 	struct req *r = &qp->req;
 
 	r->probe_at = now_ns +
-		      (r->suspend_until ? hold_ask_ns(r) : r->probe_ns);
+		      (r->suspend_until ? suspended_ask_ns(r) : r->probe_ns);
 	ack_say(qp, XACK_PROBE, now_ns);
 }
 
@@ -472,7 +474,8 @@ static bool excuse(struct qp *qp, uint64_t now_ns)
 	return true;
 }
 
-static void silence(struct qp *qp, uint64_t now_ns)
+/* Return: is everything to be sent again? */
+static bool silence(struct qp *qp, uint64_t now_ns)
 {
 	struct live *l = &qp->req.live;
 
@@ -480,25 +483,27 @@ static void silence(struct qp *qp, uint64_t now_ns)
 	/* what has not left, as our socket is full, is not answered */
 	if (is_ours(qp) || (qp->resp.xack & XACK_PROBE)) {
 		start_if(qp, now_ns);
-		return;
+		return false;
 	}
 	if (waits_for_window(qp) && peer_silent_at(qp) > now_ns) {
 		l->silent_at = peer_silent_at(qp);
 		qp_rearm(qp);
-		return;
+		return false;
 	}
 	if (excuse(qp, now_ns)) {
 		live_start(qp, now_ns);
 		probe(qp, now_ns);
-		return;
+		return false;
 	}
 	if (!spend(qp, CAUSE_SILENCE, now_ns))
-		return;
+		return false;
 	if (!qp_open(qp)) {
 		flow_quiet(qp, true);
-		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
-	} else /* it heard our questions no better than all the rest */
-		probe(qp, now_ns);
+		return true;
+	}
+	/* it heard our questions no better than all the rest */
+	probe(qp, now_ns);
+	return false;
 }
 
 /* Once more, and a question behind it. */
@@ -517,23 +522,20 @@ static void stalled(struct qp *qp, uint64_t now_ns)
 	qp_kick(qp);
 }
 
-void live_timeout(struct qp *qp, uint64_t now_ns)
+bool live_timeout(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
+	bool again = false;
 
 	if (now_ns >= r->live.silent_at)
-		silence(qp, now_ns);
+		again = silence(qp, now_ns);
 	else if (now_ns >= r->probe_at && peers_turn(qp))
 		probe(qp, now_ns);
 	else if (now_ns >= r->probe_at)
 		r->probe_at = TIME_NEVER;
 	if (now_ns >= r->live.stalled_at && qp->state != QPS_ERR)
 		stalled(qp, now_ns);
-}
-
-uint64_t live_next(const struct req *r)
-{
-	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe_at);
+	return again;
 }
 
 /* --- what is told ------------------------------------------------------------------ */

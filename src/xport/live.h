@@ -55,9 +55,6 @@ void live_wait_open(struct qp *qp, uint64_t now_ns);
 void live_sent(struct qp *qp, bool first, uint64_t now_ns);
 void live_none_sent(struct qp *qp, uint64_t now_ns);
 
-/** live_reload() - It has all its retries again. */
-void live_reload(struct qp *qp);
-
 /** live_spend() - One retry. false: none was left, the QP failed for @cause, if it
  * was not that packets are too large. */
 bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns);
@@ -85,9 +82,8 @@ void live_asked(struct qp *qp, uint64_t now_ns);
 bool live_repeats(const struct req *r);
 void live_repeated(struct qp *qp, uint64_t now_ns);
 void live_unsent(struct qp *qp, psn_t from);
-void live_timeout(struct qp *qp, uint64_t now_ns);
 
-/** live_next() - When it is to be called next. */
-uint64_t live_next(const struct req *r);
+/** live_timeout() - Time has passed. Return: is everything to be sent again? */
+bool live_timeout(struct qp *qp, uint64_t now_ns);
 
 #endif

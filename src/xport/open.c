@@ -26,16 +26,17 @@
 #include "xport/open.h"
 #include "base/base.h"
 #include "wire/wire.h"
-#include "xport/ack.h"
 #include "xport/attr.h"
+#include "xport/burst.h"
 #include "xport/deadline.h"
 #include "xport/kick.h"
 #include "xport/live.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
-#include "xport/waits.h"
+#include "xport/tx.h"
 #include "xport/xport.h"
 
 enum {
@@ -234,12 +235,17 @@ void open_timeout(struct qp *qp, uint64_t now_ns)
 	ask_in(qp, MIN(2 * o->ask_ns, (uint64_t)OPEN_MAX_NS), now_ns);
 }
 
-bool open_waits(const struct qp *qp)
+void open_append(struct burst *b)
 {
-	const struct open *o = &qp->open;
+	struct qp *qp = b->qp;
+	struct pkt p;
 
-	if (o->theirs)
-		return false;
-	return o->known || qp->peer->kind == PEER_PROBING ||
-	       (qp->peer->kind == PEER_NOPIN && !o->plain);
+	if (likely(list_empty(&qp->open.link)) || !b->ext || burst_full(b))
+		return;
+	open_fill(qp, &p, true);
+	if (!burst_seg(b, &p, NULL))
+		return;
+	list_del(&qp->open.link);
+	b->opens = true;
+	b->line = 0; /* it is believed from the port of the QP only */
 }

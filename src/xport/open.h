@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 
+struct burst;
 struct pkt;
 struct qp;
 struct xport;
@@ -71,5 +72,8 @@ void open_end(struct qp *qp);
 void open_fill(struct qp *qp, struct pkt *p, bool rides);
 
 void open_timeout(struct qp *qp, uint64_t now_ns);
+
+/** open_append() - If an OPEN is to be sent, let it leave with @b, of requests. */
+void open_append(struct burst *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c: the life of a QP: states and their attributes (IBTA 10.3.1 and table
- * 91), errors and flushing, its one timer, and what wakes it. The two halves
- * are in req.c/comp.c/reply.c/retry.c and resp.c/exec.c/replay.c/ack.c, and of
- * datagrams in ud_tx.c and ud_rx.c.
+ * 91), flushing, and the calls from outside xport/, which it hands to the rooms below
+ * (src/LAYERS has their order). The two halves are in req.c/comp.c/reply.c/retry.c and
+ * resp.c/exec.c/replay.c/ack.c, and of datagrams in ud_tx.c and ud_rx.c.
  *
  * Theory of operation. A QP is in one of three relations to the engine:
  *  - on xport.runnable: qp_tx() may find something to send;
@@ -23,7 +23,6 @@
 #include "mem/waiter.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
-#include "xport/ack.h"
 #include "xport/aim.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
@@ -33,12 +32,15 @@
 #include "xport/deadline.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
+#include "xport/flush.h"
 #include "xport/hold.h"
+#include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/life.h"
 #include "xport/live.h"
 #include "xport/open.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/replay.h"
 #include "xport/reply.h"
@@ -51,7 +53,6 @@
 #include "xport/rx.h"
 #include "xport/tx.h"
 #include "xport/ud.h"
-#include "xport/waits.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 
@@ -322,15 +323,6 @@ void qp_fini(struct qp *qp)
 	mem_account_gone(qp->x->mem, &qp->account);
 }
 
-void qp_kick_again(struct qp *qp)
-{
-	const struct req *r = &qp->req;
-
-	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
-	    retry_wants(r) || replay_busy(qp))
-		qp_kick(qp);
-}
-
 void qp_posted(struct qp *qp, uint64_t now_ns)
 {
 	if (qp->state == QPS_SQE)
@@ -461,7 +453,7 @@ void qp_timeout(struct qp *qp, uint64_t now_ns)
 	if (qp->cfg.ud)
 		ud_timeout(qp, now_ns);
 	else if (qp->state == QPS_RTS || qp->state == QPS_SQD)
-		retry_timeout(qp, now_ns);
+		req_timeout(qp, now_ns);
 	if (qp->state != QPS_ERR)
 		resp_timeout(qp, now_ns);
 	open_timeout(qp, now_ns);
@@ -556,7 +548,7 @@ void qp_rx_moved(struct qp *qp, uint64_t now_ns)
 	if (qp->req.win.num || qp->resp.win.num)
 		qp_drainable(qp);
 	ack_again(qp);
-	qp_kick_again(qp);
+	retry_kick(qp);
 }
 
 void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
@@ -653,7 +645,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 	ack_again(qp);
 	resp_settle(qp, now_ns);
 	qp_flush(qp, now_ns);
-	qp_kick_again(qp);
+	retry_kick(qp);
 }
 
 void xport_tickets_free(struct xport *x, struct qp *qp)

@@ -18,6 +18,7 @@
 #include "xport/fault.h"
 #include "xport/kick.h"
 #include "xport/life.h"
+#include "xport/owe.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"

@@ -17,9 +17,5 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error,
 uint32_t replay_pending(const struct qp *qp, uint32_t *room);
 void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
 void replay_duplicate(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
-static inline bool replay_busy(const struct qp *qp)
-{
-	return qp->resp.res_at != qp->resp.res_next;
-}
 
 #endif

@@ -18,7 +18,7 @@
 #include "xport/fault.h"
 #include "xport/flow.h"
 #include "xport/hold.h"
-#include "xport/life.h"
+#include "xport/kept.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
@@ -27,7 +27,6 @@
 #include "xport/retry.h"
 #include "xport/run.h"
 #include "xport/rx.h"
-#include "xport/waits.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
 #include "xport/xport.h"
@@ -213,7 +212,7 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		live_progress(qp, now_ns);
 	else
 		live_heard(qp, p, answer, now_ns);
-	qp_kick_again(qp);
+	retry_kick(qp);
 }
 
 void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns)
@@ -376,18 +375,6 @@ static void response_taken(struct qp *qp, psn_t psn)
 	qp->req.win.next = psn_add(psn, 1);
 	if (qp->req.win.num)
 		responses_advance(qp);
-}
-
-void reply_read_again(struct qp *qp, const struct wqe *w)
-{
-	const psn_t end = wqe_end(w);
-	struct req *r = &qp->req;
-
-	/* also if all of it is here: that may be taken back (responses_failed()) */
-	if (psn_diff(end, r->read_again_to) > 0)
-		r->read_again_to = end;
-	if (psn_diff(end, r->win.next) > 0)
-		win_truncate(qp->x, &r->win, end);
 }
 
 /* May @p have been read before something that comes before it will be? @w is due, and

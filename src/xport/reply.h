@@ -26,13 +26,6 @@ void reply_timeout(struct qp *qp, uint64_t now_ns);
 /** reply_carried() - What a request of the peer says of what it placed. */
 void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
 
-/**
- * reply_read_again() - The peer executes the READ @w again, of which something is not
- * here yet: forget what READs behind it have read. They are to be executed after it
- * (IBTA 10.8, ordering of work requests).
- */
-void reply_read_again(struct qp *qp, const struct wqe *w);
-
 /** reply_wqe() - The READ whose next response is @psn, or NULL. */
 struct wqe *reply_wqe(struct qp *qp, psn_t psn);
 

@@ -26,9 +26,13 @@
 #include "xport/deadline.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
+#include "xport/hold.h"
+#include "xport/kept.h"
+#include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/live.h"
 #include "xport/open.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reply.h"
@@ -66,7 +70,7 @@ void req_reset(struct qp *qp)
 	r->held = r->failed = r->rsp_gap = false;
 	r->rsp_missed = r->ask_again = r->asked = r->revoked = false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
-	live_reload(qp);
+	comp_reload(qp);
 	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
 	r->pause_until = r->hold_until = r->suspend_until = 0;
@@ -209,6 +213,22 @@ static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w,
 	return NEXT_OK;
 }
 
+/* The peer executes the READ @w again, of which something is not
+ * here yet: forget what READs behind it have read. They are to be executed after it
+ * (IBTA 10.8, ordering of work requests).
+ */
+static void read_again(struct qp *qp, const struct wqe *w)
+{
+	const psn_t end = wqe_end(w);
+	struct req *r = &qp->req;
+
+	/* also if all of it is here: that may be taken back (responses_failed()) */
+	if (psn_diff(end, r->read_again_to) > 0)
+		r->read_again_to = end;
+	if (psn_diff(end, r->win.next) > 0)
+		win_truncate(qp->x, &r->win, end);
+}
+
 static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 			  uint32_t k, bool again, uint32_t *psns)
 {
@@ -229,7 +249,7 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
 	if (r->snd != r->max)
-		reply_read_again(qp, w);
+		read_again(qp, w);
 	r->rd_out += !again;
 	if (again)
 		flow_read_again(qp, psn_add(w->first_psn, end), charge);
@@ -541,7 +561,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	if (!b->ext)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
 	gso_sent(&r->gso, b);
-	burst_open(b);
+	open_append(b);
 	ack_carry(qp, b, now_ns);
 	ack_append(qp, b, now_ns);
 	live_sent(qp, first, now_ns);
@@ -561,4 +581,24 @@ void req_unsent(struct qp *qp, const struct burst *b, int error,
 		qp->req.pause_until = now_ns + PAUSE_FULL_NS;
 		qp_rearm(qp);
 	}
+}
+
+void req_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct req *r = &qp->req;
+
+	if (r->pause_until && now_ns >= r->pause_until) {
+		r->pause_until = 0;
+		qp_kick(qp);
+	}
+	if (r->late_until && now_ns >= r->late_until)
+		flow_copies_came(qp, now_ns);
+	hold_timeout(qp, now_ns);
+	if (r->held && now_ns >= r->hold_until)
+		retry_resume(qp, now_ns);
+	retry_gap_timeout(qp, now_ns);
+	if (now_ns >= r->rsp_gap_at)
+		reply_timeout(qp, now_ns);
+	if (live_timeout(qp, now_ns))
+		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
 }

@@ -15,4 +15,7 @@ void req_reset(struct qp *qp);
 void req_unsent(struct qp *qp, const struct burst *b, int error,
 		uint64_t now_ns);
 
+/** req_timeout() - Time has passed, of whatever the requester waits for. */
+void req_timeout(struct qp *qp, uint64_t now_ns);
+
 #endif

@@ -9,8 +9,8 @@
 #include "wire/wire.h"
 #include "xport/burst.h"
 #include "xport/flow.h"
+#include "xport/kept.h"
 #include "xport/live.h"
-#include "xport/window.h"
 
 /**
  * struct req - Requester. PSNs: una <= snd <= max, una <= acc <= max.

@@ -7,9 +7,9 @@
 #include "mem/waiter.h"
 #include "wire/wire.h"
 #include "xport/burst.h"
+#include "xport/kept.h"
 #include "xport/message.h"
 #include "xport/rx.h"
-#include "xport/window.h"
 
 /**
  * struct resource - A READ or atomic that was executed or is being answered;

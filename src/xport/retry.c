@@ -21,16 +21,16 @@
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/comp.h"
+#include "xport/control.h"
 #include "xport/credit.h"
 #include "xport/deadline.h"
 #include "xport/flow.h"
-#include "xport/hold.h"
+#include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"
-#include "xport/reply.h"
 #include "xport/requester.h"
 #include "xport/tx.h"
 #include "xport/window.h"
@@ -421,24 +421,17 @@ void retry_twice(struct qp *qp, uint64_t now_ns)
 	r->doubted = 0;
 }
 
-/* --- time ------------------------------------------------------------------ */
-
-void retry_timeout(struct qp *qp, uint64_t now_ns)
+void retry_gap_timeout(struct qp *qp, uint64_t now_ns)
 {
-	struct req *r = &qp->req;
-
-	if (r->pause_until && now_ns >= r->pause_until) {
-		r->pause_until = 0;
-		qp_kick(qp);
-	}
-	if (r->late_until && now_ns >= r->late_until)
-		flow_copies_came(qp, now_ns);
-	hold_timeout(qp, now_ns);
-	if (r->held && now_ns >= r->hold_until)
-		retry_resume(qp, now_ns);
-	if (now_ns >= r->gap_at)
+	if (now_ns >= qp->req.gap_at)
 		gap_lost(qp, now_ns);
-	if (now_ns >= r->rsp_gap_at)
-		reply_timeout(qp, now_ns);
-	live_timeout(qp, now_ns);
+}
+
+void retry_kick(struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
+	    retry_wants(r) || replay_busy(qp))
+		qp_kick(qp);
 }

@@ -23,7 +23,6 @@ void retry_forget(struct req *r);
 
 /** retry_news() - The peer was heard of; @progress: and is further than before. */
 void retry_news(struct qp *qp, bool progress);
-void retry_timeout(struct qp *qp, uint64_t now_ns);
 
 /** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
 void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns);
@@ -44,5 +43,11 @@ bool retry_wants(const struct req *r);
 bool retry_is_lost(const struct qp *qp, psn_t psn);
 void retry_resent(struct qp *qp, psn_t psn);
 bool retry_next_lost(struct qp *qp, psn_t *psn);
+
+/** retry_kick() - Kick @qp, unless it surely has nothing to send. */
+void retry_kick(struct qp *qp);
+
+/** retry_gap_timeout() - What others overtook may be lost by now. */
+void retry_gap_timeout(struct qp *qp, uint64_t now_ns);
 
 #endif

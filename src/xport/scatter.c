@@ -18,7 +18,7 @@
 #include "xport/access.h"
 #include "xport/attr.h"
 #include "xport/control.h"
-#include "xport/life.h"
+#include "xport/flush.h"
 #include "xport/message.h"
 #include "xport/qp.h"
 #include "xport/reply.h"

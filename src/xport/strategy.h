@@ -99,8 +99,4 @@ enum strategy fault_adaptive(const struct fault *f);
 /** fault_note() - In the flight recorder: @s answered @f. */
 void fault_note(const struct fault *f, enum strategy s);
 
-/* fault_rnr.c */
-/** rnr_silence() - Start the time after which a standard requester is told RNR. */
-void rnr_silence(struct qp *qp, uint64_t now_ns);
-
 #endif

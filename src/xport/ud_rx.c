@@ -19,6 +19,8 @@
 #include "xport/control.h"
 #include "xport/exec.h"
 #include "xport/fault.h"
+#include "xport/fault_backup.h"
+#include "xport/kept.h"
 #include "xport/life.h"
 #include "xport/qp.h"
 #include "xport/requester.h"

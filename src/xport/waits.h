@@ -7,9 +7,6 @@
 
 struct qp;
 
-/** open_waits() - Do requests wait until it is known who the peer is? */
-bool open_waits(const struct qp *qp);
-
 /**
  * enum live_wait - What the oldest request of a connection waits for; of several the
  * first.

@@ -9,6 +9,7 @@
 #include "mem/pool.h"
 #include "wire/wire.h"
 #include "xport/credit.h"
+#include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/rx.h"
 #include "xport/xport.h"

@@ -13,6 +13,7 @@
 #include "oracle.h"
 #include "scenarios.h"
 #include "xport/control.h"
+#include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/window.h"
 

@@ -18,6 +18,8 @@ layer wire: base
 layer nic: base wire
 layer sim: base
 facade base: base.h text.h
+facade sim: top.h
+rooms sim: low high top
 system base: c
 system wire: c isa-l.h
 system nic: c pthread.h
@@ -44,6 +46,12 @@ CASES = [
     ("src/a.c", C, "no directory that src/LAYERS knows"),
     ("src/wire/a.c", C + '#include "base/text.h"\n', None),
     ("src/wire/a.c", C + '#include "base/list.h"\n', "only a façade"),
+    ("src/sim/high.c", C + '#include "sim/low.h"\n#include "sim/x.h"\n', None),
+    ("src/sim/low.c", C + '#include "sim/low.h"\n#include "sim/x.h"\n', None),
+    ("src/sim/low.c", C + '#include "sim/high.h"\n', "is above low"),
+    ("src/sim/low.c", C + '#include "sim/top.h"\n', None),
+    ("src/sim/low.h", C + '#include "sim/high.h"\n', None),
+    ("src/sim/new.c", C, "is no room"),
     ("tests/sim/a.c", C + '#include "nic/nic.h"\n', "may not include nic/"),
     ("tests/new/a.c", C + '#include "nic/nic.h"\n', None),
     ("doc/sim/a.c", C + '#include "nic/nic.h"\n', None),

@@ -10,8 +10,8 @@
 #include "nic/peers.h"
 #include "nic/step.h"
 #include "side.h"
-#include "xport/ack.h"
 #include "xport/attr.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/tx.h"
 

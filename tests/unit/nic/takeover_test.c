@@ -12,6 +12,7 @@
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/flow.h"
+#include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/peer.h"

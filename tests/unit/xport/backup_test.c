@@ -8,6 +8,8 @@
 #include "memory.h"
 #include "xport/control.h"
 #include "xport/fault.h"
+#include "xport/fault_backup.h"
+#include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/window.h"
 #include "xport/xport.h"

@@ -8,6 +8,7 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "xport/credit.h"
+#include "xport/kept.h"
 #include "xport/lend.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

@@ -3,17 +3,19 @@
  * [10, 14) on their way, of which the first are lost, and a peer that says what it is
  * told to say.
  */
-#include "xport/ack.h"
 #include "xport/attr.h"
+#include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
 #include "xport/hold.h"
 #include "xport/life.h"
 #include "xport/live.h"
+#include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
+#include "xport/retry.h"
 #include "xport/waits.h"
 #include "xport/xport.h"
 
@@ -70,7 +72,7 @@ static void open_qp(enum peer_kind kind)
 	r->una = r->acc = r->placed = UNA;
 	r->snd = r->max = MAX_PSN;
 	live_reset(r);
-	live_reload(&s.qp);
+	comp_reload(&s.qp);
 	live_start(&s.qp, s.now);
 }
 
@@ -107,7 +109,8 @@ static void pass(uint64_t ns)
 
 	while (timerq_next(&s.x.timers) <= end) {
 		s.now = MAX(s.now, timerq_next(&s.x.timers));
-		live_timeout(&s.qp, s.now);
+		if (live_timeout(&s.qp, s.now))
+			retry_rewind(&s.qp, FLIGHT_TIMEOUT, s.now);
 		qp_rearm(&s.qp);
 		serve();
 	}
@@ -441,11 +444,11 @@ static void live__did_not_run(void **state)
 	open_qp(PEER_NOPIN);
 	pass(10 * MS);
 	s.now += 100 * FIRST_NS;
-	live_timeout(&s.qp, s.now);
+	assert_false(live_timeout(&s.qp, s.now));
 	serve();
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	s.now += 100 * FIRST_NS;
-	live_timeout(&s.qp, s.now);
+	assert_false(live_timeout(&s.qp, s.now));
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
 }

@@ -9,6 +9,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/reorder.h"
+#include "xport/req.h"
 #include "xport/requester.h"
 #include "xport/retry.h"
 #include "xport/xport.h"
@@ -127,9 +128,9 @@ static void flow_copies_came__others_go_on(void **state)
 	flow_again(&qp, 0, 4, 4 * each);
 	flow_accepted(&qp, 4, 1000 * US);
 	assert_false(flow_may_send(&other, each));
-	retry_timeout(&qp, 1299 * US);
+	req_timeout(&qp, 1299 * US);
 	assert_false(list_empty(&p.stalled));
-	retry_timeout(&qp, 1300 * US);
+	req_timeout(&qp, 1300 * US);
 	assert_true(list_empty(&p.stalled));
 	assert_ptr_equal(x.runnable.next, &other.run_link);
 	assert_true(flow_may_send(&other, each));
@@ -232,9 +233,9 @@ static void flow_again__late(void **state)
 	flow_accepted(&qp, 8, 1100 * US);
 	assert_int_equal(p.in_flight, 4 * each);
 	assert_int_equal(timerq_next(&x.timers), 1300 * US);
-	retry_timeout(&qp, 1299 * US);
+	req_timeout(&qp, 1299 * US);
 	assert_int_equal(p.in_flight, 4 * each);
-	retry_timeout(&qp, 1300 * US);
+	req_timeout(&qp, 1300 * US);
 	assert_int_equal(p.in_flight, 0);
 	flow_again(&qp, 4, 5, each);
 	flow_accepted(&qp, 8, 1400 * US);
@@ -250,7 +251,7 @@ static void pass(struct qp *qp, uint64_t now)
 	uint64_t at;
 
 	while ((at = timerq_next(&qp->x->timers)) <= now) {
-		retry_timeout(qp, at);
+		req_timeout(qp, at);
 		qp_rearm(qp);
 	}
 }

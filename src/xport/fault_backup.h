@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_backup.h: slots for datagrams. */
+#ifndef NOPIN_XPORT_FAULT_BACKUP_H
+#define NOPIN_XPORT_FAULT_BACKUP_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+struct qp;
+
+/**
+ * backup_keep() - Keep a datagram in a slot, as number @number.
+ * Return: false: no slot is free, or its sender or @qp has too many.
+ */
+bool backup_keep(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+		 psn_t number, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault_rnr.h: what a standard requester is told of a page. */
+#ifndef NOPIN_XPORT_FAULT_RNR_H
+#define NOPIN_XPORT_FAULT_RNR_H
+
+#include "base/base.h"
+
+struct qp;
+
+/** rnr_silence() - Start the time after which a standard requester is told RNR. */
+void rnr_silence(struct qp *qp, uint64_t now_ns);
+
+/** fault_silence_over() - That time is over. */
+void fault_silence_over(struct qp *qp, uint64_t now_ns);
+
+#endif
