@@ -14,17 +14,18 @@ struct sge;
 struct waiter;
 struct wqe;
 
-/** qp_strategies() - What may answer a missing page, but for the region. */
+/** qp_strategies() - Return what may answer a missing page of a region that has no
+ * strategy of its own. */
 strategies_t qp_strategies(const struct qp *qp);
 
-/** request_allowed() - Does the QP allow it at all? */
+/** request_allowed() - True if the rights of @qp allow the request @p. */
 bool request_allowed(const struct qp *qp, const struct pkt *p);
 
-/** remote_dma() - The peer's access by R_Key, with the right that it needs. */
+/** remote_dma() - Return the peer's access by R_Key. @need: the right that it takes */
 struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
 		      uint64_t len, uint32_t need);
 
-/** sge_dma() - The access to [off, off + len) of an SGE. */
+/** sge_dma() - Return the access to [off, off + len) of an SGE. */
 struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
 		   uint32_t len, bool write);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fault_resume.h: who holds is told to go on. */
+/* fault_resume.h: requesters that hold are told to go on. */
 #ifndef NOPIN_XPORT_FAULT_RESUME_H
 #define NOPIN_XPORT_FAULT_RESUME_H
 
@@ -7,11 +7,14 @@
 
 struct qp;
 
-/** resume_say() - Who holds may go on: said again if what was held does not come. */
+/** resume_say() - Tell a requester that holds to go on; again, if what it held does not
+ * come. */
 void resume_say(struct qp *qp, uint64_t now_ns);
 
-/** resume_heard() - It came. */
+/** resume_heard() - Note that it came. */
 void resume_heard(struct qp *qp);
+
+/** resume_timeout() - Say it again, if that is due. */
 void resume_timeout(struct qp *qp, uint64_t now_ns);
 
 #endif

@@ -10,7 +10,7 @@ struct qp;
 /** rnr_silence() - Start the time after which a standard requester is told RNR. */
 void rnr_silence(struct qp *qp, uint64_t now_ns);
 
-/** fault_silence_over() - That time is over. */
+/** fault_silence_over() - Tell a standard requester RNR, as that time is over. */
 void fault_silence_over(struct qp *qp, uint64_t now_ns);
 
 #endif

@@ -7,10 +7,10 @@
 
 struct qp;
 
-/** qp_flush() - In ERR and when nothing moves: complete everything. */
+/** qp_flush() - Complete all that is queued, if @qp is in ERR and nothing of it moves. */
 void qp_flush(struct qp *qp, uint64_t now_ns);
 
-/** qp_rx_moved() - Moves of the receiving half ended: what waited goes on. */
+/** qp_rx_moved() - Let go on what waited for the moves of the receiving half. */
 void qp_rx_moved(struct qp *qp, uint64_t now_ns);
 
 #endif

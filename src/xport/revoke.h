@@ -9,8 +9,8 @@ struct qp;
 struct xport;
 
 /**
- * qp_invalidate() - Nobody gets at the region of @key from now on; when what
- * moves there has ended, it is done.
+ * qp_invalidate() - Revoke the region of @key, which nobody reaches from now on, and see
+ * whether what moves there has ended.
  * @revoked:	the caller's, of one invalidation; false to begin with
  *
  * Return: V_OK; V_WAIT, call again when kicked or drained; V_PROT.
