@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "mem/account.h"
 #include "mem/cheap.h"
+#include "mem/claim.h"
 #include "mem/fault.h"
 #include "mem/limits.h"
 #include "mem/mem.h"

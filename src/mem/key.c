@@ -11,7 +11,6 @@
  */
 #include "mem/key.h"
 #include "base/base.h"
-#include "mem/regions.h"
 
 enum { ROUNDS = 4, HALF_BITS = KEY_BITS / 2, HALF_MASK = (1 << HALF_BITS) - 1 };
 
@@ -67,7 +66,7 @@ uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen)
  * @k:		secrets
  * @key:	anything at all
  *
- * Return: an index < MR_MAX; the caller compares the key that is kept there.
+ * Return: an index < MR_MAX (regions.h); the caller compares the key that is kept there.
  */
 uint32_t key_index(const struct keys *k, uint32_t key)
 {
@@ -80,5 +79,5 @@ uint32_t key_index(const struct keys *k, uint32_t key)
 		r = l;
 		l = t;
 	}
-	return (l << HALF_BITS | r) & (MR_MAX - 1);
+	return (l << HALF_BITS | r) & ((1U << KEY_INDEX_BITS) - 1);
 }

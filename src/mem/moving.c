@@ -26,6 +26,7 @@
 #include "mem/state.h"
 #include "mem/tickets.h"
 #include "mem/waiter.h"
+#include "mem/waiting.h"
 
 /**
  * moving_add() - @h gets its first hold.

@@ -15,9 +15,6 @@ enum {
 	/* struct hold.mr: region, was it a write, spt.gen at resolve */
 	HOLD_WRITE = 1 << KEY_INDEX_BITS,
 	HOLD_GEN_SHIFT = KEY_INDEX_BITS + 1,
-	/* waiter.ticket of who waits for a move; real ones have gen > 0 */
-	TICKET_MOVING = 1,
-	TICKET_STARVED = 2, /* and of who waits for a ticket (share.c) */
 };
 
 void moving_init(struct mem *m);

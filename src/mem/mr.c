@@ -129,47 +129,6 @@ int pd_dealloc(struct mem *m, uint32_t pd)
 
 /* --- regions ------------------------------------------------------------- */
 
-/* Exists, live or revoked: what the control path may still ask about. */
-static struct mr *mr_find(struct mem *m, uint32_t key, uint32_t *index)
-{
-	struct regions *r = &m->mrs;
-	uint32_t i = r->cache[key % MR_CACHE];
-	struct mr *mr;
-
-	/* Whatever the guess, the whole key decides: generation and low bits
-	 * are in it, and a free index keeps key 0, which is never given out.
-	 */
-	if (likely(i < r->fresh) && likely(mr_at(r, i)->key == key) &&
-	    likely(key != 0)) {
-		*index = i;
-		return mr_at(r, i);
-	}
-	i = key_index(&m->keys, key);
-	if (i >= r->fresh || key == 0)
-		return NULL;
-	mr = mr_at(r, i);
-	if (mr->key != key)
-		return NULL;
-	r->cache[key % MR_CACHE] = i;
-	*index = i;
-	return mr;
-}
-
-struct mr *mr_by_key(struct mem *m, uint32_t key)
-{
-	uint32_t i;
-
-	return mr_find(m, key, &i);
-}
-
-struct mr *mr_lookup(struct mem *m, uint32_t key, uint32_t *index)
-{
-	struct mr *mr = mr_find(m, key, index);
-
-	return mr && (mr->state == MR_LIVE || mr->state == MR_SUSPENDED) ? mr
-									 : NULL;
-}
-
 /**
  * mr_fini() - Free the tables of regions and PDs.
  * @m:		the NIC's memory
@@ -294,6 +253,7 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 	};
 	m->mrs.cache[mr->key % MR_CACHE] = i;
 	watch_add(m, mr);
+	watch_know(m, mr);
 	*key = mr->key;
 	return 0;
 }

@@ -103,22 +103,3 @@ void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns)
 	else
 		mr->look_ns = m->cfg.exact ? TIME_NEVER : now_ns + plain_ns;
 }
-
-/**
- * ticket_plain() - Note what a pager found out with an answer, before ticket_done().
- * @m:		the NIC's memory
- * @id:		of the ticket
- * @start, @end: addresses of plain memory, or equal
- * @early:	nothing can be said yet
- * @now_ns:	now
- */
-void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
-		  uint64_t end, bool early, uint64_t now_ns)
-{
-	struct ticket *t = ticket_of(&m->tickets, id);
-
-	t->early = early;
-	if (t->valid == t->pages)
-		cheap_learn(&m->plain, page_of(start + PAGE_BYTES - 1),
-			    page_of(end), now_ns);
-}

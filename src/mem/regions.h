@@ -116,6 +116,8 @@ static inline struct mr *mr_live(struct mem *m, uint32_t key)
 
 	return mr_lookup(m, key, &index);
 }
+/** mr_find() - Also a revoked one, or NULL; @index is set with it. */
+struct mr *mr_find(struct mem *m, uint32_t key, uint32_t *index);
 /** mr_by_key() - Also a revoked one; or NULL. */
 struct mr *mr_by_key(struct mem *m, uint32_t key);
 void mr_fini(struct mem *m);

@@ -24,12 +24,12 @@
  */
 #include "mem/share.h"
 #include "base/base.h"
-#include "mem/moving.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/tickets.h"
 #include "mem/use.h"
 #include "mem/waiter.h"
+#include "mem/waiting.h"
 
 /* times what is free then */
 enum { SHARE = 1, AHEAD_SHARE = 3, PD_SHARE = 4 };
@@ -54,6 +54,24 @@ static void share_init(struct share *s, uint32_t pd)
 		list_init(&s->queue[q]);
 		list_init(&s->turn[q]);
 	}
+}
+
+struct share *share_of(struct mem *m, const struct waiter *w)
+{
+	return w->share ? w->share : &m->own;
+}
+
+/* May @s have one more ticket? */
+bool share_room(struct mem *m, const struct share *s)
+{
+	const struct tickets *ts = &m->tickets;
+	const uint32_t free = ts->num - ts->out - ts->promised;
+	const struct pd *pd = pd_of(m, s);
+
+	if (s == &m->own)
+		return free > 0;
+	return below(s->tickets + s->promised, SHARE, free) &&
+	       below(pd->tickets, PD_SHARE, free);
 }
 
 /**
@@ -113,24 +131,6 @@ void share_unref(struct share *s)
 
 /* --- tickets -------------------------------------------------------------- */
 
-static struct share *share_of(struct mem *m, const struct waiter *w)
-{
-	return w->share ? w->share : &m->own;
-}
-
-/* May @s have one more ticket? */
-static bool share_room(struct mem *m, const struct share *s)
-{
-	const struct tickets *ts = &m->tickets;
-	const uint32_t free = ts->num - ts->out - ts->promised;
-	const struct pd *pd = pd_of(m, s);
-
-	if (s == &m->own)
-		return free > 0;
-	return below(s->tickets + s->promised, SHARE, free) &&
-	       below(pd->tickets, PD_SHARE, free);
-}
-
 /**
  * share_ahead() - May one more ticket be opened that nobody waits for?
  * @m:		the NIC's memory
@@ -156,49 +156,6 @@ bool share_ahead(struct mem *m, struct share *s)
 bool share_too(struct mem *m, const struct share *s)
 {
 	return list_empty(&s->starved) && share_room(m, s);
-}
-
-static void starve(struct mem *m, struct share *s, struct waiter *w,
-		   uint64_t now_ns)
-{
-	if (w->ticket.v == TICKET_STARVED)
-		return;
-	ticket_leave(m, w);
-	w->ticket.v = TICKET_STARVED;
-	w->since_ns = now_ns;
-	if (list_empty(&s->starved))
-		list_add_tail(&m->tickets.starved, &s->starved_link);
-	list_add_tail(&s->starved, &w->link);
-	count(m->cnt, CNT_ticket_waits);
-}
-
-/**
- * share_claim() - Somebody who waits for a page wants a ticket.
- * @m:		the NIC's memory
- * @w:		waits until there is one, if it has a share
- * @now_ns:	now
- *
- * Return: true: ticket_open() finds one.
- */
-bool share_claim(struct mem *m, struct waiter *w, uint64_t now_ns)
-{
-	struct share *s = share_of(m, w);
-
-	if (s == &m->own)
-		return share_room(m, s);
-	if (w->turn) {
-		w->turn = false;
-		s->promised--;
-		m->tickets.promised--;
-		return true;
-	}
-	/* What becomes free is for those first who wait already. */
-	if (!share_room(m, s) && !list_empty(&s->queue[QUEUE_AHEAD]))
-		ticket_give_up(m, s);
-	if (share_room(m, s))
-		return true;
-	starve(m, s, w, now_ns);
-	return false;
 }
 
 /**

@@ -31,7 +31,6 @@ void shares_init(struct mem *m);
 void share_unref(struct share *s);
 bool share_ahead(struct mem *m, struct share *s);
 bool share_too(struct mem *m, const struct share *s);
-bool share_claim(struct mem *m, struct waiter *w, uint64_t now_ns);
 void share_starved_leave(struct waiter *w);
 void share_wake(struct mem *m);
 void share_turn_over(struct mem *m, struct waiter *w);
@@ -46,5 +45,10 @@ struct ticket *share_next(struct mem *m, enum queue q);
 void share_asked(struct mem *m, struct share *s, bool ahead);
 uint32_t ahead_max(const struct mem *m);
 void share_answered(struct mem *m, struct share *s, bool ahead);
+
+/** share_of() - Return whose tickets @w takes. */
+struct share *share_of(struct mem *m, const struct waiter *w);
+/** share_room() - True if @s may have one more ticket. */
+bool share_room(struct mem *m, const struct share *s);
 
 #endif

@@ -56,18 +56,7 @@ bool spare_below(const struct mem *m, const struct mr *mr, uint64_t e)
 	return mr->known - MIN(mr->known, one) < mr->promised;
 }
 
-/**
- * struct worth - Of an entry, to those who have its page.
- * @spare:	so many others of some region may go until that would have its
- *		minimum no longer, if this one went, too; 0: it is needed
- * @regions:	somebody has its page
- */
-struct worth {
-	uint32_t spare, weight;
-	bool regions;
-};
-
-static struct worth e_worth(struct mem *m, uint64_t e, uint64_t set)
+struct worth spare_worth(struct mem *m, uint64_t e, uint64_t set)
 {
 	const uint64_t vpn = vpn_of(&m->spt, e, set);
 	struct worth w = {.spare = UINT32_MAX, .weight = 1};
@@ -89,8 +78,8 @@ static struct worth e_worth(struct mem *m, uint64_t e, uint64_t set)
 
 /* The oldest of @n entries, newest first, that may go and is not in @but. Return: -1:
  * there is none. */
-static int oldest(const struct spt *s, const uint64_t *e, unsigned n,
-		  unsigned but)
+int spare_oldest(const struct spt *s, const uint64_t *e, unsigned n,
+		 unsigned but)
 {
 	for (int i = (int)n - 1; i >= 0; i--)
 		if (!e_held(s, e[i]) && !(but >> i & 1))
@@ -100,10 +89,10 @@ static int oldest(const struct spt *s, const uint64_t *e, unsigned n,
 
 /* Which of @n entries, newest first, is to go, as they are worth. Return: -1: all are
  * held. */
-static int pick(struct mem *m, const uint64_t *e, const struct worth *w,
+int spare_among(struct mem *m, const uint64_t *e, const struct worth *w,
 		unsigned n)
 {
-	const int last = oldest(&m->spt, e, n, 0);
+	const int last = spare_oldest(&m->spt, e, n, 0);
 	unsigned needed = 0, num = 0;
 	int out, next;
 
@@ -112,12 +101,12 @@ static int pick(struct mem *m, const uint64_t *e, const struct worth *w,
 		num += w[i].spare == 0;
 	}
 	/* of too many that are needed, the oldest */
-	out = oldest(&m->spt, e, n, num > SPT_SPARED ? ~needed : needed);
+	out = spare_oldest(&m->spt, e, n, num > SPT_SPARED ? ~needed : needed);
 	if (out < 0)
 		out = last;
 	if (out < 0)
 		return out;
-	next = oldest(&m->spt, e, n, 1U << out);
+	next = spare_oldest(&m->spt, e, n, 1U << out);
 	if (num == 0 && next >= 0 && w[next].weight < w[out].weight)
 		out = next;
 	count_add(m->cnt, CNT_spt_below, w[out].spare == 0);
@@ -141,66 +130,6 @@ int spare_pick(struct mem *m, const uint64_t *e, uint64_t set)
 	struct worth w[SPT_WAYS];
 
 	for (unsigned i = 0; i < SPT_WAYS; i++)
-		w[i] = e_worth(m, e[i], set);
-	return pick(m, e, w, SPT_WAYS);
-}
-
-static unsigned take_out(uint64_t *e, unsigned n, unsigned out)
-{
-	memmove(&e[out], &e[out + 1], (n - 1 - out) * sizeof(*e));
-	return n - 1;
-}
-
-/* One of some region went: to look again is only for whom it may have been the last
- * to spare. */
-static void worth_less(struct mem *m, const uint64_t *e, struct worth *w,
-		       unsigned n, uint64_t set)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (w[i].regions && w[i].spare > 0 && --w[i].spare == 0)
-			w[i] = e_worth(m, e[i], set);
-}
-
-static void shrink_watched(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
-{
-	struct worth w[2 * SPT_WAYS];
-
-	for (unsigned i = 0; i < n; i++)
-		w[i] = e_worth(m, e[i], set);
-	while (n > SPT_WAYS) {
-		const unsigned out = (unsigned)pick(m, e, w, n);
-		const bool regions = w[out].regions;
-
-		spt_replace(m, e[out], set);
-		memmove(&w[out], &w[out + 1], (n - 1 - out) * sizeof(*w));
-		n = take_out(e, n, out);
-		if (regions)
-			worth_less(m, e, w, n, set);
-	}
-}
-
-/**
- * spare_shrink() - Replace entries until those that are left fit a set: each time the
- * one that spare_pick() says of so many.
- * @m:		the NIC's memory
- * @e:		@n entries, newest first, of which SPT_WAYS are held at most
- * @n:		up to 2 * SPT_WAYS
- * @set:	their home
- *
- * Return: how many are left.
- */
-unsigned spare_shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
-{
-	CHECK(n <= 2 * SPT_WAYS);
-	if (n > SPT_WAYS && unlikely(m->watch.num > 0)) {
-		shrink_watched(m, e, n, set);
-		return SPT_WAYS;
-	}
-	while (n > SPT_WAYS) {
-		const unsigned out = (unsigned)oldest(&m->spt, e, n, 0);
-
-		spt_replace(m, e[out], set);
-		n = take_out(e, n, out);
-	}
-	return n;
+		w[i] = spare_worth(m, e[i], set);
+	return spare_among(m, e, w, SPT_WAYS);
 }

@@ -88,6 +88,66 @@ static unsigned interleave(const struct spt *s, const uint64_t *a,
 	return n;
 }
 
+static unsigned take_out(uint64_t *e, unsigned n, unsigned out)
+{
+	memmove(&e[out], &e[out + 1], (n - 1 - out) * sizeof(*e));
+	return n - 1;
+}
+
+/* One of some region went: to look again is only for whom it may have been the last
+ * to spare. */
+static void worth_less(struct mem *m, const uint64_t *e, struct worth *w,
+		       unsigned n, uint64_t set)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (w[i].regions && w[i].spare > 0 && --w[i].spare == 0)
+			w[i] = spare_worth(m, e[i], set);
+}
+
+static void shrink_watched(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
+{
+	struct worth w[2 * SPT_WAYS];
+
+	for (unsigned i = 0; i < n; i++)
+		w[i] = spare_worth(m, e[i], set);
+	while (n > SPT_WAYS) {
+		const unsigned out = (unsigned)spare_among(m, e, w, n);
+		const bool regions = w[out].regions;
+
+		spt_replace(m, e[out], set);
+		memmove(&w[out], &w[out + 1], (n - 1 - out) * sizeof(*w));
+		n = take_out(e, n, out);
+		if (regions)
+			worth_less(m, e, w, n, set);
+	}
+}
+
+/**
+ * shrink() - Replace entries until those that are left fit a set: each time the
+ * one that spare_pick() says of so many.
+ * @m:		the NIC's memory
+ * @e:		@n entries, newest first, of which SPT_WAYS are held at most
+ * @n:		up to 2 * SPT_WAYS
+ * @set:	their home
+ *
+ * Return: how many are left.
+ */
+static unsigned shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
+{
+	CHECK(n <= 2 * SPT_WAYS);
+	if (n > SPT_WAYS && unlikely(m->watch.num > 0)) {
+		shrink_watched(m, e, n, set);
+		return SPT_WAYS;
+	}
+	while (n > SPT_WAYS) {
+		const unsigned out = (unsigned)spare_oldest(&m->spt, e, n, 0);
+
+		spt_replace(m, e[out], set);
+		n = take_out(e, n, out);
+	}
+	return n;
+}
+
 /* The last set gives its entries away. Return: false: too many are held. */
 static bool set_merge(struct mem *m)
 {
@@ -105,7 +165,7 @@ static bool set_merge(struct mem *m)
 		if (held > SPT_WAYS)
 			return false;
 		memset(from, 0, SPT_WAYS * sizeof(*from));
-		n = spare_shrink(m, all, n, parent);
+		n = shrink(m, all, n, parent);
 		memset(to, 0, SPT_WAYS * sizeof(*to));
 		memcpy(to, all, n * sizeof(*all));
 	}

@@ -61,6 +61,7 @@ static void forget(struct mem *m, struct mr *mr)
 			      pages_spanned(mr->attr.addr, mr->attr.length));
 	mr->look_ns = 0;
 	watch_renew(m, mr);
+	watch_know(m, mr);
 }
 
 /**

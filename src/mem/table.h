@@ -6,6 +6,7 @@
 #include "base/base.h"
 
 struct mem;
+struct mr;
 
 /*
  * SPT_AHEAD: fetched ahead and not used yet. Entered by spt_install_ahead(); left
@@ -92,5 +93,6 @@ void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
 bool spt_was_replaced(struct spt *s, uint64_t vpn);
 uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages);
+void watch_know(struct mem *m, struct mr *mr);
 
 #endif

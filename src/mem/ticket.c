@@ -18,7 +18,6 @@
 #include "mem/account.h"
 #include "mem/cheap.h"
 #include "mem/fault.h"
-#include "mem/moving.h"
 #include "mem/overwrite.h"
 #include "mem/share.h"
 #include "mem/state.h"
@@ -323,6 +322,25 @@ void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at)
 		if (ticket_front(t, vpn, pages) < t->valid)
 			t->at = at;
 	}
+}
+
+/**
+ * ticket_plain() - Note what a pager found out with an answer, before ticket_done().
+ * @m:		the NIC's memory
+ * @id:		of the ticket
+ * @start, @end: addresses of plain memory, or equal
+ * @early:	nothing can be said yet
+ * @now_ns:	now
+ */
+void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
+		  uint64_t end, bool early, uint64_t now_ns)
+{
+	struct ticket *t = ticket_of(&m->tickets, id);
+
+	t->early = early;
+	if (t->valid == t->pages)
+		cheap_learn(&m->plain, page_of(start + PAGE_BYTES - 1),
+			    page_of(end), now_ns);
 }
 
 /* --- waiters ------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "mem/cheap.h"
 #include "mem/entry.h"
 #include "mem/limits.h"
+#include "mem/regions.h"
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/table.h"
@@ -285,4 +286,21 @@ bool spt_held(struct mem *m, uint64_t vpn, uint64_t pages)
 {
 	return m->spt.exact &&
 	       spt_walk(&m->spt, vpn, pages_clip(vpn, pages), entry_held);
+}
+
+/**
+ * watch_know() - Count what is known of a region: pages that exact hosts know already are
+ * known to it, too.
+ * @m:		the NIC's memory
+ * @mr:		after watch_add() or watch_renew()
+ */
+void watch_know(struct mem *m, struct mr *mr)
+{
+	if (likely(!mr->watched))
+		return;
+	mr->known = m->spt.exact && mr->attr.minimum > 0
+			    ? spt_known(m, page_of(mr->attr.addr),
+					pages_spanned(mr->attr.addr,
+						      mr->attr.length))
+			    : 0;
 }

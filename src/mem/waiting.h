@@ -4,14 +4,17 @@
 #define NOPIN_MEM_WAITING_H
 
 #include "base/base.h"
-#include "mem/moving.h"
 #include "mem/waiter.h"
 
 struct mem;
 struct mr;
 
-/* waiter.ticket of who waits for a region; @vpn is its key then */
-enum { TICKET_SUSPENDED = TICKET_STARVED + 1 };
+/* waiter.ticket of what waits for no ticket's answer; real ones have gen > 0 */
+enum {
+	TICKET_MOVING = 1, /* for a move */
+	TICKET_STARVED = 2, /* for a ticket (claim.c) */
+	TICKET_SUSPENDED = 3, /* for a region: waiter.vpn is its key */
+};
 
 /** ticket_real() - Is it a ticket, not one of those numbers? */
 static inline bool ticket_real(struct ticket_id id)

@@ -2,7 +2,6 @@
 /* share_test.c: what a peer may have of tickets and pagers, and whose turn it is. */
 #include "fixture.h"
 #include "mem/dma.h"
-#include "mem/moving.h"
 #include "mem/mr.h"
 #include "mem/share.h"
 #include "mem/spt.h"
@@ -10,6 +9,7 @@
 #include "mem/tickets.h"
 #include "mem/use.h"
 #include "mem/waiter.h"
+#include "mem/waiting.h"
 
 enum { WAITERS = 16 };
 
