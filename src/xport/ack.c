@@ -124,6 +124,13 @@ static const struct nak *nak_now(const struct qp *qp, psn_t limit)
 	return NULL;
 }
 
+/* A NAK is owed for what is not placed yet. Is there something before it that is, and
+ * that a standard peer was not told? */
+static bool placed_unsaid(const struct qp *qp, psn_t limit)
+{
+	return !qp_open(qp) && psn_diff(limit, qp->resp.ack_said) > 1;
+}
+
 /* Make the ACK of @qp. false: there is nothing that may be said now. */
 static bool make(struct qp *qp, struct pkt *p)
 {
@@ -137,7 +144,8 @@ static bool make(struct qp *qp, struct pkt *p)
 	if (r->page_rnr.owed && psn_diff(r->page_rnr.psn, limit) < 0)
 		page_came(r);
 	nak = nak_now(qp, limit);
-	if ((nak_owed(r) && !nak && !(ext && r->xack)) ||
+	if ((nak_owed(r) && !nak && !(ext && r->xack) &&
+	     !placed_unsaid(qp, limit)) ||
 	    (qp->state == QPS_ERR && !nak))
 		return false;
 	if ((unsayable(qp) || r->answering) && !(ext && r->busy))
@@ -186,8 +194,10 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
 			    p->syndrome, r->msg.msn);
 	}
-	if (kind == AETH_ACK)
+	if (kind == AETH_ACK) {
 		r->ack_rest = psn_diff(r->ack_to, p->psn) > 0;
+		r->ack_said = p->psn;
+	}
 	if (kind == AETH_NAK)
 		count(qp->x->cnt, CNT_naks_tx);
 	if (p->xack_flags & XACK_PROBE) {
@@ -305,6 +315,7 @@ static void unsaid(struct qp *qp, const struct burst_ack *a, uint64_t now_ns)
 	struct resp *r = &qp->resp;
 
 	set_owed(r, a->syndrome, a->psn, true);
+	r->ack_said = psn_add(r->win.head, PSN_MASK - 1);
 	r->xack |= a->xack & ~(uint32_t)(r->forgot ? XACK_RESUME : XACK_HOLD);
 	if (qp_receives(qp) || (qp->state == QPS_ERR && r->nak.owed))
 		ack_owe(qp, now_ns);

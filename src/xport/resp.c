@@ -45,7 +45,7 @@ void resp_reset(struct qp *qp)
 
 	r->msg = (struct message){.rq_next = qp->cfg.rq->cons};
 	r->plan = qp->attr.rq_psn;
-	r->ack_to = psn_add(r->plan, PSN_MASK);
+	r->ack_to = r->ack_said = psn_add(r->plan, PSN_MASK);
 	r->gap_told = r->rnr_told = r->forgot = r->held = r->dead = r->revoked =
 		false;
 	r->asked_hold = false;

@@ -71,6 +71,7 @@ struct nak {
  * @repeat_at:	then what moved nothing on may be acknowledged (0: nothing did)
  * @lossy:	requests came twice, or ahead of one that did not come
  * @ack_to:	the last request placed that no response answers
+ * @ack_said:	PSN of the last ACK that left; older: it may not have
  * @ack_rest:	an ACK went out that had to stop at a READ before @ack_to
  * @nak:	of a request that failed, or for win.next
  * @page_rnr:	because of a page: costs a nopin peer no RNR retry
@@ -92,7 +93,7 @@ struct resp {
 	uint8_t fail_event, fail_status, answers;
 	uint16_t fail_cause; /* enum wc_cause, if @dead */
 	struct nak nak, page_rnr;
-	psn_t plan, ack_to;
+	psn_t plan, ack_to, ack_said;
 	uint32_t xack, acks_out, life;
 	uint16_t answer;
 	uint64_t silence_until, pause_until, resume_at, resume_ns;

@@ -1458,4 +1458,8 @@ MUTATIONS = [
      "flow_quiet(qp, true);", ";"),
     ("ack: a request waits for an ACK that cannot be said", "src/xport/ack.c",
      "if (!qp && !qp_open(q))", "if (0)"),
+    ("ack: a NAK that is owed keeps the ACK of what is before it", "src/xport/ack.c",
+     "return !qp_open(qp) && psn_diff(limit, qp->resp.ack_said) > 1;", "return false;"),
+    ("ack: an ACK before a NAK is said for ever", "src/xport/ack.c",
+     "\t\tr->ack_said = p->psn;", ";"),
 ]
