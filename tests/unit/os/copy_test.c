@@ -270,12 +270,13 @@ static void os_moves__goes_on(void **state)
 
 static void os_moves__fault_addresses(void **state)
 {
-	static const uint64_t bad[] = {0,
-				       1,
-				       0x7fffffffeff8,
-				       UINT64_MAX - 7,
-				       UINT64_MAX,
-				       UINT64_C(1) << 63};
+	static const uint64_t bad[] = {
+		0,
+		1,
+		0x7ffffffff000, /* below it may be the stack */
+		UINT64_MAX - 7,
+		UINT64_MAX,
+		UINT64_C(1) << 63};
 	uint8_t *ro = pages_new(1, PROT_READ);
 	struct env e;
 
