@@ -480,9 +480,14 @@ static bool silence(struct qp *qp, uint64_t now_ns)
 	struct live *l = &qp->req.live;
 
 	l->silent_at = TIME_NEVER;
-	/* what has not left, as our socket is full, is not answered */
-	if (is_ours(qp) || (qp->resp.xack & XACK_PROBE)) {
+	if (is_ours(qp)) {
 		start_if(qp, now_ns);
+		return false;
+	}
+	/* what has not left, as our socket is full, is not answered: look again soon */
+	if (qp->resp.xack & XACK_PROBE) {
+		l->silent_at = now_ns + PROBE_MAX_NS;
+		qp_rearm(qp);
 		return false;
 	}
 	if (waits_for_window(qp) && peer_silent_at(qp) > now_ns) {

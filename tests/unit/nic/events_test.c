@@ -329,9 +329,10 @@ int __wrap_os_recv_error(struct os *os, struct endpoint *dst, int *err,
 int __wrap_os_recv_error(struct os *os, struct endpoint *dst, int *err,
 			 uint32_t *mtu)
 {
-	if (!unread || !pthread_equal(pthread_self(), reader))
+	if (!__atomic_load_n(&unread, __ATOMIC_ACQUIRE) ||
+	    !pthread_equal(pthread_self(), reader))
 		return __real_os_recv_error(os, dst, err, mtu);
-	unread = false;
+	__atomic_store_n(&unread, false, __ATOMIC_RELEASE);
 	*err = EHOSTUNREACH;
 	return 1;
 }
@@ -345,7 +346,7 @@ static void channel__reads_errors(void **state)
 
 	(void)state;
 	reader = pthread_self();
-	unread = true;
+	__atomic_store_n(&unread, true, __ATOMIC_RELEASE);
 	progress_block(nic, channel[0]->fd, &woken, os_now(nic->os) + 1, &sig);
 	os_signals_restore(&sig);
 	assert_false(unread);
