@@ -117,7 +117,7 @@ static void hold(struct nic *nic, int claim)
 	nic->roce_refused_ns = 0;
 	if (nic->ud_qps)
 		os_port_marks(nic->os, nic->roce_port);
-	if (os_claim_share(nic->os, claim, secret))
+	if (os_claim_share(nic->os, claim, nic->roce_port, secret))
 		log_warn("other processes get nothing from UDP port 4791");
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 }

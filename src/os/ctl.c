@@ -131,24 +131,13 @@ void ctl_close(struct os *os)
 /* @file: a descriptor to go with it, or -1. */
 static int ctl_send(int fd, const char *text, int file)
 {
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
+	union scm_rights control = {0};
 	struct iovec iov = {(void *)(uintptr_t)text, strlen(text)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *c;
 	ssize_t n;
 
-	if (file >= 0) {
-		m.msg_control = control.space;
-		m.msg_controllen = sizeof(control.space);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &file, sizeof(file));
-	}
+	if (file >= 0)
+		scm_rights_add(&m, &control, file);
 	n = sys_sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return n < 0 ? (int)n : 0;
 }

@@ -30,7 +30,8 @@
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
+#include <string.h>
+#include <sys/socket.h>
 
 enum { DOOR_IDLE, DOOR_ASKED, DOOR_DONE };
 
@@ -70,9 +71,8 @@ static bool door_sees_queue(unsigned end)
  * Return: false: all is as it was. */
 static bool door_leave(const struct os *os)
 {
-	const unsigned a = (unsigned)os->door.wake.fd,
-		       b = (unsigned)os->kick_fd, low = MIN(a, b),
-		       high = MAX(a, b);
+	const unsigned a = (unsigned)os->door.ear.fd, b = (unsigned)os->kick_fd,
+		       low = MIN(a, b), high = MAX(a, b);
 
 	if (door_sees_queue(high) ||
 	    close_all(high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
@@ -80,6 +80,37 @@ static bool door_leave(const struct os *os)
 	(void)close_all(low + 1, high - 1, 0);
 	if (low > 0)
 		(void)close_all(0, low - 1, 0);
+	return true;
+}
+
+/* Return: where it hears; -1: the program has closed that. */
+static int door_ear(const struct os_door *d)
+{
+	const struct fd_kept *e = &d->ear;
+
+	return d->apart || fd_is(e->fd, e->dev, e->ino) ? e->fd : -1;
+}
+
+/* Read what came, with the descriptor that came with it: no number of the program's is
+ * taken for that, so without a table of its own the kernel closes it again. */
+static bool door_hear(struct os_door *d)
+{
+	union scm_rights control;
+	char byte;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = d->apart ? sizeof(control) : 0};
+	const struct cmsghdr *c;
+
+	if (sys_recvmsg(door_ear(d), &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
+		return false;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		fd_close(d->handed);
+		memcpy(&d->handed, CMSG_DATA(c), sizeof(d->handed));
+	}
 	return true;
 }
 
@@ -103,14 +134,15 @@ static void door_wait(struct os *os)
 	unsigned n = 0, ctl, claim;
 	struct timespec ts;
 
-	fds[n++] = (struct pollfd){os->door.wake.fd, POLLIN, 0};
+	fds[n++] = (struct pollfd){door_ear(&os->door), POLLIN, 0};
 	ctl = n;
 	n = claim = ctl_watch(os, fds, n, now, &end);
 	n = claim_watch(os, fds, n, now, &end);
 	if (sys_ppoll(fds, n, until(end, now, &ts)) <= 0)
 		n = 0;
 	if (n > 0 && fds[0].revents)
-		os_event_clear(fds[0].fd);
+		while (door_hear(&os->door))
+			;
 	for (unsigned i = ctl; i < n; i++) {
 		if (!fds[i].revents)
 			continue;
@@ -132,12 +164,32 @@ static void door_main(void *arg)
 	}
 	claim_close(os);
 	ctl_close(os);
+	fd_close(os->door.handed);
 }
 
-static int door_wake_open(int arg)
+/* Of datagrams: one end does not hear of it when the program closes the other. */
+static int door_ends_open(struct os_door *d)
 {
-	(void)arg;
-	return os_event_own();
+	int ends[2], ret;
+
+	ret = (int)sys_call(SYS_socketpair, AF_UNIX,
+			    SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			    SYS_PTR(ends), 0, 0);
+	if (ret < 0)
+		return ret;
+	ends[0] = fd_high(ends[0]);
+	ends[1] = fd_high(ends[1]);
+	if (fd_keep(&d->wake, ends[0]) && fd_keep(&d->ear, ends[1]))
+		return 0;
+	sys_close(ends[0]);
+	sys_close(ends[1]);
+	return -EPERM;
+}
+
+static void door_ends_close(struct os_door *d)
+{
+	fd_drop(&d->wake);
+	fd_drop(&d->ear);
 }
 
 int door_open(struct os *os)
@@ -147,19 +199,30 @@ int door_open(struct os *os)
 
 	if (d->thread)
 		return 0;
-	ret = fd_kept(&d->wake, true, door_wake_open, 0);
+	ret = door_ends_open(d);
 	if (ret < 0)
 		return ret;
+	d->handed = -1;
 	ret = thread_start(&d->thread, "nopin-door", door_main, os, DOOR_STACK);
 	if (ret < 0)
-		fd_drop(&d->wake);
+		door_ends_close(d);
 	return ret;
 }
 
-static void door_wake(const struct os_door *d)
+/* A message with @fd, or -1. One that finds no room is not missed: the door has others
+ * to read. */
+static int door_send(const struct os_door *d, int fd)
 {
-	if (fd_is(d->wake.fd, d->wake.dev, d->wake.ino))
-		os_event_set(d->wake.fd);
+	union scm_rights control = {0};
+	char byte = 0;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (!fd_is(d->wake.fd, d->wake.dev, d->wake.ino))
+		return -EBADF;
+	if (fd >= 0)
+		scm_rights_add(&m, &control, fd);
+	return (int)sys_sendmsg(d->wake.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void door_close(struct os *os)
@@ -169,10 +232,10 @@ void door_close(struct os *os)
 	if (!d->thread)
 		return;
 	__atomic_store_n(&d->stop, true, __ATOMIC_RELEASE);
-	door_wake(d);
+	(void)door_send(d, -1);
 	os_thread_join(d->thread);
 	d->thread = NULL;
-	fd_drop(&d->wake);
+	door_ends_close(d);
 }
 
 int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg)
@@ -187,7 +250,7 @@ int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg)
 	d->fn = fn;
 	d->arg = arg;
 	__atomic_store_n(&d->state, DOOR_ASKED, __ATOMIC_RELEASE);
-	door_wake(d);
+	(void)door_send(d, -1);
 	while (__atomic_load_n(&d->state, __ATOMIC_ACQUIRE) == DOOR_ASKED)
 		(void)sys_call(SYS_futex, SYS_PTR(&d->state),
 			       FUTEX_WAIT_PRIVATE, DOOR_ASKED, 0, 0, 0);
@@ -195,6 +258,28 @@ int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg)
 	__atomic_store_n(&d->state, DOOR_IDLE, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&d->lock);
 	return ret;
+}
+
+int door_hand(struct os *os, int fd, int (*fn)(struct os *os, void *arg),
+	      void *arg)
+{
+	if (os->door.thread)
+		(void)door_send(&os->door, fd);
+	return door_call(os, fn, arg);
+}
+
+int door_take(struct os *os)
+{
+	struct os_door *d = &os->door;
+	int fd;
+
+	if (!d->thread)
+		return -EOPNOTSUPP;
+	while (door_hear(d))
+		;
+	fd = d->handed;
+	d->handed = -1;
+	return fd < 0 ? -EOPNOTSUPP : fd;
 }
 
 void door_keep(const struct os *os, int fd)

@@ -14,13 +14,16 @@ struct os_thread;
 /**
  * struct os_door - The thread that lets others in (door.c).
  * @thread:	NULL: none, so what is to be done there is done by who wants it
+ * @wake, @ear:	a pair of sockets: what is sent into @wake wakes the door at @ear
  * @apart:	its descriptors are its own (the thread's)
+ * @handed:	the descriptor that came last, until the door takes it; -1: none
  * @lock:	of callers, one of which has written @fn and @arg and waits for @state
  */
 struct os_door {
 	struct os_thread *thread;
-	struct fd_kept wake;
+	struct fd_kept wake, ear;
 	bool apart;
+	int handed;
 	bool stop; /* atomic */
 	pthread_mutex_t lock;
 	uint32_t state; /* atomic; a futex */
@@ -40,6 +43,19 @@ void door_close(struct os *os);
  * Return: what @fn returned. Callers take turns.
  */
 int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg);
+/**
+ * door_hand() - Hand the door a copy of @fd, then let it do @fn(@os, @arg), which
+ * calls door_take().
+ * Return: what @fn returned, or -errno.
+ */
+int door_hand(struct os *os, int fd, int (*fn)(struct os *os, void *arg),
+	      void *arg);
+/**
+ * door_take() - Take over the copy, on the door's thread. It has a lower number than
+ * all that is opened there later. Return: -EOPNOTSUPP: the door has no descriptors of
+ * its own, or no copy came.
+ */
+int door_take(struct os *os);
 /** door_keep() - @fd is open there for long. door_drop() closes it. */
 void door_keep(const struct os *os, int fd);
 void door_drop(const struct os *os, int fd);

@@ -8,6 +8,7 @@
 #include "os/run.h"
 #include "os/sys.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -133,6 +134,19 @@ void fd_close(int fd)
 {
 	if (fd >= 0)
 		sys_close(fd);
+}
+
+void scm_rights_add(struct msghdr *m, union scm_rights *c, int fd)
+{
+	struct cmsghdr *h;
+
+	m->msg_control = c;
+	m->msg_controllen = sizeof(*c);
+	h = CMSG_FIRSTHDR(m);
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(h), &fd, sizeof(fd));
 }
 
 static int fd_unlinked(void)

@@ -5,6 +5,17 @@
 
 #include "base/base.h"
 
+#include <sys/socket.h>
+
+/** union scm_rights - The control message that carries one descriptor. */
+union scm_rights {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+/** scm_rights_add() - Let @m, which has no control message yet, carry @fd in @c. */
+void scm_rights_add(struct msghdr *m, union scm_rights *c, int fd);
+
 /** struct fd_kept - Zero at first. @dev, @ino: what @fd was when it was opened */
 struct fd_kept {
 	bool kept;

@@ -8,6 +8,13 @@
  * connection for the end of the holder. The holder has a descriptor for each of these
  * guests: no user but ours and root has more of them than are left.
  *
+ * The end of the connection must come before the port that the holder speaks from can
+ * be another process's: one of another user knows the secret, too. So the door has a
+ * copy of the port's socket. When the program closes all it has the port is not free,
+ * and when the process is killed the kernel closes the door's descriptors from the
+ * highest to the lowest number, which the port has (tests/platform/exit-order.c). Where
+ * the door has no descriptors of its own, processes of other users are no guests.
+ *
  * A name and its guests are the door's (door.c). Who asks a holder looks at the
  * connection before each packet that it believes, on any thread, so that is a
  * descriptor of the process; it is one of those that the NIC opened beforehand. One
@@ -115,16 +122,17 @@ static int claim_share(struct os *os, void *arg)
 
 	if (ret < 0)
 		return ret;
+	os->claim_port_fd = door_take(os);
 	os->claim_secret = a->secret;
 	os->claim_fd = a->fd;
 	return 0;
 }
 
-int os_claim_share(struct os *os, int claim, uint64_t secret)
+int os_claim_share(struct os *os, int claim, int port, uint64_t secret)
 {
 	struct claim_arg arg = {claim, secret};
 
-	return door_call(os, claim_share, &arg);
+	return door_hand(os, os->port[port].fd, claim_share, &arg);
 }
 
 static void guest_leave(struct os *os, unsigned i)
@@ -138,6 +146,8 @@ void claim_close(struct os *os)
 	os->claim_fd = -1;
 	while (os->guests)
 		guest_leave(os, os->guests - 1);
+	fd_close(os->claim_port_fd);
+	os->claim_port_fd = -1;
 }
 
 static int claim_unshare(struct os *os, void *arg)
@@ -175,6 +185,8 @@ static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 
 	if (!stranger)
 		return os->guests < OS_GUESTS_MAX;
+	if (os->claim_port_fd < 0)
+		return false; /* the port might be another's while it believes us */
 	if (sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) != 0)
 		return false; /* to him we are a stranger, too */
 	for (unsigned i = 0; i < os->guests; i++)

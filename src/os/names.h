@@ -22,9 +22,11 @@ void os_unclaim(struct os *os, int claim);
  * os_claim_share() - From now on each process that asks the holder of the name
  * @claim is told @secret, if it is of our user or root's, or we are root's; every 5 ms
  * at most.
+ * @port: of os_port_open(): the port that we speak to them from. No other process gets
+ * it before they were told of our end.
  * Return: 0, or -errno. Context: one name of a NIC.
  */
-int os_claim_share(struct os *os, int claim, uint64_t secret);
+int os_claim_share(struct os *os, int claim, int port, uint64_t secret);
 
 /** os_claim_unshare() - For those that were told the holder has ended. */
 void os_claim_unshare(struct os *os);

@@ -94,7 +94,7 @@ static int os_open_alive(struct os *os)
 static void os_init(struct os *os, const struct os_config *cfg)
 {
 	os->memfd = os->kick_fd = os->ports_ep = os->ctl_fd = -1;
-	os->claim_fd = os->holder_fd = -1;
+	os->claim_fd = os->claim_port_fd = os->holder_fd = -1;
 	os->ctl_client = os->net_fd = -1;
 	os->no_gro = cfg->no_gro;
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);

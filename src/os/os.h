@@ -102,6 +102,7 @@ struct os {
 	uint64_t ctl_after_ns; /* nobody is let in before */
 	bool ctl_asked; /* atomic */
 	int claim_fd; /* the name that we hold and share, or -1 */
+	int claim_port_fd; /* the port that goes with it, or less than 0 */
 	uint64_t claim_secret;
 	uint64_t claim_after_ns; /* nobody is told before */
 	unsigned guests;

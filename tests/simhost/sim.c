@@ -577,10 +577,11 @@ void os_unclaim(struct os *os, int claim)
 	free(c);
 }
 
-int os_claim_share(struct os *os, int claim, uint64_t secret)
+int os_claim_share(struct os *os, int claim, int port, uint64_t secret)
 {
 	struct sim_claim *c = claim_of(os->sim, claim);
 
+	CHECK(port >= 0);
 	CHECK(c && c->os == os);
 	c->shared = true;
 	c->secret = secret;

@@ -6,6 +6,7 @@
 #include "os/door.h"
 #include "os/sys.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 
 static int open_there(struct os *os, void *arg)
@@ -66,6 +67,75 @@ static void door_call__denied(void **state)
 	os_close(os);
 }
 
+static int take_there(struct os *os, void *arg)
+{
+	(void)arg;
+	return door_take(os);
+}
+
+/* It is the lowest number there, and stays open when the program closes its own. */
+static void door_hand__copy(void **state)
+{
+	struct os *os = host_plain();
+	int ends[2], fd, later;
+	char c;
+
+	(void)state;
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(door_hand(os, -1, take_there, NULL), -EOPNOTSUPP);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	fd = door_hand(os, ends[1], take_there, NULL);
+	assert_int_equal(fd, 0);
+	later = door_call(os, open_there, NULL);
+	assert_true(later > fd);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &c, 1), -1);
+	assert_int_equal(door_call(os, close_there, &fd), 0);
+	assert_int_equal(read(ends[0], &c, 1), 0);
+	assert_int_equal(door_hand(os, -1, take_there, NULL), -EOPNOTSUPP);
+	close(ends[0]);
+	os_close(os);
+}
+
+/* One that nobody takes is closed when the next comes, or with the door. */
+static void door_hand__not_taken(void **state)
+{
+	struct os *os = host_plain();
+	int ends[2];
+	char c;
+
+	(void)state;
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	for (int i = 0; i < 3; i++) {
+		const int fd = door_hand(os, ends[1], open_there, NULL);
+
+		assert_int_equal(door_call(os, close_there, (void *)&fd), 0);
+	}
+	close(ends[1]);
+	os_close(os);
+	assert_int_equal(read(ends[0], &c, 1), 0);
+	close(ends[0]);
+}
+
+static void door_hand__denied(void **state)
+{
+	struct os *os = host_plain();
+	int ends[2], before;
+
+	(void)state;
+	refuse(SYS_close_range, -1, 0, EPERM);
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	before = open_places();
+	assert_int_equal(door_hand(os, ends[1], take_there, NULL), -EOPNOTSUPP);
+	assert_int_equal(open_places(), before);
+	refuse_none();
+	os_close(os);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static int which(struct os *os, void *arg)
 {
 	(void)os;
@@ -94,6 +164,7 @@ static void door_call__without_one(void **state)
 static void door_call__who_wakes_is_closed(void **state)
 {
 	struct os *os = host_plain();
+	struct pollfd ear = {.events = POLLIN};
 	int ends[2], wakes;
 	uintptr_t who;
 	char c;
@@ -101,8 +172,11 @@ static void door_call__who_wakes_is_closed(void **state)
 	(void)state;
 	assert_int_equal(door_open(os), 0);
 	wakes = os->door.wake.fd;
+	ear.fd = os->door.ear.fd;
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
 	assert_int_equal(dup2(ends[1], wakes), wakes);
+	/* it is not told so again and again */
+	assert_int_equal(poll(&ear, 1, 0), 0);
 	assert_int_equal(door_call(os, which, &who), 0);
 	assert_int_not_equal(who, os_self());
 	os_close(os);
@@ -117,6 +191,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(door_call__own_descriptors),
 		cmocka_unit_test(door_call__denied),
+		cmocka_unit_test(door_hand__copy),
+		cmocka_unit_test(door_hand__not_taken),
+		cmocka_unit_test(door_hand__denied),
 		cmocka_unit_test(door_call__without_one),
 		cmocka_unit_test(door_call__who_wakes_is_closed),
 	};

@@ -6,6 +6,7 @@
 #include "os/net.h"
 #include "os/wait.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -89,6 +90,32 @@ static void os_claim__holder_is_killed(void **state)
 	close(pipefd[1]);
 }
 
+/* Claim @name, and share it from a port of its own. */
+static int holder_begin(struct os *os, const char *what, uint64_t secret)
+{
+	const int claim = os_claim(os, what);
+	uint16_t number;
+
+	assert_true(claim >= 0);
+	assert_int_equal(
+		os_claim_share(os, claim, os_port_open(os, 0, &number), secret),
+		0);
+	return claim;
+}
+
+/* Return: a socket bound to @port, or -1. */
+static int other_binds(uint16_t port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(port)};
+	const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (bind(fd, (void *)&at, sizeof(at)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 /* Return: 1: @secret; -EPIPE. */
 static int ask_until_told(struct os *os, int fd, uint64_t *secret)
 {
@@ -104,14 +131,16 @@ static int ask_until_told(struct os *os, int fd, uint64_t *secret)
 static void os_holder_ask__told_until_the_end(void **state)
 {
 	struct os *holder = host_plain(), *os = host_plain();
-	int claim = os_claim(holder, name), fd;
+	int claim = os_claim(holder, name), fd, port;
 	struct os_holder who = {0};
 	uint64_t secret = 0;
+	uint16_t number;
 
 	(void)state;
 	/* it is not ready to serve */
 	assert_int_equal(os_holder_ask(os, name, &who), -ECONNREFUSED);
-	assert_int_equal(os_claim_share(holder, claim, 0x1234), 0);
+	port = os_port_open(holder, 0, &number);
+	assert_int_equal(os_claim_share(holder, claim, port, 0x1234), 0);
 	fd = os_holder_ask(os, name, &who);
 	assert_true(fd >= 0);
 	assert_int_equal(who.pid, getpid());
@@ -137,12 +166,11 @@ static void os_holder_ask__told_until_the_end(void **state)
 static void os_holder_says__closed_by_the_program(void **state)
 {
 	struct os *holder = host_plain(), *os = host_plain();
-	int claim = os_claim(holder, name), fd, ends[2];
+	int claim = holder_begin(holder, name, 1), fd, ends[2];
 	struct os_holder who;
 	uint64_t word = 7;
 
 	(void)state;
-	assert_int_equal(os_claim_share(holder, claim, 1), 0);
 	fd = os_holder_ask(os, name, &who);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
 	assert_int_equal(send(ends[1], &word, sizeof(word), 0), sizeof(word));
@@ -167,13 +195,16 @@ static void os_prepare__opens_beforehand(void **state)
 	int claim = os_claim(holder, name), fd[OS_SPARES + 1];
 	struct os_holder who;
 	unsigned opened;
+	uint16_t number;
+	int port;
 
 	(void)state;
+	port = os_port_open(holder, 0, &number);
 	os_prepare(os);
 	opened = refuse_calls(SYS_socket);
 	for (int i = 0; i < 2 * OS_SPARES; i++)
 		assert_int_equal(os_holder_ask(os, name, &who), -ECONNREFUSED);
-	assert_int_equal(os_claim_share(holder, claim, 1), 0);
+	assert_int_equal(os_claim_share(holder, claim, port, 1), 0);
 	for (int i = 0; i < OS_SPARES; i++)
 		fd[i] = os_holder_ask(os, name, &who);
 	assert_int_equal(refuse_calls(SYS_socket), opened);
@@ -194,12 +225,11 @@ static void os_prepare__opens_beforehand(void **state)
 static void os_claim_share__guests_come_and_go(void **state)
 {
 	struct os *holder = host_plain(), *os = host_plain();
-	int claim = os_claim(holder, name), fd[OS_GUESTS_MAX], last, n = 0;
+	int claim = holder_begin(holder, name, 1), fd[OS_GUESTS_MAX], last, n;
 	struct os_holder who;
 	uint64_t secret;
 
 	(void)state;
-	assert_int_equal(os_claim_share(holder, claim, 1), 0);
 	for (n = 0; n < OS_GUESTS_MAX; n++) {
 		fd[n] = os_holder_ask(os, name, &who);
 		assert_true(fd[n] >= 0);
@@ -219,12 +249,121 @@ static void os_claim_share__guests_come_and_go(void **state)
 	os_close(os);
 }
 
+/* Those that were told hear of the end before another process can have the port. */
+static void os_claim_share__port_is_free_last(void **state)
+{
+	struct os *holder = host_plain(), *os = host_plain();
+	const int claim = os_claim(holder, name);
+	struct os_holder who;
+	uint64_t secret;
+	uint16_t number;
+	int fd, port;
+
+	(void)state;
+	port = os_port_open(holder, 0, &number);
+	assert_int_equal(os_claim_share(holder, claim, port, 1), 0);
+	fd = os_holder_ask(os, name, &who);
+	assert_int_equal(ask_until_told(os, fd, &secret), 1);
+	os_port_close(holder, port);
+	assert_int_equal(other_binds(number), -1);
+	assert_int_equal(os_holder_says(os, fd, &secret), 0);
+	os_claim_unshare(holder);
+	assert_int_equal(os_holder_says(os, fd, &secret), -EPIPE);
+	port = other_binds(number);
+	assert_true(port >= 0);
+	close(port);
+	os_holder_leave(os, fd);
+	os_unclaim(holder, claim);
+	os_close(holder);
+	os_close(os);
+}
+
+static void hold_until_killed(int out)
+{
+	struct os *os = host_plain();
+	const int claim = os_claim(os, name);
+	uint16_t number;
+	const int port = os_port_open(os, 0, &number);
+
+	if (os_claim_share(os, claim, port, 7) == 0 &&
+	    write(out, &number, sizeof(number)) == sizeof(number))
+		child_pauses();
+	_exit(1);
+}
+
+static void killed_once(struct os *os)
+{
+	struct os_holder who;
+	uint64_t secret;
+	uint16_t number;
+	int ends[2], fd, port;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0)
+		hold_until_killed(ends[1]);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &number, sizeof(number)),
+			 sizeof(number));
+	close(ends[0]);
+	fd = os_holder_ask(os, name, &who);
+	assert_int_equal(ask_until_told(os, fd, &secret), 1);
+	kill(pid, SIGKILL);
+	do
+		port = other_binds(number);
+	while (port < 0);
+	assert_int_equal(os_holder_says(os, fd, &secret), -EPIPE);
+	close(port);
+	os_holder_leave(os, fd);
+	waitpid(pid, NULL, 0);
+}
+
+static void os_claim_share__killed(void **state)
+{
+	struct os *os = host_plain();
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		killed_once(os);
+	os_close(os);
+}
+
+enum { STRANGER = 1001, STRANGER_BAD_HOLDER = 3, STRANGER_NOT_TOLD };
+
+/* A process of another user: it asks root's holder, and then @holds a name itself. */
+static void stranger(bool holds)
+{
+	struct os_holder who = {0};
+	uint64_t secret = 0;
+	struct os *mine;
+	char other[80];
+	int fd, ret = 0;
+
+	if (setgid(STRANGER) || setuid(STRANGER))
+		_exit(2);
+	mine = host_plain();
+	fd = os_holder_ask(mine, name, &who);
+	if (fd < 0 || who.uid != 0)
+		_exit(STRANGER_BAD_HOLDER);
+	while (ret == 0) {
+		usleep(1000);
+		ret = os_holder_says(mine, fd, &secret);
+	}
+	if (secret != 7)
+		_exit(STRANGER_NOT_TOLD);
+	if (!holds)
+		_exit(0);
+	snprintf(other, sizeof(other), "%s-other", name);
+	holder_begin(mine, other, 8);
+	child_pauses();
+}
+
 /* Another user's process with the name is nobody's holder; and root's is. */
 static void os_holder_ask__whose(void **state)
 {
 	struct os_holder who = {0};
 	struct os *os;
-	uint64_t secret = 0;
 	int claim, fd, status;
 	pid_t pid;
 
@@ -232,36 +371,17 @@ static void os_holder_ask__whose(void **state)
 	if (geteuid() != 0)
 		skip();
 	os = host_plain();
-	claim = os_claim(os, name);
-	assert_int_equal(os_claim_share(os, claim, 7), 0);
+	claim = holder_begin(os, name, 7);
 	pid = fork();
-	if (pid == 0) {
-		char other[80];
-		struct os *mine;
-
-		if (setgid(1001) || setuid(1001))
-			_exit(2);
-		mine = host_plain();
-		fd = os_holder_ask(mine, name, &who);
-		if (fd < 0 || who.uid != 0)
-			_exit(3);
-		for (int i = 0; i < 1000 && !secret; i++) {
-			usleep(10000);
-			(void)os_holder_says(mine, fd, &secret);
-		}
-		snprintf(other, sizeof(other), "%s-other", name);
-		claim = os_claim(mine, other);
-		if (secret != 7 || os_claim_share(mine, claim, 8))
-			_exit(4);
-		child_pauses();
-	}
+	if (pid == 0)
+		stranger(true);
 	snprintf(name + strlen(name), 8, "-other");
 	do {
 		os_wait(os, OS_WAIT_TIMER, os_now(os) + 10 * MS, -1);
 		fd = os_holder_ask(os, name, &who);
 	} while (fd == -ECONNREFUSED && waitpid(pid, &status, WNOHANG) == 0);
 	assert_int_equal(fd, -EPERM);
-	assert_int_equal(who.uid, 1001);
+	assert_int_equal(who.uid, STRANGER);
 	assert_int_equal(who.pid, pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -269,6 +389,31 @@ static void os_holder_ask__whose(void **state)
 	os_unclaim(os, claim);
 	os_close(os);
 	name_new(NULL);
+}
+
+/* The port is not the door's where that has no descriptors of its own: nobody of
+ * another user is served then. */
+static void os_claim_share__without_a_table(void **state)
+{
+	struct os *os;
+	int claim, status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	os = host_plain();
+	refuse(SYS_close_range, -1, 0, EPERM);
+	claim = holder_begin(os, name, 7);
+	pid = fork();
+	if (pid == 0)
+		stranger(false);
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STRANGER_NOT_TOLD);
+	refuse_none();
+	os_unclaim(os, claim);
+	os_close(os);
 }
 
 /* A child that lives on must not hold what its parent held. */
@@ -319,6 +464,9 @@ int main(void)
 		cmocka_unit_test(os_holder_says__closed_by_the_program),
 		cmocka_unit_test(os_prepare__opens_beforehand),
 		cmocka_unit_test(os_claim_share__guests_come_and_go),
+		cmocka_unit_test(os_claim_share__port_is_free_last),
+		cmocka_unit_test(os_claim_share__killed),
+		cmocka_unit_test(os_claim_share__without_a_table),
 		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(os_claim__child_lives_on),
 	};

@@ -167,8 +167,8 @@ static void os_holder_ask__whose(void **state)
 	(void)state;
 	assert_int_equal(os_holder_ask(b, "nobody's", &who), -ECONNREFUSED);
 	assert_int_equal(os_holder_ask(b, "root's", &who), -ECONNREFUSED);
-	assert_int_equal(os_claim_share(root, roots, 11), 0);
-	assert_int_equal(os_claim_share(a, as, 12), 0);
+	assert_int_equal(os_claim_share(root, roots, 0, 11), 0);
+	assert_int_equal(os_claim_share(a, as, 0, 12), 0);
 	assert_int_equal(os_holder_ask(b, "a's", &who), -EPERM);
 	assert_int_equal(who.uid, 7);
 	assert_true(os_holder_ask(a, "a's", &who) >= 0);
