@@ -350,16 +350,22 @@ enum { HELD_BACK = 1 };
 enum { HELD_BACK = 0 };
 #endif
 
+/* A handler with SA_RESTART does not run there before something else ends the call. */
+static bool waits_in_read(const struct call *call)
+{
+	return call->wait == async_event_wait;
+}
+
 static void combinations(const struct call *call)
 {
 	ends_alone(call, 0);
 	ends_alone(call, SA_RESETHAND);
 	installed_late(call);
-	goes_on_alone(call);
-	if (call->wait == async_event_wait)
-		return; /* the connection has failed */
-	if (HELD_BACK)
+	if (HELD_BACK && waits_in_read(call))
 		return;
+	goes_on_alone(call);
+	if (HELD_BACK || call->wait == async_event_wait)
+		return; /* the connection has failed */
 	each_as_it_wants(call);
 	blocked(call);
 }
