@@ -34,6 +34,7 @@
 #include "nic/config.h"
 #include "nic/ctl.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/peers.h"
 #include "nic/roce.h"
 #include "nic/stat.h"

@@ -18,6 +18,7 @@
 #include "mem/eventcount.h"
 #include "nic/device.h"
 #include "nic/event_counter.h"
+#include "nic/lock.h"
 #include "nic/peers.h"
 #include "nic/progress.h"
 #include "nic/qp.h"

@@ -7,6 +7,7 @@
 #include "nic/completion.h"
 #include "nic/device.h"
 #include "nic/events.h"
+#include "nic/lock.h"
 #include "nic/nic.h"
 #include "nic/progress.h"
 #include "ring/ring.h"

@@ -150,20 +150,12 @@ static inline bool nic_child(const struct nic *nic)
 
 int nic_open(struct nic **out, const struct nic_config *cfg);
 void nic_close(struct nic *nic);
-void nic_lock(struct nic *nic);
 
 /** nic_unlock() - And see that work left meanwhile is done. */
 void nic_unlock(struct nic *nic);
 
 /** nic_wait_idle() - Engine lock held: until a commit happened, or so. */
 void nic_wait_idle(struct nic *nic);
-
-/** nic_wake_idle() - Engine lock held: something was committed. */
-void nic_wake_idle(struct nic *nic);
-
-/** nic_refused() - Log which limit of the program is in the way, if it is one.
- * Return: @err, for the program. */
-int nic_refused(int err);
 
 /** nic_prepare() - Open what our threads may need, if anything was used. Context: a thread
  * of the program, no lock held. */

@@ -17,13 +17,15 @@
 #include "mem/waiter.h"
 #include "nic/demux.h"
 #include "nic/device.h"
+#include "nic/due.h"
 #include "nic/events.h"
 #include "nic/handoff.h"
+#include "nic/lock.h"
 #include "nic/peers.h"
 #include "nic/posted.h"
 #include "nic/prefetch.h"
-#include "nic/progress.h"
 #include "nic/qp.h"
+#include "nic/refresh.h"
 #include "nic/reg.h"
 #include "nic/roce.h"
 #include "nic/scatter.h"
@@ -51,47 +53,6 @@ static uint64_t engine_time(struct nic *nic, uint64_t now_ns)
 {
 	nic->latest_ns = MAX(nic->latest_ns, now_ns);
 	return nic->latest_ns;
-}
-
-void engine_refresh(struct nic *nic, uint64_t now_ns)
-{
-	uint64_t forks = os_forks(nic->os);
-	bool forking = os_forking(nic->os);
-
-	if (!nic->cfg.manual)
-		nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
-	/* Pages become copy-on-write one by one while fork() goes on, and a
-	 * fault waits for its end, however cheap the page is else. */
-	mem_inline_budget(nic->mem, forking ? 0 : RUN_PKTS);
-	if (forks != nic->forks || forking != nic->forking) {
-		/* every page is copy-on-write now, or becomes so */
-		nic->forks = forks;
-		nic->forking = forking;
-		nic->protects++;
-		spt_protect_all(nic->mem);
-	}
-}
-
-struct os_usage usage_begin(const struct nic *nic, enum counter whose)
-{
-	return accounted(nic, whose) ? os_usage()
-				     : (struct os_usage){.majflt = 0};
-}
-
-uint64_t usage_end(struct nic *nic, enum counter whose, struct os_usage before,
-		   bool *slept)
-{
-	const struct os_usage now = usage_begin(nic, whose);
-	const uint64_t minor = now.minflt - before.minflt,
-		       major = now.majflt - before.majflt;
-
-	if (major)
-		count_atomic(&nic->cnt, whose, major);
-	if (minor && whose == CNT_engine_majflt)
-		count_atomic(&nic->cnt, CNT_engine_minflt, minor);
-	if (slept)
-		*slept = now.sleeps != before.sleeps;
-	return major;
 }
 
 /* --- receiving --------------------------------------------------------------- */
@@ -295,7 +256,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 	enum rx_result res = RX_NEXT;
 
 	now_ns = engine_time(nic, now_ns);
-	engine_refresh(nic, now_ns);
+	refresh_pages(nic, now_ns);
 	if (!s->taken) {
 		s->taken = s->rx.len;
 		count(&nic->cnt, CNT_rx_bursts);
@@ -509,8 +470,7 @@ static void publish(struct nic *nic, uint64_t now_ns)
 {
 	const bool out = nic->acks_begun != nic->acks_ended;
 
-	progress_deadline(nic, nic->dead ? TIME_NEVER : next_deadline(nic),
-			  now_ns);
+	due_set(nic, nic->dead ? TIME_NEVER : next_deadline(nic), now_ns);
 	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&nic->acks_now,
@@ -529,7 +489,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 	bool found;
 
 	now_ns = engine_time(nic, now_ns);
-	engine_refresh(nic, now_ns);
+	refresh_pages(nic, now_ns);
 	posted_take(nic, now_ns);
 	take_pages(nic, now_ns);
 	if (died(nic))

@@ -9,28 +9,8 @@
 
 struct step;
 
-/** engine_refresh() - Ask the host how it is, before any page is looked up. */
-void engine_refresh(struct nic *nic, uint64_t now_ns);
-
 /** engine_closed() - The program closed our descriptors. Any thread. */
 void engine_closed(struct nic *nic);
-
-/** accounted() - Are faults to be counted as @whose, engine_majflt or own_majflt? */
-static inline bool accounted(const struct nic *nic, enum counter whose)
-{
-	return whose == CNT_own_majflt ? nic->cfg.account_own
-				       : nic->cfg.account;
-}
-
-/**
- * usage_begin(), usage_end() - If they are accounted: major faults between the two
- * count as @whose, and minor ones of moves as engine_minflt.
- * @slept:	NULL, or set to whether the thread did
- * Return: how many major ones.
- */
-struct os_usage usage_begin(const struct nic *nic, enum counter whose);
-uint64_t usage_end(struct nic *nic, enum counter whose, struct os_usage before,
-		   bool *slept);
 
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "mem/mr.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/nic.h"
 #include "nic/pair.h"

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "mem/suspend.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/reg.h"
 #include "os/run.h"

@@ -13,6 +13,7 @@
 #include "nic/device.h"
 #include "nic/events.h"
 #include "nic/gids.h"
+#include "nic/lock.h"
 #include "nic/nic.h"
 #include "os/net.h"
 #include "os/run.h"

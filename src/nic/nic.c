@@ -10,11 +10,13 @@
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
+#include "nic/lock.h"
 #include "nic/net.h"
 #include "nic/peers.h"
 #include "nic/prefetch.h"
 #include "nic/progress.h"
 #include "nic/qp.h"
+#include "nic/refused.h"
 #include "nic/reg.h"
 #include "nic/roce.h"
 #include "nic/step.h"
@@ -47,11 +49,6 @@ struct global {
 
 static void *global_place;
 
-void nic_lock(struct nic *nic)
-{
-	handoff_lock(&nic->engine);
-}
-
 void nic_unlock(struct nic *nic)
 {
 	handoff_leave(&nic->engine);
@@ -77,16 +74,6 @@ void nic_wait_idle(struct nic *nic)
 	nic_lock(nic);
 	nic->idle_waiters--;
 	pthread_setcancelstate(cancel, &cancel);
-}
-
-void nic_wake_idle(struct nic *nic)
-{
-	if (!nic->idle_waiters)
-		return;
-	pthread_mutex_lock(&nic->idle_lock);
-	nic->idle_events++;
-	pthread_cond_broadcast(&nic->idle);
-	pthread_mutex_unlock(&nic->idle_lock);
 }
 
 static int open_memory(struct nic *nic)
@@ -250,22 +237,6 @@ void nic_prepare(struct nic *nic)
 {
 	if (os_prepare_due(nic->os))
 		os_prepare(nic->os);
-}
-
-int nic_refused(int err)
-{
-	char limit[128];
-
-	if (err == -EMFILE) {
-		log_error("no RDMA: all %llu descriptors of %s are in use",
-			  (unsigned long long)os_descriptor_limit(),
-			  "RLIMIT_NOFILE");
-	} else if (err == -ENOMEM || err == -EAGAIN) {
-		os_memory_limit(limit, sizeof(limit));
-		log_error("no RDMA: no memory for the NIC: %s", limit);
-		err = -ENOMEM;
-	}
-	return err;
 }
 
 static void log_counters(const struct nic *nic)

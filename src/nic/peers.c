@@ -15,6 +15,7 @@
 #include "nic/peers.h"
 #include "base/base.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/nic.h"
 #include "nic/qp.h"
 #include "nic/roce.h"

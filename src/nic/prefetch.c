@@ -15,6 +15,7 @@
 #include "mem/use.h"
 #include "mem/waiter.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "os/pages.h"
 #include "os/run.h"

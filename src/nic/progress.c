@@ -16,6 +16,7 @@
 #include "nic/arbiter.h"
 #include "nic/ctl.h"
 #include "nic/device.h"
+#include "nic/due.h"
 #include "nic/engine.h"
 #include "nic/handoff.h"
 #include "nic/net.h"
@@ -23,6 +24,7 @@
 #include "nic/roce.h"
 #include "nic/standby.h"
 #include "nic/step.h"
+#include "nic/usage.h"
 #include "os/copy.h"
 #include "os/pages.h"
 #include "os/run.h"
@@ -36,7 +38,6 @@ enum {
 	/* The scheduler took the holder off its CPU. What is received before
 	 * it comes back looks as if its burst were lost. */
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
-	POLLED_RECENTLY_NS = 200 * 1000,
 	HEAR_WAITS = 100, /* for who holds the token, TOKEN_MOVING_NS each */
 	/* What sending one takes, on a slow machine. */
 	ACK_LEAVES_NS = 5 * 1000,
@@ -403,19 +404,6 @@ void progress_hear(struct nic *nic)
 			       now))
 			os_doze(nic->os, -1, now + TOKEN_MOVING_NS);
 	}
-}
-
-void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns)
-{
-	uint64_t until;
-
-	__atomic_store_n(&nic->deadline, at_ns, __ATOMIC_SEQ_CST);
-	until = __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST);
-	/* While somebody polls it looks every 200 us anyway: no kick for that. */
-	if (at_ns >= until || until <= now_ns + POLLED_RECENTLY_NS)
-		return;
-	__atomic_store_n(&nic->bg_until, at_ns, __ATOMIC_SEQ_CST);
-	os_kick(nic->os);
 }
 
 /* Nobody is woken by it: whoever waits next finds out. */

@@ -29,9 +29,6 @@ void progress_owed(struct nic *nic);
  * that is long gone from its CPU. */
 void progress_hear(struct nic *nic);
 
-/** progress_deadline() - The next time anything is due; wakes who must know. */
-void progress_deadline(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
-
 /**
  * progress_block() - Run the engine, sleep until @fd, @until_ns or something else.
  * @woken:	not 0 when @fd is readable (atomic)

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "nic/device.h"
 #include "nic/gids.h"
+#include "nic/lock.h"
 #include "nic/stat.h"
 #include "os/names.h"
 #include "os/net.h"

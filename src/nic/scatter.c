@@ -8,11 +8,13 @@
 #include "base/base.h"
 #include "nic/demux.h"
 #include "nic/device.h"
-#include "nic/engine.h"
 #include "nic/handoff.h"
+#include "nic/lock.h"
 #include "nic/qp.h"
+#include "nic/refresh.h"
 #include "nic/reg.h"
 #include "nic/step.h"
+#include "nic/usage.h"
 #include "os/copy.h"
 #include "os/net.h"
 #include "os/run.h"
@@ -50,7 +52,7 @@ static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
 	bool ok = false;
 
 	handoff_lock(&nic->engine);
-	engine_refresh(nic, now);
+	refresh_pages(nic, now);
 	nq = demux_find(nic, p->qpn);
 	s->scatter.pieces = &s->run.moves;
 	if (nq && qp_receives(&nq->qp) && nq->qp.open.known &&

@@ -9,6 +9,7 @@
 #include "mem/mr.h"
 #include "nic/ctl.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/qp.h"
 #include "nic/trace.h"
 #include "os/run.h"

@@ -8,6 +8,7 @@
 #include "nic/device.h"
 #include "nic/engine.h"
 #include "nic/handoff.h"
+#include "nic/usage.h"
 #include "os/copy.h"
 #include "os/pages.h"
 #include "os/run.h"

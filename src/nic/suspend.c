@@ -11,6 +11,7 @@
 #include "mem/spt.h"
 #include "nic/ctl.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/qp.h"
 #include "nic/reg.h"

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "nic/ctl.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/nic.h"
 #include "nic/qp.h"
 #include "os/run.h"

@@ -7,6 +7,7 @@
 #include "nic/counter.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
+#include "nic/lock.h"
 #include "nic/progress.h"
 #include "nic/upcall.h"
 #include "nic/upcall_queue.h"

@@ -47,7 +47,7 @@ inline take_lock() { atomic { !locked; locked = true; lock_taken() } }
 
 inline drop_lock() { atomic { holders--; locked = false } }
 
-/* progress_deadline(): lock held; one of the requests needs a timer */
+/* due_set(): lock held; one of the requests needs a timer */
 inline set_deadline()
 {
 	deadline = SOON;

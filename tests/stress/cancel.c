@@ -9,6 +9,7 @@
  */
 #include "fixture.h"
 #include "nic/completion.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "nic/post.h"

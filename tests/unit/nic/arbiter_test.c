@@ -9,6 +9,7 @@
 #include "nic/arbiter.h"
 #include "nic/config.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "os/run.h"
 #include "wire/wire.h"

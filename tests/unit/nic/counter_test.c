@@ -4,6 +4,7 @@
  */
 #include "nic/completion.h"
 #include "nic/event_counter.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "side.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cq_test.c: what the work request of a completion met, of both sides. */
 #include "mem/spt.h"
+#include "nic/lock.h"
 #include "steps.h"
 
 #include <errno.h>

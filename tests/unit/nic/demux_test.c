@@ -3,6 +3,7 @@
  * late.
  */
 #include "nic/demux.h"
+#include "nic/lock.h"
 #include "nic/pair.h"
 #include "side.h"
 

@@ -6,6 +6,7 @@
 #include "nic/async.h"
 #include "nic/completion.h"
 #include "nic/events.h"
+#include "nic/lock.h"
 #include "nic/pair.h"
 #include "nic/progress.h"
 #include "os/net.h"

@@ -2,6 +2,7 @@
 /* lastack_test.c: what the program has seen is acknowledged: before it can say so by
  * other means, and before its connection, or itself, ends.
  */
+#include "nic/lock.h"
 #include "nic/step.h"
 #include "owed.h"
 

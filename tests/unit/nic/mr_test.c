@@ -6,6 +6,7 @@
 #include "mem/mr.h"
 #include "mem/waiter.h"
 #include "nic/event_counter.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "nic/suspension.h"

@@ -10,6 +10,7 @@
 #include "nic/arbiter.h"
 #include "nic/config.h"
 #include "nic/device.h"
+#include "nic/lock.h"
 #include "os/names.h"
 #include "os/run.h"
 #include "wire/wire.h"

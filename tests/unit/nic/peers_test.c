@@ -8,6 +8,7 @@
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "nic/peers.h"
+#include "nic/refresh.h"
 #include "nic/step.h"
 #include "side.h"
 #include "xport/attr.h"
@@ -190,7 +191,7 @@ static void post_write(unsigned i)
 
 static void know_pages(struct side *s)
 {
-	engine_refresh(s->nic, os_now(s->nic->os));
+	refresh_pages(s->nic, os_now(s->nic->os));
 	spt_map(s->nic->mem, page_of((uintptr_t)s->buf), BUF >> PAGE_SHIFT,
 		true, os_now(s->nic->os));
 }

@@ -9,6 +9,7 @@
 #include "nic/config.h"
 #include "nic/device.h"
 #include "nic/engine.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/nic.h"
 #include "nic/step.h"

@@ -11,6 +11,7 @@
 #include "nic/cq.h"
 #include "nic/device.h"
 #include "nic/events.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/nic.h"
 #include "nic/pair.h"

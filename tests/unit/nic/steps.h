@@ -10,6 +10,7 @@
 #include "nic/completion.h"
 #include "nic/engine.h"
 #include "nic/peers.h"
+#include "nic/refresh.h"
 #include "nic/step.h"
 #include "os/wait.h"
 #include "side.h"
@@ -23,7 +24,7 @@ enum { LEN = 12 * 4096, TRIES = 2000 };
 /* All pages of @s are ready. */
 static inline void know_pages(struct side *s)
 {
-	engine_refresh(s->nic, os_now(s->nic->os));
+	refresh_pages(s->nic, os_now(s->nic->os));
 	spt_map(s->nic->mem, (uintptr_t)s->buf >> PAGE_SHIFT, BUF >> PAGE_SHIFT,
 		true, os_now(s->nic->os));
 }

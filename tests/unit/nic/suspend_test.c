@@ -4,6 +4,7 @@
  */
 #include "mem/mr.h"
 #include "nic/ctl.h"
+#include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/step.h"
 #include "nic/suspension.h"

@@ -5,6 +5,7 @@
 #include "mem/spt.h"
 #include "nic/demux.h"
 #include "nic/engine.h"
+#include "nic/lock.h"
 #include "nic/peers.h"
 #include "nic/progress.h"
 #include "nic/step.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* trace_test.c: what is told of a QP. */
+#include "nic/lock.h"
 #include "nic/trace.h"
 #include "side.h"
 

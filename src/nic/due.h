@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* due.h: when anything is to be done next. */
+#ifndef NOPIN_NIC_DUE_H
+#define NOPIN_NIC_DUE_H
+
+#include "base/base.h"
+
+struct nic;
+
+/* A thread that polled is back within so long. */
+enum { POLLED_RECENTLY_NS = 200 * 1000 };
+
+/** due_set() - Set when anything is due next, and wake the threads that must know. */
+void due_set(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
+
+#endif

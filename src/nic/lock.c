@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lock.c: the engine lock, and telling those who wait for a commit. */
+#include "nic/lock.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/handoff.h"
+
+void nic_lock(struct nic *nic)
+{
+	handoff_lock(&nic->engine);
+}
+
+void nic_wake_idle(struct nic *nic)
+{
+	if (!nic->idle_waiters)
+		return;
+	pthread_mutex_lock(&nic->idle_lock);
+	nic->idle_events++;
+	pthread_cond_broadcast(&nic->idle);
+	pthread_mutex_unlock(&nic->idle_lock);
+}
