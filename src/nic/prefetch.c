@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* prefetch.c: ibv_advise_mr(): pages that are brought in ahead of their use, or
- * only looked for.
+/* prefetch.c: pages that are brought in ahead of their use, or only looked for,
+ * while nobody waits for them.
  *
- * Who waits for it (flush) asks and waits like an access. Other ranges are kept,
- * and asked for in pieces, one of a range and few altogether at a time: so no
- * answer is long work for the engine, pagers are left for faults, and no more is
- * fetched when the region is gone.
+ * Such a range is kept, and asked for in pieces, one of a range and few altogether
+ * at a time: so no answer is long work for the engine, pagers are left for faults,
+ * and no more is fetched when the region is gone.
  */
 #include "nic/prefetch.h"
 #include "base/base.h"
@@ -15,7 +14,6 @@
 #include "mem/use.h"
 #include "mem/waiter.h"
 #include "nic/device.h"
-#include "nic/lock.h"
 #include "nic/memory.h"
 #include "os/pages.h"
 #include "os/run.h"
@@ -28,8 +26,8 @@ enum {
 	PIECES_OUT = 4,
 };
 
-static int advise_check(struct nic *nic, uint32_t pd, bool write,
-			const struct sge *s, struct mr_attr *attr)
+int prefetch_check(struct nic *nic, uint32_t pd, bool write,
+		   const struct sge *s, struct mr_attr *attr)
 {
 	if (mr_query(nic->mem, s->lkey, attr))
 		return -EFAULT;
@@ -42,43 +40,6 @@ static int advise_check(struct nic *nic, uint32_t pd, bool write,
 		return -EFAULT;
 	return 0;
 }
-
-/* --- while somebody waits -------------------------------------------------- */
-
-/* Lock held, but between two parts. Bring [iova, iova + len) in and wait until
- * it is there: pieces that the table can hold, however pages share its sets. */
-static int fetch_now(struct nic *nic, struct dma *d)
-{
-	const uint64_t piece = MIN(64, nic->cfg.entries / 4) * PAGE_BYTES;
-	struct waiter w;
-	int err = 0;
-
-	waiter_init(&w, NULL);
-	while (d->len && !err) {
-		uint64_t n = MIN(d->len, piece);
-		struct dma part = *d;
-		enum verdict v;
-
-		part.len = n;
-		mem_inline_budget(nic->mem, 0);
-		v = dma_fetch(nic->mem, &part, os_now(nic->os),
-			      os_fresh_after(nic->os, os_now(nic->os)), &w);
-		if (v == V_OK) {
-			d->iova += n;
-			d->len -= n;
-			nic_unlock(nic);
-			nic_lock(nic);
-		} else if (v == V_WAIT || v == V_NO_RESOURCE) {
-			nic_wait_idle(nic);
-		} else {
-			err = -EFAULT;
-		}
-	}
-	waiter_cancel(nic->mem, &w);
-	return err;
-}
-
-/* --- while nobody waits ---------------------------------------------------- */
 
 void prefetch_init(struct nic *nic)
 {
@@ -100,7 +61,7 @@ static bool ask_piece(struct nic *nic, struct prefetch *p)
 	uint64_t addr;
 	uint32_t len;
 
-	if (advise_check(nic, p->pd, req.write, &p->rest, &attr))
+	if (prefetch_check(nic, p->pd, req.write, &p->rest, &attr))
 		return false;
 	addr = attr.addr + (p->rest.addr - attr.iova);
 	len = MIN(p->rest.len, PIECE_BYTES - (uint32_t)(addr % PIECE_BYTES));
@@ -147,9 +108,8 @@ void prefetch_done(struct nic *nic, const struct os_page_done *d,
 		      &p->link);
 }
 
-/* It is advice: what cannot be kept is lost. */
-static void fetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
-			const struct sge *s)
+void prefetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
+		    const struct sge *s)
 {
 	struct list *l = nic->prefetch.idle.next;
 	struct prefetch *p = list_entry(l, struct prefetch, link);
@@ -162,39 +122,4 @@ static void fetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
 	p->rest = *s;
 	list_add_tail(&nic->prefetch.queue, l);
 	prefetch_ask(nic);
-}
-
-static int advise_one(struct nic *nic, uint32_t pd, enum nic_advice advice,
-		      bool flush, const struct sge *s)
-{
-	bool write = advice == NIC_PREFETCH_WRITE;
-	struct dma d = {.pd = pd,
-			.key = s->lkey,
-			.iova = s->addr,
-			.len = s->len,
-			.need = write ? ACCESS_LOCAL_WRITE : 0,
-			.write = write};
-	struct mr_attr attr;
-	int err = advise_check(nic, pd, write, s, &attr);
-
-	if (err || !s->len)
-		return err;
-	if (flush && advice != NIC_PREFETCH_NO_FAULT)
-		return fetch_now(nic, &d);
-	fetch_later(nic, pd, advice, s);
-	return 0;
-}
-
-int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
-		  bool flush, const struct sge *sge, unsigned n)
-{
-	int err = 0;
-
-	if (nic_child(nic))
-		return -ENODEV;
-	nic_lock(nic);
-	for (unsigned i = 0; i < n && !err; i++)
-		err = advise_one(nic, pd, advice, flush, &sge[i]);
-	nic_unlock(nic);
-	return err;
 }

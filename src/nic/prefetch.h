@@ -8,6 +8,7 @@
 #include "nic/memory.h"
 #include "ring/ring.h"
 
+struct mr_attr;
 struct nic;
 struct os_page_done;
 
@@ -30,6 +31,16 @@ struct prefetch {
 	uint64_t protects;
 };
 void prefetch_init(struct nic *nic);
+
+/** prefetch_check() - May [s->addr, + s->len) of @pd be fetched (@write: to be written)?
+ * Return: 0, with @attr of its region; -EFAULT; -EINVAL: another PD's. */
+int prefetch_check(struct nic *nic, uint32_t pd, bool write,
+		   const struct sge *s, struct mr_attr *attr);
+
+/** prefetch_later() - Keep @s, which was checked, to be fetched. It is advice: what
+ * cannot be kept is lost. */
+void prefetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
+		    const struct sge *s);
 
 /** prefetch_ask() - Hand the next pieces to the pagers. */
 void prefetch_ask(struct nic *nic);

@@ -4,8 +4,25 @@
 #define NOPIN_NIC_UPCALL_H
 
 #include "base/base.h"
+#include "mem/upcall.h"
 
 struct nic;
+struct nic_counter;
+
+/**
+ * struct nic_upcalls
+ * @looked:	somebody who does not sleep found nothing, and nothing since
+ *		(relaxed)
+ * @counter:	is raised when something was queued, or NULL; engine lock
+ * @q:		engine lock
+ */
+struct nic_upcalls {
+	struct nic *nic;
+	int fd;
+	bool looked;
+	struct nic_counter *counter;
+	struct upcalls q;
+};
 
 /** upcalls_deliver() - Lock held: wake whoever waits for upcalls. */
 void upcalls_deliver(struct nic *nic);
