@@ -15,7 +15,6 @@
 #include "nic/peers.h"
 #include "base/base.h"
 #include "nic/device.h"
-#include "nic/lock.h"
 #include "nic/nic.h"
 #include "nic/qp.h"
 #include "nic/roce.h"
@@ -254,7 +253,7 @@ static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 }
 
 /* It is no nopin, and nobody needs to ask again. */
-static void deny(struct nic *nic, struct peer *p)
+void peer_deny(struct nic *nic, struct peer *p)
 {
 	p->denied = true;
 	if (p->kind == PEER_PROBING) {
@@ -278,7 +277,7 @@ static void begin(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
 	roce_claim(nic, now_ns);
 	if (nic->cfg.standard)
-		deny(nic, p);
+		peer_deny(nic, p);
 	else
 		ask(nic, p, now_ns);
 }
@@ -607,46 +606,10 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 		else if (p->hello_tries < hello_tries_max(p))
 			ask(nic, p, now_ns);
 		else if (p->kind == PEER_STANDARD)
-			deny(nic, p);
+			peer_deny(nic, p);
 		else
 			answered(nic, p, PEER_STANDARD);
 	}
-}
-
-/* Nobody is at the port that was asked. Return: somebody waits for an answer. */
-static bool deny_asked(struct nic *nic, const struct list *peers,
-		       const struct endpoint *dst)
-{
-	bool any = false;
-
-	list_for_each(l, peers) {
-		struct peer *p = list_entry(l, struct peer, link);
-
-		if (p->hello.at_ns == TIME_NEVER || p->kind == PEER_NOPIN ||
-		    !endpoint_eq(&p->asked, dst))
-			continue;
-		deny(nic, p);
-		any = true;
-	}
-	return any;
-}
-
-/* Anybody can say so. Of who has answered it is not believed. */
-static void unreachable(struct nic *nic, const struct endpoint *dst)
-{
-	const bool peer = deny_asked(nic, &nic->peers, dst);
-
-	if (!deny_asked(nic, &nic->dests, dst) && !peer)
-		count(&nic->cnt, CNT_drop_unreachable);
-}
-
-static const struct os_addr *addr_find(const struct os_net *net,
-				       const struct ipaddr *ip)
-{
-	for (unsigned i = 0; i < net->naddrs; i++)
-		if (ipaddr_eq(&net->addr[i].ip, ip))
-			return &net->addr[i];
-	return NULL;
 }
 
 void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes)
@@ -656,52 +619,4 @@ void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes)
 	p->too_large = bytes +
 		       (ipaddr_is_v4(&p->ep.ip) ? IPV4_BYTES : IPV6_BYTES);
 	__atomic_store_n(&nic->too_large, true, __ATOMIC_RELAXED);
-}
-
-/* The requests end as those to a silent peer do, and this is why. */
-static void say_too_large(struct peer *p, const struct os_addr *via)
-{
-	if (!p->too_large || !via || p->told_mtu == via->mtu)
-		return;
-	p->told_mtu = via->mtu;
-	log_warn("packets of %u bytes to port %u do not leave by %s: its MTU "
-		 "is %u%s",
-		 p->too_large, p->ep.port, via->ifname, via->mtu,
-		 p->too_large <= via->mtu ? ", that of the way is less" : "");
-}
-
-/* What MTUs are now. They are asked for without the lock. */
-static void look_at_mtus(struct nic *nic)
-{
-	struct os_net net;
-
-	if (!__atomic_load_n(&nic->too_large, __ATOMIC_RELAXED) ||
-	    !__atomic_exchange_n(&nic->too_large, false, __ATOMIC_RELAXED) ||
-	    os_net_read(nic->os, &net))
-		return;
-	nic_lock(nic);
-	list_for_each(l, &nic->peers) {
-		struct peer *p = list_entry(l, struct peer, link);
-
-		say_too_large(p, addr_find(&net, &p->local));
-		p->too_large = 0;
-	}
-	nic_unlock(nic);
-	os_net_free(&net);
-}
-
-void peers_errors(struct nic *nic)
-{
-	struct endpoint dst;
-	uint32_t mtu;
-	int err;
-
-	look_at_mtus(nic);
-	while (os_recv_error(nic->os, &dst, &err, &mtu) > 0) {
-		if (err != ECONNREFUSED)
-			continue;
-		nic_lock(nic);
-		unreachable(nic, &dst);
-		nic_unlock(nic);
-	}
 }

@@ -27,12 +27,12 @@ void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		 uint64_t now_ns);
 void peers_timers(struct nic *nic, uint64_t now_ns);
 
+/** peer_deny() - Nobody is at the port that @p was asked at. */
+void peer_deny(struct nic *nic, struct peer *p);
+
 /** peers_too_large() - A packet of so many bytes to @p could not be sent: the log will
  * say by which interface. */
 void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes);
-
-/** peers_errors() - Take the ICMP errors. Takes the engine lock. */
-void peers_errors(struct nic *nic);
 
 /** peer_aim() - See ud_next(); asks who is there if that was never asked. */
 void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);

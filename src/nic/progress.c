@@ -18,10 +18,10 @@
 #include "nic/device.h"
 #include "nic/due.h"
 #include "nic/engine.h"
+#include "nic/errors.h"
 #include "nic/handoff.h"
+#include "nic/holder.h"
 #include "nic/net.h"
-#include "nic/peers.h"
-#include "nic/roce.h"
 #include "nic/standby.h"
 #include "nic/step.h"
 #include "nic/usage.h"
@@ -320,7 +320,7 @@ void progress_poll(struct nic *nic)
 		return;
 	}
 	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
-	peers_errors(nic);
+	errors_take(nic);
 	if (work_waits(nic))
 		work(nic, false, now);
 	else if (empty >= 2 &&
@@ -461,7 +461,7 @@ uint64_t progress_turn(struct nic *nic, struct step *step,
 			empty++;
 		}
 	}
-	peers_errors(nic);
+	errors_take(nic);
 	turn_work(nic, step, true);
 	*what = OS_WAIT_PACKETS;
 	deadline = __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
@@ -547,7 +547,7 @@ static void block_receive(struct nic *nic, const uint32_t *woken,
 	/* What is owed then goes with what the program sends, as if it polled. An
 	 * error that nobody reads would end each sleep at once. */
 	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
-		peers_errors(nic);
+		errors_take(nic);
 		work(nic, true, *now);
 	}
 }

@@ -7,6 +7,7 @@
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/events.h"
+#include "nic/holder.h"
 #include "nic/lock.h"
 #include "nic/nic.h"
 #include "nic/pair.h"

@@ -8,7 +8,6 @@
 struct nic;
 struct os_rx;
 struct pkt;
-struct text;
 
 /**
  * enum roce_state - Who serves us with what comes to UDP port 4791?
@@ -26,12 +25,11 @@ enum roce_state {
 	ROCE_TAKEN,
 	ROCE_NUM
 };
+
+/* The port is tried for, and its holder looked for, that often. */
+enum { CLAIM_AGAIN_NS = 50 * 1000 * 1000 };
 void roce_claim(struct nic *nic, uint64_t now_ns);
 
-/** roce_welcome() - Before packets may come from standard peers: wait until the holder
- * has let us in, or what it passes on is not believed. It may be about to begin, and its
- * thread may not run at once. On a thread of the program, no lock held. */
-void roce_welcome(struct nic *nic);
 void roce_release(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);
 
@@ -46,14 +44,7 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 bool roce_trusts(struct nic *nic, const struct pkt *p,
 		 const struct os_rx *from);
 
-/** roce_turn() - Serve others, see to it that we are served, and tell the program if we
- * are not. Return: do it again by then, @until at most. Context: background thread. */
-uint64_t roce_turn(struct nic *nic, uint64_t until);
-
 /** roce_needed() - Somebody can reach us through port 4791 only. */
 void roce_needed(struct nic *nic, uint64_t now_ns);
-
-/** roce_text() - For `nopin stat --host`. Takes the engine lock. */
-void roce_text(struct nic *nic, struct text *t);
 
 #endif

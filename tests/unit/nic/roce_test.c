@@ -5,6 +5,7 @@
  */
 #include "nic/ctl.h"
 #include "nic/demux.h"
+#include "nic/holder.h"
 #include "nic/lock.h"
 #include "nic/stat.h"
 #include "nic/step.h"

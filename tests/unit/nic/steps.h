@@ -9,6 +9,7 @@
 #include "mem/spt.h"
 #include "nic/completion.h"
 #include "nic/engine.h"
+#include "nic/holder.h"
 #include "nic/peers.h"
 #include "nic/refresh.h"
 #include "nic/step.h"

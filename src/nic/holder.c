@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* holder.c: waiting for the holder of UDP port 4791 (roce.c), and telling programs of it. */
+#include "nic/holder.h"
+#include "base/base.h"
+#include "nic/device.h"
+#include "nic/lock.h"
+#include "nic/roce.h"
+#include "nic/stat.h"
+#include "os/names.h"
+#include "os/run.h"
+
+#include <inttypes.h>
+
+enum {
+	WELCOME_MAX_NS = 500 * 1000 * 1000,
+	REFUSED_AGAIN_NS = 1000 * 1000,
+};
+
+/* Is it still to be seen if the holder passes on to us? */
+static bool welcome_due(const struct nic *nic)
+{
+	if (nic->roce_guest >= 0)
+		return !nic->roce_told;
+	return nic->roce_refused_ns && nic->roce_state != ROCE_TAKEN;
+}
+
+void roce_welcome(struct nic *nic)
+{
+	const uint64_t until = os_now(nic->os) + WELCOME_MAX_NS;
+	uint64_t now;
+	bool wait;
+	int fd;
+
+	do {
+		nic_lock(nic);
+		now = os_now(nic->os);
+		if (welcome_due(nic)) {
+			nic->roce_try_ns = now;
+			roce_claim(nic, now);
+		}
+		wait = welcome_due(nic);
+		nic->roce_late |= wait && now >= until;
+		wait = wait && !nic->roce_late;
+		fd = nic->roce_guest;
+		nic_unlock(nic);
+		/* one that does not listen yet has nothing to sleep on */
+		if (wait)
+			os_holder_wait(nic->os, fd,
+				       fd >= 0 ? until
+					       : now + REFUSED_AGAIN_NS);
+	} while (wait);
+}
+
+static void say_news(struct nic *nic)
+{
+	struct os_holder who;
+	enum roce_state state;
+
+	nic_lock(nic);
+	__atomic_store_n(&nic->roce_news, false, __ATOMIC_RELAXED);
+	nic->roce_said = state = nic->roce_state;
+	who = nic->roce_who;
+	nic_unlock(nic);
+	if (state == ROCE_STRANGER)
+		log_warn("standard peers do not reach this NIC: UDP port 4791 "
+			 "is held by process %" PRId32 " of user %" PRIu32,
+			 who.pid, who.uid);
+	else if (state == ROCE_TAKEN)
+		log_warn("standard peers do not reach this NIC: UDP port 4791 "
+			 "is in use, and not by a nopin");
+}
+
+uint64_t roce_turn(struct nic *nic, uint64_t until)
+{
+	const bool orphan = __atomic_load_n(&nic->roce_orphan,
+					    __ATOMIC_RELAXED);
+	uint64_t now;
+
+	/* the numbers may be somebody else's by now */
+	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+		return until;
+	if (os_holder_spoke(nic->os) || orphan) {
+		now = os_now(nic->os);
+		nic_lock(nic);
+		if (!orphan)
+			nic->roce_try_ns = now;
+		roce_claim(nic, now);
+		nic_unlock(nic);
+		until = MIN(until, now + CLAIM_AGAIN_NS);
+	}
+	if (__atomic_load_n(&nic->roce_news, __ATOMIC_RELAXED))
+		say_news(nic);
+	return until;
+}
+
+void roce_text(struct nic *nic, struct text *t)
+{
+	static const char *const names[ROCE_NUM] = {
+		[ROCE_UNASKED] = "unasked", [ROCE_OURS] = "ours",
+		[ROCE_SERVED] = "served",   [ROCE_STRANGER] = "stranger",
+		[ROCE_TAKEN] = "taken",
+	};
+	struct os_holder who;
+	enum roce_state state;
+
+	nic_lock(nic);
+	if (nic->roce_state != ROCE_UNASKED)
+		roce_claim(nic, os_now(nic->os));
+	state = nic->roce_state;
+	who = nic->roce_who;
+	nic_unlock(nic);
+	text_add(t, "\"port_4791\":{\"state\":\"%s\"", names[state]);
+	if (state == ROCE_SERVED || state == ROCE_STRANGER)
+		text_add(t, ",\"pid\":%" PRId32, who.pid);
+	if (state == ROCE_STRANGER)
+		text_add(t, ",\"uid\":%" PRIu32, who.uid);
+	text_add(t, "}");
+}
