@@ -11,6 +11,7 @@
 #include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/prefetch.h"
+#include "nic/progress.h"
 #include "os/pages.h"
 #include "os/run.h"
 #include "ring/ring.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* channel.c: completion channels: a program's thread takes what events.c left there. */
 #include "base/base.h"
+#include "nic/attend.h"
 #include "nic/completion.h"
 #include "nic/cq.h"
 #include "nic/device.h"
 #include "nic/events.h"
-#include "nic/progress.h"
 #include "os/wait.h"
 
 #include <errno.h>
@@ -80,8 +80,8 @@ int nic_channel_get(struct nic_channel *ch, void **cq_cookie)
 	int rc = 0, err = 0;
 
 	while (!err && (rc = channel_try(ch, cq_cookie)) > 0)
-		err = progress_block(ch->nic, ch->fd, &ch->woken, TIME_NEVER,
-				     &sig);
+		err = attend_block(ch->nic, ch->fd, &ch->woken, TIME_NEVER,
+				   &sig);
 	os_signals_restore(&sig);
 	return err ? err : rc;
 }

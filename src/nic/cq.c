@@ -4,6 +4,7 @@
  */
 #include "nic/cq.h"
 #include "base/base.h"
+#include "nic/attend.h"
 #include "nic/completion.h"
 #include "nic/device.h"
 #include "nic/events.h"
@@ -156,7 +157,7 @@ int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 	if (nic_child(cq->nic))
 		return -ENODEV;
 	if (cq_empty(&cq->cq)) {
-		progress_poll(cq->nic);
+		attend_poll(cq->nic);
 		if (cq_empty(&cq->cq))
 			return 0;
 	}

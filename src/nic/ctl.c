@@ -8,9 +8,11 @@
 #include "nic/ctl.h"
 #include "base/base.h"
 #include "nic/arbiter.h"
+#include "nic/busy.h"
 #include "nic/device.h"
-#include "nic/standby.h"
 #include "nic/stat.h"
+#include "nic/suspend.h"
+#include "nic/text.h"
 #include "nic/trace.h"
 #include "os/names.h"
 
@@ -148,11 +150,11 @@ void ctl_serve(struct nic *nic)
 	if (len <= 0)
 		return;
 	/* What is asked for may take longer than a step. */
-	standby_call(nic);
+	busy_call(nic);
 	ctl_answer(nic, req, (size_t)len, &a);
 	err = os_ctl_answer(nic->os, a.error[0] ? a.error : NULL, a.text,
 			    a.len);
-	standby_watch(nic, false);
+	busy_mark(nic, false);
 	if (err)
 		log_debug("nobody got the answer: error %d", -err);
 	free(a.text);

@@ -52,7 +52,7 @@ struct step;
  *		(atomic; set before the completion that it is for)
  * @latest_ns:	the latest time that the engine was given; it never goes back (lock)
  * @acks_begun, @acks_ended: bursts of nothing but ACKs that were planned, committed
- * @blocked:	threads that sleep in progress_block()
+ * @blocked:	threads that sleep in attend_block()
  * @asleep:	how often in turn they do not look first, before they sleep, as they
  *		did in vain; @asleep_left: of these (relaxed)
  * @steps_free:	bit per free step (atomic)
@@ -150,15 +150,5 @@ static inline bool nic_child(const struct nic *nic)
 
 int nic_open(struct nic **out, const struct nic_config *cfg);
 void nic_close(struct nic *nic);
-
-/** nic_unlock() - And see that work left meanwhile is done. */
-void nic_unlock(struct nic *nic);
-
-/** nic_wait_idle() - Engine lock held: until a commit happened, or so. */
-void nic_wait_idle(struct nic *nic);
-
-/** nic_prepare() - Open what our threads may need, if anything was used. Context: a thread
- * of the program, no lock held. */
-void nic_prepare(struct nic *nic);
 
 #endif

@@ -5,6 +5,7 @@
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/peers.h"
+#include "nic/progress.h"
 #include "os/net.h"
 #include "xport/peer.h"
 

@@ -16,6 +16,7 @@
 #include "nic/event_counter.h"
 #include "base/base.h"
 #include "mem/eventcount.h"
+#include "nic/attend.h"
 #include "nic/counter.h"
 #include "nic/device.h"
 #include "nic/lock.h"
@@ -114,7 +115,7 @@ static int spin(struct nic_counter *c, uint64_t target, uint64_t until_ns)
 			return -ECANCELED;
 		if (os_now(c->nic->os) >= until_ns)
 			return -ETIMEDOUT;
-		progress_poll(c->nic);
+		attend_poll(c->nic);
 		os_relax();
 	}
 	return 0;
@@ -134,10 +135,10 @@ static int sleep_until(struct nic_counter *c, struct counter_user *u,
 		if (os_now(nic->os) >= until_ns)
 			err = -ETIMEDOUT;
 		else if (u->shy && progress_attended(nic))
-			err = progress_doze(nic, u->fd, until_ns, &sig);
+			err = attend_doze(nic, u->fd, until_ns, &sig);
 		else
-			err = progress_block(nic, u->fd, &u->woken, until_ns,
-					     &sig);
+			err = attend_block(nic, u->fd, &u->woken, until_ns,
+					   &sig);
 	}
 	aim(c, u, 0);
 	os_signals_restore(&sig);
@@ -439,7 +440,7 @@ int nic_counter_poll(struct nic_counter *c, uint64_t *value)
 {
 	if (nic_child(c->nic))
 		return -ENODEV;
-	progress_poll(c->nic);
+	attend_poll(c->nic);
 	pthread_mutex_lock(&c->lock);
 	if (c->fd >= 0)
 		os_event_clear(c->fd);

@@ -10,6 +10,7 @@
 #include "nic/memory.h"
 #include "nic/nic.h"
 #include "nic/pair.h"
+#include "nic/progress.h"
 #include "nic/qp.h"
 
 #include <errno.h>

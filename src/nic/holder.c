@@ -4,8 +4,9 @@
 #include "base/base.h"
 #include "nic/device.h"
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "nic/roce.h"
-#include "nic/stat.h"
+#include "nic/text.h"
 #include "os/names.h"
 #include "os/run.h"
 

@@ -6,6 +6,7 @@
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/memory.h"
+#include "nic/progress.h"
 #include "nic/reg.h"
 #include "os/run.h"
 

@@ -15,6 +15,7 @@
 #include "nic/gids.h"
 #include "nic/lock.h"
 #include "nic/nic.h"
+#include "nic/progress.h"
 #include "os/net.h"
 #include "os/run.h"
 #include "ring/ring.h"

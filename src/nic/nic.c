@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "mem/mem.h"
 #include "nic/arbiter.h"
+#include "nic/background.h"
 #include "nic/config.h"
 #include "nic/demux.h"
 #include "nic/device.h"
@@ -48,33 +49,6 @@ struct global {
 };
 
 static void *global_place;
-
-void nic_unlock(struct nic *nic)
-{
-	handoff_leave(&nic->engine);
-	handoff_unlock(&nic->engine);
-	progress_work(nic, false);
-}
-
-void nic_wait_idle(struct nic *nic)
-{
-	uint32_t seen;
-	int cancel;
-
-	/* The engine lock is given back by nic_unlock(), which looks at what
-	 * was left meanwhile; waiting on a condition with it would not. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	nic->idle_waiters++;
-	seen = nic->idle_events;
-	nic_unlock(nic);
-	pthread_mutex_lock(&nic->idle_lock);
-	if (nic->idle_events == seen)
-		pthread_cond_wait(&nic->idle, &nic->idle_lock);
-	pthread_mutex_unlock(&nic->idle_lock);
-	nic_lock(nic);
-	nic->idle_waiters--;
-	pthread_setcancelstate(cancel, &cancel);
-}
 
 static int open_memory(struct nic *nic)
 {
@@ -175,7 +149,7 @@ static int open_once(struct nic **out, const struct nic_config *cfg)
 	if (err)
 		log_debug("no control socket: error %d", -err);
 	os_prepare(nic->os);
-	err = progress_start(nic);
+	err = background_start(nic);
 	if (err)
 		goto close_ports;
 	*out = nic;
@@ -233,12 +207,6 @@ int nic_open(struct nic **out, const struct nic_config *cfg)
 	return 0;
 }
 
-void nic_prepare(struct nic *nic)
-{
-	if (os_prepare_due(nic->os))
-		os_prepare(nic->os);
-}
-
 static void log_counters(const struct nic *nic)
 {
 	for (int i = 0; i < CNT_NUM; i++)
@@ -250,7 +218,7 @@ static void log_counters(const struct nic *nic)
 
 void nic_close(struct nic *nic)
 {
-	progress_stop(nic);
+	background_stop(nic);
 	reg_close(nic);
 	log_counters(nic);
 	roce_release(nic);

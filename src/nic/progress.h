@@ -4,17 +4,46 @@
 #define NOPIN_NIC_PROGRESS_H
 
 #include "base/base.h"
-#include "os/wait.h"
 
 struct nic;
 struct step;
 
+/**
+ * progress_receive() - Take what came, if no other thread has the token.
+ * @now_ns:	now, afterwards too
+ * Return: true if a burst was taken; what there is to do then is left to the caller
+ * (progress_due()).
+ */
 bool progress_receive(struct nic *nic, uint64_t *now_ns);
+
+/** progress_due() - True if there is work, or time for a timer. */
+bool progress_due(struct nic *nic);
+
+/** progress_work() - Do the work there is, or leave it to the background thread, where
+ * the caller is not to run the engine (progress_elsewhere()). */
 void progress_work(struct nic *nic, bool flush_acks);
+
+/** progress_run(), progress_run_step() - Do the work there is, with a step of its own
+ * or with @s. */
+void progress_run(struct nic *nic, bool flush_acks, uint64_t now_ns);
+void progress_run_step(struct nic *nic, struct step *s, bool flush_acks,
+		       uint64_t now_ns);
+
+/** progress_elsewhere() - True if threads of the program do not run the engine now. */
+bool progress_elsewhere(const struct nic *nic);
+
+/** nic_unlock() - And see that work left meanwhile is done. */
+void nic_unlock(struct nic *nic);
+
+/** nic_wait_idle() - Engine lock held: until a commit happened, or so. */
+void nic_wait_idle(struct nic *nic);
+
+/** nic_prepare() - Open what our threads may need, if anything was used. Context: a thread
+ * of the program, no lock held. */
+void nic_prepare(struct nic *nic);
 
 /** progress_flush() - Send what is owed, now. */
 void progress_flush(struct nic *nic);
-void progress_poll(struct nic *nic);
 
 /**
  * progress_owed() - Do what is owed for completions, before the program takes one.
@@ -30,34 +59,16 @@ void progress_owed(struct nic *nic);
 void progress_hear(struct nic *nic);
 
 /**
- * progress_block() - Run the engine, sleep until @fd, @until_ns or something else.
- * @woken:	not 0 when @fd is readable (atomic)
- * @sig:	of the caller, which restores them in the end
- * Return: 0; -EINTR: a handler without SA_RESTART ran. Context: a thread that is
- * in a call of the program's, without a lock; a cancellation point.
+ * progress_looked_after() - True if a thread of the program looks at the sockets; not
+ * one that sleeps on them until a deadline that was later than the one that has passed:
+ * then timers would wait for ever for a thread that looks.
  */
-int progress_block(struct nic *nic, int fd, const uint32_t *woken,
-		   uint64_t until_ns, struct os_signals *sig);
-
-/** progress_doze() - The same, but others run the engine. */
-int progress_doze(struct nic *nic, int fd, uint64_t until_ns,
-		  struct os_signals *sig);
+bool progress_looked_after(const struct nic *nic, uint64_t now_ns);
 
 /** progress_attended() - Does another thread of the program poll, or block? */
 bool progress_attended(const struct nic *nic);
 
 /** progress_closed() - After os_wait(): did the program close our descriptors? */
 void progress_closed(struct nic *nic);
-int progress_start(struct nic *nic);
-void progress_stop(struct nic *nic);
-
-/** progress_turn() - One turn of the background thread, or (@step NULL) of who
- * stands in for it. Return: when to wake at the latest, and for what.
- */
-uint64_t progress_turn(struct nic *nic, struct step *step,
-		       enum os_wait_for *what);
-
-/** progress_sleep() - Between two turns. */
-void progress_sleep(struct nic *nic, uint64_t until, enum os_wait_for what);
 
 #endif

@@ -8,15 +8,16 @@
  * when it ends. While it works now and then, a second thread looks every
  * TICK_NS; if it has been at the same thing for STUCK_NS the second thread takes
  * turns until it is back; at once if the background thread says that it is about
- * to do something else (standby_call()). When nothing happened for QUIET_TICKS it sleeps until
+ * to do something else (busy_call()). When nothing happened for QUIET_TICKS it sleeps until
  * the background thread works again and wakes it, so an idle NIC costs nothing.
  */
 #include "nic/standby.h"
 #include "base/base.h"
+#include "nic/busy.h"
 #include "nic/device.h"
 #include "nic/net.h"
-#include "nic/progress.h"
 #include "nic/step.h"
+#include "nic/turn.h"
 #include "os/run.h"
 #include "os/wait.h"
 
@@ -25,31 +26,6 @@ enum {
 	STUCK_NS = 500 * 1000, /* more than WORK_ROUNDS steps take */
 	QUIET_TICKS = 50,
 };
-
-void standby_watch(struct nic *nic, bool works)
-{
-	uint64_t since = works ? os_now(nic->os) : 0;
-
-	/* Pairs with the order in doze(): either it sees that we work, or we see
-	 * that it sleeps. */
-	__atomic_store_n(&nic->bg_busy, since, __ATOMIC_SEQ_CST);
-	if (works && __atomic_load_n(&nic->standby_asleep, __ATOMIC_SEQ_CST)) {
-		__atomic_store_n(&nic->standby_asleep, false, __ATOMIC_RELAXED);
-		os_event_set(nic->standby_fd);
-	}
-}
-
-void standby_call(struct nic *nic)
-{
-	/* busy since long ago */
-	__atomic_store_n(&nic->bg_busy, 1, __ATOMIC_SEQ_CST);
-	os_event_set(nic->standby_fd);
-}
-
-static uint64_t busy_since(const struct nic *nic)
-{
-	return __atomic_load_n(&nic->bg_busy, __ATOMIC_SEQ_CST);
-}
 
 static bool stopping(const struct nic *nic)
 {
@@ -60,12 +36,11 @@ static void stand_in(struct nic *nic, uint64_t since)
 {
 	while (busy_since(nic) == since && !stopping(nic)) {
 		enum os_wait_for what;
-		uint64_t until = progress_turn(nic, NULL, &what);
+		uint64_t until = turn_run(nic, NULL, &what);
 
 		until = net_turn(nic, until);
 		/* It may come back without a kick for us. */
-		progress_sleep(nic, MIN(until, os_now(nic->os) + TICK_NS),
-			       what);
+		turn_sleep(nic, MIN(until, os_now(nic->os) + TICK_NS), what);
 	}
 }
 

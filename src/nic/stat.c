@@ -7,10 +7,11 @@
 #include "base/base.h"
 #include "mem/account.h"
 #include "mem/mr.h"
-#include "nic/ctl.h"
 #include "nic/device.h"
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "nic/qp.h"
+#include "nic/text.h"
 #include "nic/trace.h"
 #include "os/run.h"
 #include "xport/attr.h"
@@ -25,7 +26,6 @@ enum {
 	STAT_QPS_MAX = 1024, /* the newest */
 	STAT_MRS_MAX = 1024, /* with faults, if there are more */
 	STAT_AT_ONCE = 64,
-	STAT_TEXT_MIN = 64 * 1024,
 };
 
 struct stat_qp {
@@ -48,51 +48,6 @@ struct stat_all {
 	struct stat_mr *mrs;
 	unsigned nqps, nmrs, qps_all, mrs_all;
 };
-
-/* --- text ------------------------------------------------------------------ */
-
-static bool text_grow(struct text *t, size_t by)
-{
-	size_t size = MAX(t->size * 2, STAT_TEXT_MIN);
-	char *p;
-
-	if (t->size - t->len > by)
-		return true;
-	size = MAX(size, t->len + by + 1);
-	p = realloc(t->p, size);
-	if (!p) {
-		t->lost = true;
-		return false;
-	}
-	t->p = p;
-	t->size = size;
-	return true;
-}
-
-void text_add(struct text *t, const char *fmt, ...)
-{
-	char line[256];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= sizeof(line) || !text_grow(t, (size_t)n)) {
-		t->lost = true;
-		return;
-	}
-	memcpy(t->p + t->len, line, (size_t)n + 1);
-	t->len += (size_t)n;
-}
-
-void text_answer(struct text *t, struct ctl_answer *a)
-{
-	if (t->lost)
-		free(t->p);
-	else
-		*a = (struct ctl_answer){.text = t->p, .len = t->len};
-}
 
 static void add_hist(struct text *t, const char *name, const struct hist *h)
 {

@@ -6,11 +6,12 @@
  */
 #include "nic/trace.h"
 #include "base/base.h"
-#include "nic/ctl.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/nic.h"
+#include "nic/progress.h"
 #include "nic/qp.h"
+#include "nic/text.h"
 #include "os/run.h"
 #include "ring/ring.h"
 #include "xport/attr.h"

@@ -5,6 +5,7 @@
 #include "nic/upcall_queue.h"
 #include "base/base.h"
 #include "mem/upcall.h"
+#include "nic/attend.h"
 #include "nic/counter.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
@@ -107,7 +108,7 @@ static bool look_again(struct nic_upcalls *u, struct upcall *out)
 {
 	if (!__atomic_exchange_n(&u->looked, true, __ATOMIC_RELAXED))
 		return false;
-	progress_poll(u->nic);
+	attend_poll(u->nic);
 	return take(u, out);
 }
 
@@ -129,8 +130,8 @@ int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out)
 	int rc = 0, err = 0;
 
 	while (!err && (rc = get_now(u, out)) > 0)
-		err = progress_block(u->nic, u->fd, &u->q.waiting, TIME_NEVER,
-				     &sig);
+		err = attend_block(u->nic, u->fd, &u->q.waiting, TIME_NEVER,
+				   &sig);
 	os_signals_restore(&sig);
 	return err ? err : rc;
 }

@@ -15,6 +15,7 @@
 #include "nic/config.h"
 #include "nic/ctl.h"
 #include "nic/device.h"
+#include "nic/text.h"
 #include "os/names.h"
 #include "os/run.h"
 #include "simhost/impl.h"

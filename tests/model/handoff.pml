@@ -191,7 +191,7 @@ proctype other()
 	progress_work(i, took, found, round, more)
 }
 
-/* progress_poll(), once */
+/* attend_poll(), once */
 proctype poller()
 {
 	LOCALS;

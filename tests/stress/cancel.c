@@ -13,6 +13,7 @@
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "nic/post.h"
+#include "nic/progress.h"
 
 #include <fcntl.h>
 #include <signal.h>

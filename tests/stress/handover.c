@@ -7,9 +7,9 @@
  * both leave to somebody else then never completes, which is noticed.
  */
 #include "fixture.h"
+#include "nic/background.h"
 #include "nic/completion.h"
 #include "nic/memory.h"
-#include "nic/progress.h"
 
 #include <sched.h>
 
@@ -126,12 +126,12 @@ int main(int argc, char **argv)
 		keys[i] = fixture_reg(nics[i], ends[i].pd, buf, BUF);
 	run(100, false); /* who the peer is, is asked with a timer */
 	for (int i = 0; i < SIDES; i++)
-		progress_stop(nics[i]);
+		background_stop(nics[i]);
 	run(times, false);
 	run(MAX(times / 10, 1), true);
 	for (int i = 0; i < SIDES; i++) {
 		__atomic_store_n(&nics[i]->stop, false, __ATOMIC_RELEASE);
-		REQUIRE(progress_start(nics[i]) == 0);
+		REQUIRE(background_start(nics[i]) == 0);
 	}
 	for (int i = 0; i < SIDES; i++)
 		REQUIRE(nic_mr_dereg(nics[i], keys[i]) == 0);

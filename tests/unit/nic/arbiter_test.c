@@ -11,6 +11,7 @@
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/memory.h"
+#include "nic/progress.h"
 #include "os/run.h"
 #include "wire/wire.h"
 

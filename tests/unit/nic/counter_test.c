@@ -7,6 +7,7 @@
 #include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
+#include "nic/progress.h"
 #include "side.h"
 #include "xport/peer.h"
 

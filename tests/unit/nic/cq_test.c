@@ -2,6 +2,7 @@
 /* cq_test.c: what the work request of a completion met, of both sides. */
 #include "mem/spt.h"
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "steps.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ctl_test.c: what a NIC answers to requests, and to what is none. */
 #include "nic/ctl.h"
+#include "nic/text.h"
 #include "side.h"
 
 static const struct nic_config config = {.os = {.addr = "lo", .pagers = 1},

@@ -5,6 +5,7 @@
 #include "nic/demux.h"
 #include "nic/lock.h"
 #include "nic/pair.h"
+#include "nic/progress.h"
 #include "side.h"
 
 enum { PER_PORT = 1024, ROOM = PER_PORT * 3 / 4 };

@@ -4,6 +4,7 @@
  * an error.
  */
 #include "nic/async.h"
+#include "nic/attend.h"
 #include "nic/completion.h"
 #include "nic/events.h"
 #include "nic/lock.h"
@@ -348,7 +349,7 @@ static void channel__reads_errors(void **state)
 	(void)state;
 	reader = pthread_self();
 	__atomic_store_n(&unread, true, __ATOMIC_RELEASE);
-	progress_block(nic, channel[0]->fd, &woken, os_now(nic->os) + 1, &sig);
+	attend_block(nic, channel[0]->fd, &woken, os_now(nic->os) + 1, &sig);
 	os_signals_restore(&sig);
 	assert_false(unread);
 }

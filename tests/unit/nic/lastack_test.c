@@ -3,6 +3,7 @@
  * other means, and before its connection, or itself, ends.
  */
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "nic/step.h"
 #include "owed.h"
 

@@ -9,6 +9,7 @@
 #include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
+#include "nic/progress.h"
 #include "nic/suspension.h"
 #include "side.h"
 

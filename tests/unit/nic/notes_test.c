@@ -11,6 +11,7 @@
 #include "nic/config.h"
 #include "nic/device.h"
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "os/names.h"
 #include "os/run.h"
 #include "wire/wire.h"

@@ -12,6 +12,7 @@
 #include "nic/lock.h"
 #include "nic/memory.h"
 #include "nic/nic.h"
+#include "nic/progress.h"
 #include "nic/step.h"
 #include "os/pages.h"
 #include "os/run.h"

@@ -7,8 +7,10 @@
 #include "nic/demux.h"
 #include "nic/holder.h"
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "nic/stat.h"
 #include "nic/step.h"
+#include "nic/text.h"
 #include "steps.h"
 
 #include <arpa/inet.h>

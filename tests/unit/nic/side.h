@@ -16,6 +16,7 @@
 #include "nic/nic.h"
 #include "nic/pair.h"
 #include "nic/post.h"
+#include "nic/progress.h"
 #include "nic/qp.h"
 #include "os/run.h"
 

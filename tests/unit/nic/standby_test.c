@@ -2,6 +2,7 @@
 /* standby_test.c: who stands in for a background thread that seems blocked.
  * What that is good for is seen in tests/host/isolation.c.
  */
+#include "nic/busy.h"
 #include "nic/config.h"
 #include "nic/device.h"
 #include "nic/standby.h"
@@ -52,7 +53,7 @@ static void until_asleep(void)
 	assert_true(asleep());
 }
 
-static void standby_watch__idle_nic_costs_nothing(void **state)
+static void busy_mark__idle_nic_costs_nothing(void **state)
 {
 	uint64_t until;
 
@@ -79,34 +80,34 @@ static void stands_in(void (*begin)(struct nic *nic))
 		assert_int_not_equal(sleeps_until(), until);
 		assert_false(asleep());
 	}
-	standby_watch(nic, false);
+	busy_mark(nic, false);
 	until_asleep();
 }
 
 static void works(struct nic *n)
 {
-	standby_watch(n, true);
+	busy_mark(n, true);
 }
 
 /* Nobody works, but we say so: as if the thread did not come back. */
-static void standby_watch__stands_in_until_it_is_back(void **state)
+static void busy_mark__stands_in_until_it_is_back(void **state)
 {
 	(void)state;
 	stands_in(works);
 }
 
-static void standby_call__stands_in_at_once(void **state)
+static void busy_call__stands_in_at_once(void **state)
 {
 	(void)state;
-	stands_in(standby_call);
+	stands_in(busy_call);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(standby_watch__idle_nic_costs_nothing),
-		cmocka_unit_test(standby_watch__stands_in_until_it_is_back),
-		cmocka_unit_test(standby_call__stands_in_at_once),
+		cmocka_unit_test(busy_mark__idle_nic_costs_nothing),
+		cmocka_unit_test(busy_mark__stands_in_until_it_is_back),
+		cmocka_unit_test(busy_call__stands_in_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -5,6 +5,7 @@
 #include "mem/spt.h"
 #include "nic/ctl.h"
 #include "nic/stat.h"
+#include "nic/text.h"
 #include "steps.h"
 
 #include <jansson.h>

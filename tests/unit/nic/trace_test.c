@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* trace_test.c: what is told of a QP. */
 #include "nic/lock.h"
+#include "nic/progress.h"
 #include "nic/trace.h"
 #include "side.h"
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* busy.h: since when the background thread does one thing. */
+#ifndef NOPIN_NIC_BUSY_H
+#define NOPIN_NIC_BUSY_H
+
+#include "base/base.h"
+
+struct nic;
+
+/** busy_mark() - The background thread begins to work (true), or ended. */
+void busy_mark(struct nic *nic, bool works);
+
+/** busy_call() - It does something that is no work of the NIC, until it says
+ * that it ended: others are not to wait for that. */
+void busy_call(struct nic *nic);
+
+/** busy_since() - Return when it began, or 0: it waits for work. */
+uint64_t busy_since(const struct nic *nic);
+
+#endif

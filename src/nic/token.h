@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* token.h: the receive token. */
+#ifndef NOPIN_NIC_TOKEN_H
+#define NOPIN_NIC_TOKEN_H
+
+#include "base/base.h"
+
+struct nic;
+
+/* A move of its holder that takes longer lets another thread take it over. */
+enum { TOKEN_MOVING_NS = 50 * 1000 };
+
+/** token_held() - True if a thread has @token (nic.token) at @now_ns. */
+bool token_held(uint64_t token, uint64_t now_ns);
+
+/**
+ * token_take() - Take the token, if it is free or may be taken over.
+ * Return: the token as it is while nobody overtakes us and nothing moves; 0:
+ * another thread has it.
+ */
+uint64_t token_take(struct nic *nic, uint64_t now_ns);
+
+/** token_moves() - The holder of @mine begins to move (@moves), or has ended. */
+void token_moves(struct nic *nic, uint64_t mine, bool moves);
+
+/** token_give() - Give it back, unless it was taken over. */
+void token_give(struct nic *nic, uint64_t mine);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* turn.h: one turn of the background thread, or of the thread that stands in for it. */
+#ifndef NOPIN_NIC_TURN_H
+#define NOPIN_NIC_TURN_H
+
+#include "base/base.h"
+#include "os/wait.h"
+
+struct nic;
+struct step;
+
+/** turn_run() - One turn of the background thread, or (@step NULL) of who
+ * stands in for it. Return: when to wake at the latest, and for what.
+ */
+uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what);
+
+/** turn_sleep() - Between two turns. */
+void turn_sleep(struct nic *nic, uint64_t until, enum os_wait_for what);
+
+#endif
