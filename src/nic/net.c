@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* net.c: the addresses of the device and the state of its port, which follow the
- * host's while the device is open: the host is asked again when it says that
- * something changed, and programs get events. What follows from what is gids.c's.
+ * host's while the device is open (follow.c). What follows from what is gids.c's.
  *
  * A QP or address handle whose address is gone keeps it and goes on trying, as with
  * cards: what it sends is lost until the address is back, or its retries are over.
@@ -13,9 +12,7 @@
 #include "nic/device.h"
 #include "nic/events.h"
 #include "nic/gids.h"
-#include "nic/lock.h"
 #include "nic/nic.h"
-#include "nic/progress.h"
 #include "os/net.h"
 #include "os/run.h"
 #include "ring/ring.h"
@@ -24,9 +21,6 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Interfaces come and go by the hundred: no more of our time than a part. */
-enum { NET_AGAIN_NS = 10 * 1000 * 1000 };
-
 static uint64_t eui64(const uint8_t *m)
 {
 	return (uint64_t)(m[0] ^ 2) << 56 | (uint64_t)m[1] << 48 |
@@ -34,8 +28,7 @@ static uint64_t eui64(const uint8_t *m)
 	       (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
 }
 
-/* Engine lock held, or nobody else is there yet. */
-static unsigned net_update(struct nic *nic, const struct os_net *net)
+unsigned net_update(struct nic *nic, const struct os_net *net)
 {
 	const bool full = nic->gids.full;
 	unsigned news;
@@ -76,7 +69,7 @@ int net_open(struct nic *nic)
 	return 0;
 }
 
-static void net_tell(struct nic *nic, unsigned news)
+void net_tell(struct nic *nic, unsigned news)
 {
 	if (news & GIDS_TABLE)
 		events_raise(nic, NIC_EVENT_GID_CHANGE);
@@ -88,40 +81,6 @@ static void net_tell(struct nic *nic, unsigned news)
 			  news & GIDS_TABLE ? " addresses" : "",
 			  news & GIDS_STATE ? " links" : "",
 			  news & GIDS_MTU ? " MTU" : "");
-}
-
-int net_follow(struct nic *nic)
-{
-	struct os_net net;
-	int err = os_net_read(nic->os, &net);
-
-	if (err)
-		return err;
-	nic_lock(nic);
-	net_tell(nic, net_update(nic, &net));
-	nic_unlock(nic);
-	os_net_free(&net);
-	return 0;
-}
-
-uint64_t net_turn(struct nic *nic, uint64_t until)
-{
-	uint64_t now;
-
-	/* Who stands in may be here, too: what was read last counts. */
-	pthread_mutex_lock(&nic->net_lock);
-	nic->net_news |= os_net_changed(nic->os);
-	if (nic->net_news) {
-		now = os_now(nic->os);
-		if (now >= nic->net_after_ns) {
-			nic->net_after_ns = now + NET_AGAIN_NS;
-			nic->net_news = net_follow(nic) != 0;
-		}
-		if (nic->net_news)
-			until = MIN(until, nic->net_after_ns);
-	}
-	pthread_mutex_unlock(&nic->net_lock);
-	return until;
 }
 
 int nic_query(struct nic *nic, struct nic_attr *out)

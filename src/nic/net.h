@@ -6,18 +6,16 @@
 #include "base/base.h"
 
 struct nic;
+struct os_net;
 
 /** net_open() - Find the addresses. Return: -ENODEV: there is none, ... */
 int net_open(struct nic *nic);
 
-/** net_follow() - See what they are now, and tell programs. No lock held. */
-int net_follow(struct nic *nic);
+/** net_update() - Take the addresses over from @net. Context: engine lock held, or no
+ * other thread is there yet. Return: what is new (enum gids_news). */
+unsigned net_update(struct nic *nic, const struct os_net *net);
 
-/**
- * net_turn() - The same, if the host said that something changed and it is time. No
- * lock held. Context: the background thread, or who stands in for it.
- * Return: when to call it again at the latest; @until: when there is no reason to.
- */
-uint64_t net_turn(struct nic *nic, uint64_t until);
+/** net_tell() - Engine lock held: tell programs of @news. */
+void net_tell(struct nic *nic, unsigned news);
 
 #endif

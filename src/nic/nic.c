@@ -11,11 +11,9 @@
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
-#include "nic/lock.h"
 #include "nic/net.h"
 #include "nic/peers.h"
 #include "nic/prefetch.h"
-#include "nic/progress.h"
 #include "nic/qp.h"
 #include "nic/refused.h"
 #include "nic/reg.h"
@@ -344,14 +342,4 @@ int nic_present(void)
 uint64_t nic_now(const struct nic *nic)
 {
 	return os_now(nic->os);
-}
-
-void nic_counters(struct nic *nic, struct counters *out)
-{
-	*out = (struct counters){{0}};
-	if (nic_child(nic))
-		return;
-	nic_lock(nic);
-	counters_copy(out, &nic->cnt);
-	nic_unlock(nic);
 }

@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "nic/busy.h"
 #include "nic/device.h"
-#include "nic/net.h"
+#include "nic/follow.h"
 #include "nic/step.h"
 #include "nic/turn.h"
 #include "os/run.h"

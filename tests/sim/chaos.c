@@ -3,8 +3,8 @@
  * addresses away, at random moments while the applications of a world run.
  */
 #include "nic/device.h"
+#include "nic/follow.h"
 #include "nic/gids.h"
-#include "nic/net.h"
 #include "oracle.h"
 #include "os/net.h"
 

@@ -7,7 +7,7 @@
 #include "nic/config.h"
 #include "nic/device.h"
 #include "nic/events.h"
-#include "nic/net.h"
+#include "nic/follow.h"
 #include "nic/nic.h"
 #include "wire/wire.h"
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* follow.h: the addresses of the host, as they come and go. */
+#ifndef NOPIN_NIC_FOLLOW_H
+#define NOPIN_NIC_FOLLOW_H
+
+#include "base/base.h"
+
+struct nic;
+
+/** net_follow() - See what they are now, and tell programs. No lock held. */
+int net_follow(struct nic *nic);
+
+/**
+ * net_turn() - The same, if the host said that something changed and it is time. No
+ * lock held. Context: the background thread, or who stands in for it.
+ * Return: when to call it again at the latest; @until: when there is no reason to.
+ */
+uint64_t net_turn(struct nic *nic, uint64_t until);
+
+#endif
