@@ -65,12 +65,6 @@ enum {
 	BUDGET_PAGERS = 16,
 };
 
-const char *const arbiter_names[ARBITER_NUM] = {
-	[ARBITER_OFF] = "off",
-	[ARBITER_FAIR] = "fair",
-	[ARBITER_FIRST] = "first",
-};
-
 /** struct note - What is pinned up. */
 struct note {
 	uint32_t version, weight;

@@ -9,15 +9,6 @@
 struct ctl_answer;
 struct nic;
 
-/**
- * enum arbiter_rule - How the NIC memory of a host and user is shared (arbiter.c).
- * OFF: each NIC has its own. In the order of the values.
- */
-enum arbiter_rule { ARBITER_OFF, ARBITER_FAIR, ARBITER_FIRST, ARBITER_NUM };
-
-#define ARBITER_NAMES "fair first off"
-extern const char *const arbiter_names[ARBITER_NUM];
-
 /* What is shared: entries of the table, slots of the pool, ms of pagers a second. */
 enum arb { ARB_ENTRIES, ARB_SLOTS, ARB_PAGERS, ARB_NUM };
 

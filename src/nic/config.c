@@ -5,7 +5,6 @@
 #include "nic/config.h"
 #include "base/base.h"
 #include "mem/mem.h"
-#include "nic/arbiter.h"
 #include "nic/reg.h"
 #include "os/net.h"
 #include "wire/wire.h"
@@ -14,6 +13,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *const arbiter_names[ARBITER_NUM] = {
+	[ARBITER_OFF] = "off",
+	[ARBITER_FAIR] = "fair",
+	[ARBITER_FIRST] = "first",
+};
 
 static int refuse(const char *name, const char *value, const char *valid)
 {

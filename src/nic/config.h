@@ -5,9 +5,17 @@
 
 #include "base/base.h"
 #include "mem/mem.h"
-#include "nic/arbiter.h"
 #include "nic/reg.h"
 #include "os/run.h"
+
+/**
+ * enum arbiter_rule - How the NIC memory of a host and user is shared (arbiter.c).
+ * OFF: each NIC has its own. In the order of the values.
+ */
+enum arbiter_rule { ARBITER_OFF, ARBITER_FAIR, ARBITER_FIRST, ARBITER_NUM };
+
+#define ARBITER_NAMES "fair first off"
+extern const char *const arbiter_names[ARBITER_NUM];
 
 struct os;
 

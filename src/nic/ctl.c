@@ -109,8 +109,8 @@ static void say_commands(struct ctl_answer *a, const char *what)
 				      commands[i].name);
 }
 
-void ctl_answer(struct nic *nic, const char *req, size_t len,
-		struct ctl_answer *a)
+void ctl_request(struct nic *nic, const char *req, size_t len,
+		 struct ctl_answer *a)
 {
 	char line[CTL_REQUEST_MAX + 1], *argv[CTL_WORDS_MAX];
 	const struct ctl_command *c;
@@ -151,7 +151,7 @@ void ctl_serve(struct nic *nic)
 		return;
 	/* What is asked for may take longer than a step. */
 	busy_call(nic);
-	ctl_answer(nic, req, (size_t)len, &a);
+	ctl_request(nic, req, (size_t)len, &a);
 	err = os_ctl_answer(nic->os, a.error[0] ? a.error : NULL, a.text,
 			    a.len);
 	busy_mark(nic, false);

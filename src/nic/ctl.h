@@ -8,9 +8,9 @@
 struct ctl_answer;
 struct nic;
 
-/** ctl_answer() - Do what @req says, @len bytes that anybody may have written. */
-void ctl_answer(struct nic *nic, const char *req, size_t len,
-		struct ctl_answer *a);
+/** ctl_request() - Do what @req says, @len bytes that anybody may have written. */
+void ctl_request(struct nic *nic, const char *req, size_t len,
+		 struct ctl_answer *a);
 
 /** ctl_serve() - Answer who asked. Context: the background thread. */
 void ctl_serve(struct nic *nic);

@@ -60,16 +60,4 @@ struct step {
 	uint8_t buf[STEP_BUF];
 };
 
-struct step *step_get(struct nic *nic);
-void step_put(struct nic *nic, struct step *s);
-
-/** step_plan_rx(), step_plan() - engine_rx_plan(), engine_plan(), accounted. */
-bool step_plan_rx(struct nic *nic, struct step *s, uint64_t now_ns);
-bool step_plan(struct nic *nic, struct step *s, bool flush_acks,
-	       uint64_t now_ns);
-
-/** step_run() - Move what is planned and commit it. The lock is held, but not during
- * the move. Return: the time after the move: reading the clock costs 30 ns. */
-uint64_t step_run(struct nic *nic, struct step *s);
-
 #endif

@@ -13,7 +13,7 @@ static void check_error(const char *req, size_t len, const char *want)
 {
 	struct ctl_answer a;
 
-	ctl_answer(side[0].nic, req, len, &a);
+	ctl_request(side[0].nic, req, len, &a);
 	assert_null(a.text);
 	assert_string_equal(a.error, want);
 }
@@ -25,7 +25,7 @@ static void ctl_answer__commands(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		ctl_answer(side[0].nic, good[i], strlen(good[i]), &a);
+		ctl_request(side[0].nic, good[i], strlen(good[i]), &a);
 		assert_string_equal(a.error, "");
 		assert_non_null(a.text);
 		assert_int_equal(strlen(a.text), a.len);
@@ -67,7 +67,7 @@ static void ctl_answer__no_request(void **state)
 		struct ctl_answer a;
 
 		req[0] = (char)c;
-		ctl_answer(side[0].nic, req, 1, &a);
+		ctl_request(side[0].nic, req, 1, &a);
 		assert_true(a.error[0]);
 	}
 }

@@ -439,7 +439,7 @@ static struct ctl_answer ask(const char *fmt, uint32_t key)
 	char req[128];
 
 	snprintf(req, sizeof(req), fmt, key);
-	ctl_answer(side[1].nic, req, strlen(req), &a);
+	ctl_request(side[1].nic, req, strlen(req), &a);
 	return a;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* qp.c: queue pairs for the API edge: creation, teardown, posting. */
-#include "nic/qp.h"
+/* pair.c: queue pairs for the API edge: creation, teardown, posting. */
+#include "nic/pair.h"
 #include "base/base.h"
 #include "mem/mr.h"
 #include "nic/cq.h"
@@ -10,11 +10,11 @@
 #include "nic/holder.h"
 #include "nic/lock.h"
 #include "nic/nic.h"
-#include "nic/pair.h"
 #include "nic/peers.h"
 #include "nic/post.h"
 #include "nic/posted.h"
 #include "nic/progress.h"
+#include "nic/qp.h"
 #include "nic/roce.h"
 #include "os/net.h"
 #include "os/run.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* step.c: a step of the engine (design D9): plan, move, commit, and how long each
+/* steps.c: a step of the engine (design D9): plan, move, commit, and how long each
  * sleeps. The lock is held while a step is planned and committed, and not while its
  * bytes move.
  */
-#include "nic/step.h"
+#include "nic/steps.h"
 #include "base/base.h"
 #include "nic/device.h"
 #include "nic/engine.h"
 #include "nic/handoff.h"
+#include "nic/step.h"
 #include "nic/usage.h"
 #include "os/copy.h"
 #include "os/pages.h"

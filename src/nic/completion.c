@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cq.c: completion queues for the API edge. Polling one makes progress for the
+/* completion.c: completion queues for the API edge. Polling one makes progress for the
  * whole NIC, but only when it is empty.
  */
-#include "nic/cq.h"
+#include "nic/completion.h"
 #include "base/base.h"
 #include "nic/attend.h"
-#include "nic/completion.h"
+#include "nic/cq.h"
 #include "nic/device.h"
 #include "nic/events.h"
 #include "nic/lock.h"
