@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* addr.h: the list of what os_net_read() found. */
+/* addr.h: changes of what os_net_read() found. */
 #ifndef NOPIN_OS_ADDR_H
 #define NOPIN_OS_ADDR_H
 
 #include "base/base.h"
 
 struct os;
-struct os_link;
-struct os_net;
 
-/** net_add_link(), net_add_addr() - Return: 0; -ENOMEM. */
-int net_add_link(struct os_net *net, const struct os_link *link);
-/**
- * net_add_addr() - An address of an interface that was added; without that, or of
- * another family, it is left out.
- * @bytes:	@len of them, as the family has them
- */
-int net_add_addr(struct os_net *net, int family, const void *bytes, size_t len,
-		 uint32_t ifindex);
-/** net_find_link() - Or NULL. */
-const struct os_link *net_find_link(const struct os_net *net, uint32_t ifindex);
 /** net_heard() - There is something to read at net_fd. Any thread. */
 void net_heard(struct os *os);
 void net_close(struct os *os);
-
-enum { NET_MTU_UNKNOWN = 1280 };
 
 #endif

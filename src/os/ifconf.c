@@ -4,9 +4,9 @@
  */
 #include "os/ifconf.h"
 #include "base/base.h"
-#include "os/addr.h"
 #include "os/file.h"
 #include "os/net.h"
+#include "os/netlist.h"
 #include "os/sys.h"
 
 #include <linux/if_addr.h>

@@ -9,9 +9,9 @@
  */
 #include "os/rtnl.h"
 #include "base/base.h"
-#include "os/addr.h"
 #include "os/fd.h"
 #include "os/net.h"
+#include "os/netlist.h"
 #include "os/sys.h"
 
 #include <libmnl/libmnl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ifconf_test.c: where netlink is refused the same is found in other ways. */
 #include "host_fixture.h"
-#include "os/addr.h"
 #include "os/ifconf.h"
 #include "os/net.h"
+#include "os/netlist.h"
 
 /* What there is: addresses, and the interfaces that have them. */
 static void read__as_with_netlink(void **state)

@@ -3,8 +3,8 @@
  * done when it could not tell all. Whether it means what we think addr_test.c sees.
  */
 #include "host_fixture.h"
-#include "os/addr.h"
 #include "os/net.h"
+#include "os/netlist.h"
 #include "os/rtnl.h"
 
 #include <libmnl/libmnl.h>
