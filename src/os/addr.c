@@ -8,6 +8,7 @@
 #include "os/fd.h"
 #include "os/fork.h"
 #include "os/ifconf.h"
+#include "os/kept.h"
 #include "os/net.h"
 #include "os/netlist.h"
 #include "os/os.h"

@@ -19,6 +19,7 @@
 #include "os/ctl.h"
 #include "os/fd.h"
 #include "os/fork.h"
+#include "os/kept.h"
 #include "os/name.h"
 #include "os/os.h"
 #include "os/run.h"

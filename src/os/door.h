@@ -4,7 +4,7 @@
 #define NOPIN_OS_DOOR_H
 
 #include "base/base.h"
-#include "os/fd.h"
+#include "os/kept.h"
 
 #include <pthread.h>
 

@@ -4,7 +4,6 @@
  */
 #include "os/fd.h"
 #include "base/base.h"
-#include "os/fork.h"
 #include "os/run.h"
 #include "os/sys.h"
 
@@ -77,57 +76,6 @@ bool fd_is(int fd, uint64_t dev, uint64_t ino)
 	struct stat st;
 
 	return sys_fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
-}
-
-bool fd_keep(struct fd_kept *k, int fd)
-{
-	struct stat st;
-
-	if (sys_fstat(fd, &st) < 0)
-		return false;
-	*k = (struct fd_kept){true, fd, st.st_dev, st.st_ino};
-	fork_close_in_child(fd);
-	return true;
-}
-
-int fd_take(struct fd_kept *k)
-{
-	if (!k->kept)
-		return -1;
-	k->kept = false;
-	fork_forget(k->fd);
-	return fd_is(k->fd, k->dev, k->ino) ? k->fd : -1;
-}
-
-int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg)
-{
-	int fd;
-
-	if (k->kept && fd_is(k->fd, k->dev, k->ino))
-		return k->fd;
-	if (k->kept)
-		fork_forget(k->fd);
-	k->kept = false;
-	fd = open(arg);
-	if (fd >= 0 && keep)
-		(void)fd_keep(k, fd);
-	return fd;
-}
-
-void fd_unkept(const struct fd_kept *k, int fd)
-{
-	if (!k->kept)
-		fd_close(fd);
-}
-
-void fd_drop(struct fd_kept *k)
-{
-	if (!k->kept)
-		return;
-	fork_forget(k->fd);
-	if (fd_is(k->fd, k->dev, k->ino))
-		sys_close(k->fd);
-	k->kept = false;
 }
 
 void fd_close(int fd)

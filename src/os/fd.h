@@ -16,13 +16,6 @@ union scm_rights {
 /** scm_rights_add() - Let @m, which has no control message yet, carry @fd in @c. */
 void scm_rights_add(struct msghdr *m, union scm_rights *c, int fd);
 
-/** struct fd_kept - Zero at first. @dev, @ino: what @fd was when it was opened */
-struct fd_kept {
-	bool kept;
-	int fd;
-	uint64_t dev, ino;
-};
-
 /** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
 int fd_high(int fd);
 
@@ -34,23 +27,6 @@ int fd_event(int fd);
 
 /** fd_is() - Is @fd open, and what @dev and @ino say? The program may have closed it. */
 bool fd_is(int fd, uint64_t dev, uint64_t ino);
-
-/**
- * fd_kept() - Open by @open(@arg), or return the one that was kept.
- * @keep:	it stays open until fd_drop(): whoever opens takes the program's lowest
- *		number for a moment, so this is done once, on a thread of the program's
- * Return: a descriptor, for fd_unkept(), or what @open() returned. Callers take turns.
- */
-int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg);
-/** fd_unkept() - Close what fd_kept() returned, unless it is kept. */
-void fd_unkept(const struct fd_kept *k, int fd);
-void fd_drop(struct fd_kept *k);
-
-/** fd_keep() - Keep @fd, which is open, in @k. Return: false: the kernel does not say
- * what it is. */
-bool fd_keep(struct fd_kept *k, int fd);
-/** fd_take() - Return: what was kept, the caller's now; -1: none. */
-int fd_take(struct fd_kept *k);
 
 /** fd_close() - Close if it is one; -1 and -errno are left alone. */
 void fd_close(int fd);

@@ -28,6 +28,7 @@
 #include "os/door.h"
 #include "os/fd.h"
 #include "os/fork.h"
+#include "os/kept.h"
 #include "os/names.h"
 #include "os/os.h"
 #include "os/sys.h"

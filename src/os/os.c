@@ -12,6 +12,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/fork.h"
+#include "os/kept.h"
 #include "os/lane.h"
 #include "os/name.h"
 #include "os/names.h"

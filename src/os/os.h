@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "os/door.h"
-#include "os/fd.h"
+#include "os/kept.h"
 #include "os/lane.h"
 #include "os/name.h"
 #include "os/net.h"

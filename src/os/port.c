@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "os/fd.h"
 #include "os/fork.h"
+#include "os/kept.h"
 #include "os/net.h"
 #include "os/os.h"
 #include "os/run.h"
