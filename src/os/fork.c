@@ -3,33 +3,14 @@
  * because every private page has become copy-on-write. The child, which gets
  * ENODEV for all that it inherited, gives up its copies of our sockets: a port or
  * a name must be free when the parent dies, also if the child lives on. And it may
- * open a NIC of its own.
- *
- * Theory of operation. What may not outlive a fork() lies in memory that a child
- * finds zeroed (heap.h), or is forgotten by fork_forget_parent(): here is the only
- * list. That is done once in a process, by whatever comes first: our handler, or
- * an open, be it in a handler that runs before ours or after a fork that runs none.
- * A thread that the child lacks may have been in the middle of anything, so locks
- * are made anew, and tables are written in an order in which they make sense at
- * any moment.
- *
- * Our handlers are installed when the library is loaded, so that those of the
- * program, which may use the NIC, run outside of them. One that was installed even
- * before runs between them: the lock that is held across a fork() lets its thread in
- * again. It may open and close devices; data moves when fork() has returned, or in
- * the child. They cannot be taken back; the library is never unloaded.
+ * open a NIC of its own: what else it forgets, and when, is in atfork.c.
  */
 #include "os/fork.h"
 #include "base/base.h"
-#include "os/board.h"
 #include "os/fd.h"
-#include "os/file.h"
-#include "os/fresh.h"
 #include "os/mapping.h"
-#include "os/populate.h"
 #include "os/run.h"
 #include "os/sys.h"
-#include "os/touch.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -50,16 +31,6 @@ struct fork_fd {
 	uint64_t dev, ino;
 };
 
-/** struct life - A process's own. @begun: it has forgotten what was its parent's */
-struct life {
-	pthread_mutex_t lock;
-	bool begun;
-};
-
-static void *life_place;
-/* There may be something to forget in a child. By life.lock. */
-static bool lived;
-
 static struct fork_fd fork_fds[FORK_FDS_MAX];
 static struct range fork_ranges[FORK_RANGES_MAX]; /* start 0 when free */
 static pthread_mutex_t fork_table =
@@ -68,9 +39,8 @@ static pthread_mutex_t fork_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint64_t forks;
 static uint32_t forking; /* how deep: a handler may fork */
 static uint32_t fork_steps; /* that began when nobody forked */
-static int fork_ret;
 
-static void fork_forget_parent(void)
+void fork_in_child(void)
 {
 	fork_table = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	fork_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -84,29 +54,6 @@ static void fork_forget_parent(void)
 	memset(fork_ranges, 0, sizeof(fork_ranges));
 	fork_steps = 0;
 	forking = 0;
-	board_in_child();
-	files_in_child();
-	fresh_in_child();
-	populate_in_child();
-	touch_in_child();
-}
-
-/* Return: 0 or -ENOMEM: then it is tried again when a device is opened. */
-static int life_begin(void)
-{
-	struct life *life = heap_own(&life_place, sizeof(*life));
-
-	if (!life)
-		return -ENOMEM;
-	if (__atomic_load_n(&life->begun, __ATOMIC_ACQUIRE))
-		return 0;
-	pthread_mutex_lock(&life->lock);
-	if (!life->begun && lived)
-		fork_forget_parent();
-	lived = true;
-	__atomic_store_n(&life->begun, true, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&life->lock);
-	return 0;
 }
 
 /* A step may sleep for as long as it likes, in a move that blocks against all
@@ -125,11 +72,8 @@ static void fork_wait_steps(void)
 /* Every fault waits for the end of fork(), also a first touch of shared memory:
  * there is to be none by the engine.
  */
-static void fork_before(void)
+void fork_begin(void)
 {
-	/* Or an open before the fork would take itself for one in a child. */
-	(void)life_begin();
-	heap_before_fork();
 	pthread_mutex_lock(&fork_lock);
 	/* Pairs with os_step_begin(): one of the two sees the other. */
 	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
@@ -144,26 +88,11 @@ static void fork_before(void)
 	fork_wait_steps();
 }
 
-static void fork_parent(void)
+void fork_end(void)
 {
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_sub(&forking, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&fork_lock);
-}
-
-static void fork_child(void)
-{
-	(void)life_begin();
-}
-
-__attribute__((constructor)) static void fork_install(void)
-{
-	fork_ret = -pthread_atfork(fork_before, fork_parent, fork_child);
-}
-
-int fork_init(void)
-{
-	return fork_ret < 0 ? fork_ret : life_begin();
 }
 
 uint64_t fork_count(void)

@@ -5,11 +5,15 @@
 
 #include "base/base.h"
 
-/**
- * fork_init() - Before anything else of os/: in a child, forget what its parent had.
- * Return: 0 or -ENOMEM.
- */
-int fork_init(void);
+/** fork_in_child() - Forget what was the parent's. Context: fork_forget_parent(), before
+ * anything else of os/ runs in a child. */
+void fork_in_child(void);
+
+/** fork_begin() - It forks: faults and steps wait until fork_end(), by the same thread
+ * of the parent. */
+void fork_begin(void);
+void fork_end(void);
+
 uint64_t fork_count(void);
 bool fork_in_progress(void);
 

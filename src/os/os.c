@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "base/base.h"
 #include "os/addr.h"
+#include "os/atfork.h"
 #include "os/clock.h"
 #include "os/copy.h"
 #include "os/door.h"

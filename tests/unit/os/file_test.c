@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* file_test.c: files that stay open, whatever becomes of their numbers. */
 #include "host_fixture.h"
+#include "os/atfork.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "os/fork.h"
 #include "os/fresh.h"
 #include "os/host.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fork_test.c: the child knows, the parent counts, and descriptors that the
+/* fork_test.c: with atfork.c: the child knows, the parent counts, and descriptors that the
  * program reused stay the child's.
  */
 #include "host_fixture.h"
