@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* wait.c: sleeping, and waking who sleeps (design D9).
+/* wait.c: sleeping (design D9). What wakes who sleeps: event.c.
  *
  * Any number of threads may wait at once. All of them wake for a packet (if
  * they asked) and for a page answer; both stay readable until somebody takes
@@ -11,7 +11,6 @@
 #include "base/base.h"
 #include "os/addr.h"
 #include "os/clock.h"
-#include "os/fd.h"
 #include "os/os.h"
 #include "os/pager.h"
 #include "os/port.h"
@@ -19,8 +18,6 @@
 #include "os/signal.h"
 #include "os/sys.h"
 #include "os/udp.h"
-
-#include <sys/eventfd.h>
 
 enum { LET_IN_NS = 1000 * 1000 };
 
@@ -221,59 +218,6 @@ void os_doze(struct os *os, int event_fd, uint64_t deadline_ns)
 		wait_closed(deadline_ns);
 	else
 		os_event_clear(event_fd);
-}
-
-void os_kick(struct os *os)
-{
-	os_event_set(os->kick_fd);
-}
-
-static int event_fd(void)
-{
-	return (int)sys_call(SYS_eventfd2, 0, EFD_CLOEXEC, 0, 0, 0, 0);
-}
-
-int os_event_open(void)
-{
-	return fd_event(event_fd());
-}
-
-int os_event_own(void)
-{
-	return fd_high(event_fd());
-}
-
-void os_event_set(int fd)
-{
-	uint64_t one = 1;
-
-	/* Fails only if the counter is full: then it is readable anyway. */
-	(void)sys_write(fd, &one, sizeof(one));
-}
-
-/* The descriptor is a blocking one, because whether a program made it
- * O_NONBLOCK is how it says what ibv_get_cq_event() should do; so say so here
- * for each read. Eventfds know RWF_NOWAIT since 5.8.
- */
-bool os_event_clear(int fd)
-{
-	uint64_t n;
-	struct iovec iov = {&n, sizeof(n)};
-
-	return sys_call(SYS_preadv2, fd, SYS_PTR(&iov), 1, -1, -1,
-			RWF_NOWAIT) == sizeof(n);
-}
-
-void os_event_close(int fd)
-{
-	(void)sys_close(fd);
-}
-
-bool os_event_nonblock(int fd)
-{
-	int flags = sys_fcntl(fd, F_GETFL, 0);
-
-	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
 void os_log(const char *line, size_t len)

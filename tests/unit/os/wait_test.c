@@ -8,7 +8,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 static struct os *os;
 static uint16_t port;
@@ -271,38 +270,6 @@ static void os_wait_in_verb__signals_among_packets(void **state)
 	take();
 }
 
-static void os_event_open__where_select_reaches(void **state)
-{
-	int fd = os_event_open();
-
-	(void)state;
-	assert_in_range(fd, 500, 1023);
-	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	/* the program says by O_NONBLOCK what it wants of a blocking call */
-	assert_false(os_event_nonblock(fd));
-	assert_false(os_event_clear(fd));
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	assert_true(os_event_nonblock(fd));
-	os_event_close(fd);
-	assert_int_equal(fcntl(fd, F_GETFD), -1);
-	assert_false(os_event_nonblock(fd));
-}
-
-static void os_event_own__out_of_the_way(void **state)
-{
-	struct rlimit rl;
-	int fd = os_event_own();
-
-	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &rl), 0);
-	if (rl.rlim_cur >= 1280)
-		assert_true(fd >= 1024);
-	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	os_event_set(fd);
-	assert_true(os_event_clear(fd));
-	os_event_close(fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,8 +283,6 @@ int main(void)
 		cmocka_unit_test(os_wait_in_verb__signals_among_packets),
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
-		cmocka_unit_test(os_event_open__where_select_reaches),
-		cmocka_unit_test(os_event_own__out_of_the_way),
 	};
 
 	return cmocka_run_group_tests(tests, open_host, close_host);
