@@ -10,7 +10,6 @@
 #include "os/file.h"
 #include "base/base.h"
 #include "os/fd.h"
-#include "os/host.h"
 #include "os/sys.h"
 
 #include <pthread.h>
@@ -191,7 +190,6 @@ void files_begin(void)
 	/* Now, on a thread of the program's. */
 	for (unsigned i = 0; i < ARRAY_SIZE(soon); i++)
 		file_return(file_borrow(soon[i]));
-	host_look_now();
 }
 
 void files_end(void)

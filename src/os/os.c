@@ -13,6 +13,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/fork.h"
+#include "os/host.h"
 #include "os/kept.h"
 #include "os/lane.h"
 #include "os/name.h"
@@ -204,6 +205,7 @@ int os_open(struct os **out, const struct os_config *cfg)
 	}
 	os_init(os, cfg);
 	files_begin();
+	host_look_now(); /* what that reads stays open, too */
 	if (cfg->addr) {
 		os->addr_filter = strdup(cfg->addr);
 		if (!os->addr_filter)
