@@ -5,7 +5,7 @@
  * of a file in memory. So an answer fits into the socket whatever the client does,
  * and is gone when the client closes it. What may be asked is not known here.
  *
- * The sockets are the door's (door.c), where all of this is done; the background
+ * The sockets are the door's (doorman.c), where all of this is done; the background
  * thread has the request and the answer. One at a time is let in. It may ask when it
  * likes: a
  * thread of it that lost its CPU is no reason to hang up. But nobody waits for it for
@@ -35,7 +35,7 @@ enum {
 	CTL_ERROR_MAX = 256,
 };
 
-static int ctl_listen(struct os *os, void *arg)
+int ctl_listen(struct os *os, void *arg)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	int fd, ret, n;
@@ -59,14 +59,6 @@ static int ctl_listen(struct os *os, void *arg)
 	door_keep(os, fd);
 	os->ctl_fd = fd;
 	return 0;
-}
-
-/** os_ctl_open() - See names.h. */
-int os_ctl_open(struct os *os)
-{
-	const int ret = door_open(os);
-
-	return ret < 0 ? ret : door_call(os, ctl_listen, NULL);
 }
 
 /* As long as somebody is to be heard there is nothing else to wait for. */

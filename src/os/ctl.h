@@ -16,4 +16,7 @@ unsigned ctl_watch(const struct os *os, struct pollfd *fds, unsigned n,
 void ctl_heard(struct os *os);
 void ctl_close(struct os *os);
 
+/** ctl_listen() - Open the socket. Context: door_call(). */
+int ctl_listen(struct os *os, void *arg);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* door.h: the thread that lets others in. */
+/* door.h: what is asked of the thread that lets others in. */
 #ifndef NOPIN_OS_DOOR_H
 #define NOPIN_OS_DOOR_H
 
@@ -12,7 +12,7 @@ struct os;
 struct os_thread;
 
 /**
- * struct os_door - The thread that lets others in (door.c).
+ * struct os_door - The thread that lets others in (doorman.c).
  * @thread:	NULL: none, so what is to be done there is done by who wants it
  * @wake, @ear:	a pair of sockets: what is sent into @wake wakes the door at @ear
  * @apart:	its descriptors are its own (the thread's)
@@ -32,11 +32,6 @@ struct os_door {
 	int ret;
 };
 
-/** door_open() - Start the thread, if there is none. Return: 0 or -errno. Context:
- * a thread of the program's, which sees its lowest free number taken for a moment. */
-int door_open(struct os *os);
-/** door_close() - End it. What it had open is closed when this returns. */
-void door_close(struct os *os);
 /**
  * door_call() - Let it do @fn(@os, @arg), which does not block.
  * @os:	NULL, or without a door: the caller does
@@ -56,6 +51,17 @@ int door_hand(struct os *os, int fd, int (*fn)(struct os *os, void *arg),
  * its own, or no copy came.
  */
 int door_take(struct os *os);
+/** door_ear() - Return: where it hears; -1: the program has closed that. */
+int door_ear(const struct os_door *d);
+/** door_hear() - Read what came, with the descriptor that came with it: no number of the
+ * program's is taken for that, so without a table of its own the kernel closes it again.
+ * Return: false: nothing came. Context: the door's thread. */
+bool door_hear(struct os_door *d);
+/** door_serve() - Do what a caller waits for, if there is one. Context: the door's thread. */
+void door_serve(struct os *os);
+/** door_send() - A message with @fd, or -1. One that finds no room is not missed: the door
+ * has others to read. Return: as sendmsg(2). */
+int door_send(const struct os_door *d, int fd);
 /** door_keep() - @fd is open there for long. door_drop() closes it. */
 void door_keep(const struct os *os, int fd);
 void door_drop(const struct os *os, int fd);

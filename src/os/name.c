@@ -15,7 +15,7 @@
  * highest to the lowest number, which the port has (tests/platform/exit-order.c). Where
  * the door has no descriptors of its own, processes of other users are no guests.
  *
- * A name and its guests are the door's (door.c). Who asks a holder looks at the
+ * A name and its guests are the door's (doorman.c). Who asks a holder looks at the
  * connection before each packet that it believes, on any thread, so that is a
  * descriptor of the process; it is one of those that the NIC opened beforehand. One
  * that was connected cannot be used again: when all are used up before a thread of the
@@ -63,7 +63,7 @@ static int name_socket(int arg)
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-static int claim_make(struct os *os, void *arg)
+int claim_make(struct os *os, void *arg)
 {
 	struct sockaddr_un sun;
 	int len = name_address(arg, &sun), fd, ret;
@@ -80,21 +80,6 @@ static int claim_make(struct os *os, void *arg)
 	}
 	door_keep(os, fd);
 	return fd;
-}
-
-/**
- * os_claim() - Become the holder of @name.
- * @os: NULL: it is not shared
- * @name: at most 100 bytes
- * Return: a number for os_unclaim(); -EADDRINUSE while another holds it;
- * -ENAMETOOLONG.
- */
-int os_claim(struct os *os, const char *name)
-{
-	const int ret = os ? door_open(os) : 0;
-
-	return ret < 0 ? ret
-		       : door_call(os, claim_make, (void *)(uintptr_t)name);
 }
 
 static int claim_end(struct os *os, void *fd)

@@ -27,6 +27,9 @@ unsigned claim_watch(const struct os *os, struct pollfd *fds, unsigned n,
 void claim_heard(struct os *os);
 void claim_close(struct os *os);
 
+/** claim_make() - Become the holder of the name @arg, as os_claim(). Context: door_call(). */
+int claim_make(struct os *os, void *arg);
+
 void name_close(struct os *os);
 /** name_prepare() - Open the sockets to ask holders with that were used. */
 void name_prepare(struct os *os);

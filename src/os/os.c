@@ -9,7 +9,7 @@
 #include "os/atfork.h"
 #include "os/clock.h"
 #include "os/copy.h"
-#include "os/door.h"
+#include "os/doorman.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/fork.h"

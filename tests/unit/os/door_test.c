@@ -4,6 +4,7 @@
  */
 #include "host_fixture.h"
 #include "os/door.h"
+#include "os/doorman.h"
 #include "os/sys.h"
 
 #include <poll.h>
