@@ -60,7 +60,7 @@ bool door_hear(struct os_door *d);
 /** door_serve() - Do what a caller waits for, if there is one. Context: the door's thread. */
 void door_serve(struct os *os);
 /** door_send() - A message with @fd, or -1. One that finds no room is not missed: the door
- * has others to read. Return: as sendmsg(2). */
+ * has others to read. Return: as sendmsg(2); -EBADF: the program has closed its end. */
 int door_send(const struct os_door *d, int fd);
 /** door_keep() - @fd is open there for long. door_drop() closes it. */
 void door_keep(const struct os *os, int fd);
