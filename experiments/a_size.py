@@ -20,6 +20,7 @@ BUDGET_S = (270, 180)
 
 SIZES = [1 << k for k in range(3, 23, 2)]
 LINK_BITS = 1_000_000_000
+SWEEP_LOCKS = 16 * MIB  # perftest -a registers twice 8 MiB
 
 
 def rows_of(out):
@@ -43,12 +44,21 @@ def sweep(lab, program, mode, count):
             if n in SIZES}
 
 
+def may_lock(count):
+    """May a program lock so many bytes? (RLIMIT_MEMLOCK)"""
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return is_root() or limit == resource.RLIM_INFINITY or limit >= count
+
+
 def turns_of(lab, found, program, count, turns):
     """mode -> bytes -> a value for each turn."""
     modes = []
     for mode, reason in lab.modes():
         if reason:
             found.skip(f"{program}, {mode}", reason)
+        elif mode == "pin" and not may_lock(SWEEP_LOCKS):
+            found.skip(f"{program}, {mode}", "locking "
+                       f"{SWEEP_LOCKS // MIB} MiB needs root, or ulimit -l")
         elif mode in ("ondemand", "pin") or not lab.quick:
             modes.append(mode)
     got = {mode: {} for mode in modes}
@@ -130,8 +140,7 @@ def slow_link(lab, found):
 def warm(lab, found):
     """bench-unpinned: a pinned and an unpinned pair side by side, in turns."""
     region, turns, ms = (256, 2, 20) if lab.quick else (4096, 8, 100)
-    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    if not is_root() and resource.RLIM_INFINITY != limit < region * MIB:
+    if not may_lock(region * MIB):
         raise Skipped(f"locking {size(region * MIB)} needs root or ulimit -l")
     if available_mib() < 2 * region + 1024:
         raise Skipped(f"two regions of {region} MiB do not fit")

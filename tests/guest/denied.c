@@ -94,6 +94,7 @@ static const struct call {
 	CALL(setsockopt, NEEDED),
 	CALL(shutdown, WORKS),
 	CALL(socket, NEEDED),
+	CALL(socketpair, WORKS),
 	CALL(unlink, WORKS),
 	CALL(userfaultfd, WORKS),
 	CALL(write, WORKS),
