@@ -284,6 +284,8 @@ static void run_queue(struct world *w)
 	r->w = w;
 	r->site = 1 + (enum site)(w->seed / 2 % (SITE_KINDS - 1));
 	scatter_pages(r);
+	/* READs of a peer that is not known yet are taken one by one */
+	w->cfg.mute = 0;
 	world(w, ahead);
 	run_one(r);
 	if (ahead == AHEAD_QUEUE)
