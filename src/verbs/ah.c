@@ -72,18 +72,6 @@ int ibv_destroy_ah(struct ibv_ah *ibah)
 	return 0;
 }
 
-bool ah_in_use(const struct ibv_pd *pd)
-{
-	struct vctx *ctx = vctx_of(pd->context);
-	bool found = false;
-
-	pthread_mutex_lock(&ctx->lock);
-	list_for_each(l, &ctx->objs[VOBJ_AH])
-		found |= list_entry(l, struct vah, obj.link)->base.pd == pd;
-	pthread_mutex_unlock(&ctx->lock);
-	return found;
-}
-
 int ah_to_wqe(const struct ibv_ah *ah, const struct ibv_pd *pd, uint32_t qpn,
 	      uint32_t qkey, struct wqe_to *to)
 {

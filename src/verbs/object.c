@@ -97,6 +97,18 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	return &pd->base;
 }
 
+static bool pd_has_ah(const struct ibv_pd *pd)
+{
+	struct vctx *ctx = vctx_of(pd->context);
+	bool found = false;
+
+	pthread_mutex_lock(&ctx->lock);
+	list_for_each(l, &ctx->objs[VOBJ_AH])
+		found |= list_entry(l, struct vah, obj.link)->base.pd == pd;
+	pthread_mutex_unlock(&ctx->lock);
+	return found;
+}
+
 int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct vpd *pd = container_of(ibpd, struct vpd, base);
@@ -106,7 +118,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 
 		if (in_child(ibpd->context))
 			return ENODEV;
-		if (ah_in_use(ibpd))
+		if (pd_has_ah(ibpd))
 			return EBUSY;
 		rc = nic_pd_dealloc(pd->obj.ctx->nic, pd->base.handle);
 		if (rc)

@@ -247,8 +247,6 @@ int qp_attr_from_verbs(const struct ibv_qp_attr *in, int mask,
 		       struct qp_attr *out);
 void qp_attr_to_verbs(const struct qp_attr *in, struct ibv_qp_attr *out);
 
-/** ah_in_use() - Is there an address handle of @pd? */
-bool ah_in_use(const struct ibv_pd *pd);
 /**
  * ah_to_wqe() - Where @qpn at @ah is.
  * Return: 0; EINVAL: @ah is NULL or not of the PD of the QP, @pd; no such @qpn.

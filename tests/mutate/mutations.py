@@ -1262,7 +1262,7 @@ MUTATIONS = [
     ("an address handle serves any PD", "src/verbs/ah.c",
      "if (!ah || ah->pd != pd ||", "if (!ah ||"),
     ("a PD goes while there are handles of it", "src/verbs/object.c",
-     "if (ah_in_use(ibpd))", "if (0)"),
+     "if (pd_has_ah(ibpd))", "if (0)"),
     ("fork: what the C library keeps of a thread is wiped", "src/os/heap.c",
      "(void)sys_madvise((uintptr_t)s, s->bytes, MADV_KEEPONFORK);", ""),
     ("fork: a lock of the parent's is held in the child", "src/os/fork.c",
