@@ -304,9 +304,7 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 		return EXEC_OK;
 	}
 	qp->resp.msg = before;
-	run->moves.num = moves;
-	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
-	run->holds.num = holds;
+	run_undo(run, qp, moves, holds, now_ns);
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE)
 		return EXEC_WAIT;

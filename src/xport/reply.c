@@ -339,9 +339,7 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 		run_add(run, qp, p, payload, acc);
 		return V_OK;
 	}
-	run->moves.num = moves;
-	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
-	run->holds.num = holds;
+	run_undo(run, qp, moves, holds, now_ns);
 	if (v == V_NO_RESOURCE) {
 		qp->x->starved = true;
 		v = V_WAIT;

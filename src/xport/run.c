@@ -2,8 +2,10 @@
 /* run.c: runs of packets that were planned. */
 #include "xport/run.h"
 #include "base/base.h"
+#include "mem/dma.h"
 #include "xport/qp.h"
 #include "xport/rx.h"
+#include "xport/xport.h"
 
 void rx_run_init(struct rx_run *run)
 {
@@ -19,4 +21,12 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 	run->qp = qp;
 	run->responses = responses;
 	qp->rx_moving = true;
+}
+
+void run_undo(struct rx_run *run, const struct qp *qp, unsigned moves,
+	      unsigned holds, uint64_t now_ns)
+{
+	run->moves.num = moves;
+	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	run->holds.num = holds;
 }
