@@ -14,7 +14,7 @@ static inline uint64_t page_of(uint64_t addr)
 	return addr >> PAGE_SHIFT;
 }
 
-/** pages_spanned() - How many pages the @len bytes from @addr touch. */
+/** pages_spanned() - Count the pages that the @len bytes from @addr touch. */
 static inline uint64_t pages_spanned(uint64_t addr, uint64_t len)
 {
 	return len == 0 ? 0 : page_of(addr + (len - 1)) - page_of(addr) + 1;

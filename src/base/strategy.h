@@ -41,8 +41,8 @@ const char *strategy_name(enum strategy s);
 enum strategy strategy_by_name(const char *name);
 
 /**
- * strategy_set() - Who may answer where a user chose @s: @s, and whatever takes
- * over where it cannot.
+ * strategy_set() - Return all that may answer where a user chose @s: @s, and what
+ * takes over where it cannot.
  */
 strategies_t strategy_set(enum strategy s);
 

@@ -116,7 +116,7 @@ void row_ask(struct news_row *r, uint64_t addr, uint64_t last);
 /** row_answer() - It ends. Return: false: no user asks that has not read. */
 bool row_answer(struct news_row *r, enum news_result result);
 /**
- * row_send() - What is to be sent next: @num slots from @at on are contiguous, and
+ * row_send() - Find what is to be sent next: @num slots from @at on are contiguous, and
  * count as sent.
  * Return: false: nothing.
  */

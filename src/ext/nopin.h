@@ -57,28 +57,29 @@ const char *nopin_fault_name(enum nopin_fault fault);
 /** nopin_fault_parse() - The strategy of this name. Return: 0; EINVAL: none. */
 int nopin_fault_parse(const char *name, enum nopin_fault *fault);
 
-/** nopin_get_fault() - What the NIC does (NOPIN_FAULT in the environment). */
+/** nopin_get_fault() - Tell what the NIC does (NOPIN_FAULT in the environment). */
 int nopin_get_fault(struct ibv_context *context, enum nopin_fault *fault);
 
 /**
- * nopin_qp_set_fault() - What answers missing pages of this QP's work from now on.
+ * nopin_qp_set_fault() - Choose what answers missing pages of this QP's work from now
+ * on.
  * What waits already is not moved. May be called in any state.
  * @fault:	not BLOCK, which is for a NIC as a whole
  * Return: 0; EINVAL: no such strategy; EOPNOTSUPP: BLOCK, or the NIC does BLOCK.
  */
 int nopin_qp_set_fault(struct ibv_qp *qp, enum nopin_fault fault);
-/** nopin_qp_get_fault() - What nopin_qp_set_fault() chose, or DEFAULT. */
+/** nopin_qp_get_fault() - Tell what nopin_qp_set_fault() chose, or DEFAULT. */
 int nopin_qp_get_fault(struct ibv_qp *qp, enum nopin_fault *fault);
 
 /**
- * nopin_mr_set_fault() - What answers missing pages of this region from now on,
+ * nopin_mr_set_fault() - Choose what answers missing pages of this region from now on,
  * whichever QP asks.
  * With NOPIN_FAULT_OVERWRITE the program also agrees to see zeros, for a while, in
  * pages of the region that a peer is overwriting as a whole.
  * Return: as nopin_qp_set_fault(); ENOENT: the region was invalidated.
  */
 int nopin_mr_set_fault(struct ibv_mr *mr, enum nopin_fault fault);
-/** nopin_mr_get_fault() - What nopin_mr_set_fault() chose, or DEFAULT. */
+/** nopin_mr_get_fault() - Tell what nopin_mr_set_fault() chose, or DEFAULT. */
 int nopin_mr_get_fault(struct ibv_mr *mr, enum nopin_fault *fault);
 
 /**
@@ -95,7 +96,7 @@ struct nopin_met {
 };
 
 /**
- * nopin_cq_met() - What the work request of a completion met that was polled.
+ * nopin_cq_met() - Tell what the work request of a completion met that was polled.
  * Of a request: its source pages, and where the response to a READ or atomic went.
  * Of a receive: where its message went. What the peer's NIC met is not in it.
  * @cq:		also ibv_cq_ex_to_cq() of an extended one
@@ -129,7 +130,7 @@ int nopin_mr_suspend(struct ibv_mr *mr, uint64_t expected_ns);
 int nopin_mr_update(struct ibv_mr *mr, void *addr, size_t length);
 
 /**
- * nopin_mr_resume() - Who waits goes on, in the order of coming.
+ * nopin_mr_resume() - Let all that waits go on, in the order of coming.
  * Return: 0; EINVAL: it is not suspended; ENOENT.
  */
 int nopin_mr_resume(struct ibv_mr *mr);
@@ -188,13 +189,14 @@ int nopin_counter_create(struct ibv_pd *pd, nopin_handler handler, void *arg,
  */
 int nopin_counter_destroy(struct nopin_counter *counter);
 
-/** nopin_counter_id() - What peers name it by; never 0. Not secret, but hard to guess. */
+/** nopin_counter_id() - Return the name of it for peers; never 0. Not secret, but hard
+ * to guess. */
 uint32_t nopin_counter_id(const struct nopin_counter *counter);
 
 /**
- * nopin_counter_word() - Where its value is, until it is destroyed: to be read with
- * acquire semantics. Looking there makes no progress: a thread of nopin does, as
- * long as nobody polls.
+ * nopin_counter_word() - Return the address of its value, good until it is destroyed:
+ * to be read with acquire semantics. Looking there makes no progress: a thread of nopin
+ * does, as long as nobody polls.
  */
 const uint64_t *nopin_counter_word(const struct nopin_counter *counter);
 
@@ -471,7 +473,7 @@ int nopin_home_stop(struct nopin_home *home);
 int nopin_sem_create(struct nopin_home *home, uint32_t units, uint32_t *sem);
 /** nopin_waitq_create() - A wait queue; otherwise as nopin_sem_create(). */
 int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq);
-/** nopin_home_waiting() - How many wait, now. Return: 0; EINVAL: no such object. */
+/** nopin_home_waiting() - Count those that wait now. Return: 0; EINVAL: no such object. */
 int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num);
 
 /**

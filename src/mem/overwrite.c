@@ -53,7 +53,7 @@ struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind)
 }
 
 /**
- * over_allowed() - Whether anything of an access may be dropped.
+ * over_allowed() - Look whether anything of an access may be dropped.
  * @mr:		its region
  * @d:		the access
  * @set:	what may answer its missing pages

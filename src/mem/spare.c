@@ -115,7 +115,7 @@ int spare_among(struct mem *m, const uint64_t *e, const struct worth *w,
 }
 
 /**
- * spare_pick() - Which entry is to be replaced, by those who have the pages.
+ * spare_pick() - Choose the entry that is to be replaced, by the users of the pages.
  * Up to SPT_SPARED that are needed are spared, if another may go. Where none is, the
  * oldest goes, or the next one to it if that has less weight. So whoever is spared
  * nothing still has two places in each set: an access may need two pages of it.

@@ -276,7 +276,7 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 }
 
 /**
- * spt_view() - What counts as fresh. A stamp is a tick rounded down and must
+ * spt_view() - Find what counts as fresh. A stamp is a tick rounded down and must
  * not lie before fresh_ns, so an entry may count as stale up to a tick too
  * early; but one from the running tick is fresh in any case, or a waiter that
  * was woken just now could not go on.

@@ -265,7 +265,7 @@ void spt_absent(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * spt_known() - How many of these pages are in the table.
+ * spt_known() - Count the pages of these that are in the table.
  * @m:		the NIC's memory
  * @vpn, @pages: which
  */

@@ -202,7 +202,7 @@ static void page_bytes(const struct mr_attr *a, uint64_t vpn,
 }
 
 /**
- * upcall_page() - What was known of a page is known no longer: tell whose it is.
+ * upcall_page() - Tell the owner that nothing is known of a page any longer.
  * @m:		the NIC's memory
  * @vpn:	page
  * @e:		its entry, which is still counted (mr.known)

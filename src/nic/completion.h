@@ -42,7 +42,7 @@ int nic_cq_arm(struct nic_cq *cq, bool solicited_only);
 enum { NIC_METS = 32 };
 
 /**
- * nic_cq_met() - What the work request of a completion that was taken met.
+ * nic_cq_met() - Tell what the work request of a completion that was taken met.
  * @back:	how many were taken after it: 0: the last one. After a poll that
  *		returned n, its i-th is n - 1 - i. Completions that several
  *		threads take are counted together

@@ -34,7 +34,7 @@ void nic_counter_close(struct nic_counter *c);
 int nic_counter_free(struct nic_counter *c);
 
 uint32_t nic_counter_id(const struct nic_counter *c);
-/** nic_counter_word() - Where the value is, until nic_counter_free(). */
+/** nic_counter_word() - Return the address of the value, until nic_counter_free(). */
 const uint64_t *nic_counter_word(const struct nic_counter *c);
 /**
  * nic_counter_reserve() - From now on one thread at a time can wait whatever becomes

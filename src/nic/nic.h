@@ -70,7 +70,7 @@ struct nic_attr {
 /** nic_query() - Return: 0; -ENODEV in a child of fork(): *@out is zero then. */
 int nic_query(struct nic *nic, struct nic_attr *out);
 
-/** nic_fault() - What answers missing pages where nothing else was chosen. */
+/** nic_fault() - Tell what answers missing pages where nothing else was chosen. */
 int nic_fault(struct nic *nic, enum strategy *out);
 
 struct nic_gid {
@@ -82,7 +82,7 @@ struct nic_gid {
 /** nic_gid() - Return: 0; -ENODATA: an empty slot; -EINVAL: beyond the table. */
 int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out);
 /**
- * nic_path() - What an address vector says of where datagrams go.
+ * nic_path() - Find where the datagrams of an address vector go.
  * @to:	set but for QPN and Q_Key
  * Return: 0; as nic_gid(); -EINVAL: @dgid is none, or of the other family.
  */

@@ -38,7 +38,7 @@ int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 		 struct nic_qp_init *init);
 
 /**
- * nic_qp_set_fault() - What answers missing pages from now on.
+ * nic_qp_set_fault() - Choose what answers missing pages from now on.
  * @s:		STRATEGY_NONE: what the NIC does
  * Return: 0; -EINVAL: no such strategy; -EOPNOTSUPP: STRATEGY_BLOCK is of a NIC
  * as a whole.

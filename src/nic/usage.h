@@ -15,8 +15,8 @@ static inline bool accounted(const struct nic *nic, enum counter whose)
 }
 
 /**
- * usage_begin(), usage_end() - If they are accounted: major faults between the two
- * count as @whose, and minor ones of moves as engine_minflt.
+ * usage_begin(), usage_end() - Count major faults between the two as @whose, and minor
+ * ones of moves as engine_minflt, if they are accounted.
  * @slept:	NULL, or set to whether the thread did
  * Return: how many major ones.
  */

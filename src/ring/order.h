@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/** load_acquire() - What the other side wrote before its store_release() of
- * the value read here is visible.
+/** load_acquire() - Read a value; all that the other side wrote before its
+ * store_release() of it is visible.
  */
 static inline uint32_t load_acquire(const uint32_t *p)
 {

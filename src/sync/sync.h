@@ -137,7 +137,7 @@ struct sync_home {
 
 /** home_object() - Now it is one. The word is @word, the caller puts it there. */
 void home_object(struct sync_home *h, uint32_t object, enum sync_kind kind);
-/** home_waiting() - How many are in the queue. Return: 0; -EINVAL: of what? */
+/** home_waiting() - Count the queue. Return: 0; -EINVAL: there is no such @id. */
 int home_waiting(const struct sync_home *h, uint32_t id, uint32_t *num);
 /** home_join() - A free seat has a member. */
 void home_join(struct sync_home *h, uint32_t member);

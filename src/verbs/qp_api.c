@@ -243,7 +243,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 }
 
 /**
- * ibv_query_qp_data_in_order() - What a WRITE stores becomes visible in the
+ * ibv_query_qp_data_in_order() - Say that a WRITE becomes visible in the
  * order it was sent (design I3). Receive buffers and READ destinations may be
  * filled in any order before their completion.
  */

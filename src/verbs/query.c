@@ -150,7 +150,7 @@ int query_port_ext(struct ibv_context *context, uint8_t port,
 }
 
 /**
- * ibv_query_port() - What old binaries call by name: their struct ends before
+ * ibv_query_port() - Answer old binaries that call it by name: their struct ends before
  * the link layer's neighbours that came later, at 48 bytes.
  */
 int ibv_query_port(struct ibv_context *context, uint8_t port,

@@ -185,7 +185,7 @@ static inline struct vqp *vqp_of(struct ibv_qp *qp)
 	return container_of(qp, struct vqp, base);
 }
 
-/** fail() - What functions that return a pointer return on failure. */
+/** fail() - Set errno. Return: NULL, for functions that return a pointer. */
 static inline void *fail(int err)
 {
 	errno = err;
@@ -248,7 +248,7 @@ int qp_attr_from_verbs(const struct ibv_qp_attr *in, int mask,
 void qp_attr_to_verbs(const struct qp_attr *in, struct ibv_qp_attr *out);
 
 /**
- * ah_to_wqe() - Where @qpn at @ah is.
+ * ah_to_wqe() - Address a request to @qpn at @ah.
  * Return: 0; EINVAL: @ah is NULL or not of the PD of the QP, @pd; no such @qpn.
  */
 int ah_to_wqe(const struct ibv_ah *ah, const struct ibv_pd *pd, uint32_t qpn,

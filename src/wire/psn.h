@@ -14,7 +14,7 @@ static inline psn_t psn_add(psn_t a, uint32_t n)
 	return (a + n) & PSN_MASK;
 }
 
-/** psn_diff() - How far @a is ahead of @b, in [-2^23, 2^23). */
+/** psn_diff() - Return the distance of @a ahead of @b, in [-2^23, 2^23). */
 static inline int32_t psn_diff(psn_t a, psn_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;

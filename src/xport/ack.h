@@ -10,7 +10,7 @@ struct burst;
 struct qp;
 struct resp;
 
-/** ack_headers() - What a request says of what is placed here. */
+/** ack_headers() - Let a request say what is placed here. */
 void ack_headers(const struct qp *qp, struct pkt *p);
 
 /** ack_first() - Does a request to a peer that is no nopin, which says nothing of what

@@ -10,8 +10,8 @@ struct qp;
 struct wqe_to;
 
 /**
- * ud_next() - Where the next datagram of @qp is to go: qp->peer has to be that NIC
- * before qp_tx(). NULL: nothing is to be sent, or that it is already.
+ * ud_next() - Return the address of the next datagram of @qp: qp->peer has to be that
+ * NIC before qp_tx(). NULL: nothing is to be sent, or that it is already.
  */
 const struct wqe_to *ud_next(const struct qp *qp);
 

@@ -35,7 +35,7 @@ void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns);
 bool fault_response(struct qp *qp, const struct pkt *pkt,
 		    const uint8_t *payload, uint64_t now_ns);
 
-/** fault_forgiven() - What was forgotten came again: who holds may go on. */
+/** fault_forgiven() - Let what was held go on: what was forgotten came again. */
 void fault_forgiven(struct qp *qp, uint64_t now_ns);
 void fault_resolved(struct qp *qp, uint64_t now_ns);
 

@@ -43,7 +43,7 @@ bool flow_whole(const struct peer *p);
  * missing. */
 void flow_even(struct peer *p, uint32_t packets, bool gaps);
 
-/** flow_charge() - What packets cost the receiver (design D14). */
+/** flow_charge() - Return the cost of packets to the receiver (design D14). */
 uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 
 bool flow_may_send(struct qp *qp, uint32_t charge);
@@ -57,7 +57,7 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
  * the copies can be no more on their way. */
 void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
 
-/** flow_unsent() - What was charged last, from @from on, did not leave. */
+/** flow_unsent() - Give back what was charged last, from @from on: it did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
 void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns);
 
@@ -79,7 +79,7 @@ bool flow_may_read(struct qp *qp, uint32_t charge);
 void flow_quiet(struct qp *qp, bool quiet);
 void flow_read(struct qp *qp, uint32_t charge);
 
-/** flow_read_again() - What ends at @to was asked for again, and is charged once more
+/** flow_read_again() - Charge what ends at @to once more: it was asked for again,
  * until it is answered (flow_answered()). */
 void flow_read_again(struct qp *qp, psn_t to, uint32_t charge);
 void flow_answered(struct qp *qp, psn_t before);
@@ -88,7 +88,7 @@ void flow_answered(struct qp *qp, psn_t before);
 void flow_read_forget(struct qp *qp);
 void flow_read_done(struct qp *qp, uint32_t charge);
 
-/** flow_chunk_end() - Where the READ request that asks for packet @k of @w ends. */
+/** flow_chunk_end() - Return the end of the READ request that asks for packet @k of @w. */
 uint32_t flow_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
 uint32_t flow_chunk_charge(const struct qp *qp, const struct wqe *w,
 			   uint32_t k);

@@ -9,10 +9,10 @@ struct pkt;
 struct qp;
 struct req;
 
-/** hold_ask() - What just had to wait may wait for a region: ask to hold. */
+/** hold_ask() - Ask the peer to hold: what just had to wait may wait for a region. */
 void hold_ask(struct qp *qp, uint64_t now_ns);
 
-/** hold_extend() - What an ACK says of that; hold_said(): it did. */
+/** hold_extend() - Let an ACK say that; hold_said(): it did. */
 void hold_extend(struct qp *qp, struct pkt *p);
 void hold_said(struct qp *qp);
 

@@ -12,10 +12,10 @@ struct xport;
  * the most is that of the smallest. */
 uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu);
 
-/** flow_share() - What each of our peers is to have of push_budget. */
+/** flow_share() - Return the part of push_budget that each of our peers is to have. */
 uint32_t flow_share(const struct xport *x);
 
-/** flow_grant() - What @p may have on the way from now on: it is told. */
+/** flow_grant() - Return the bytes that @p may have on the way from now on: it is told. */
 uint32_t flow_grant(struct xport *x, struct peer *p);
 
 /**

@@ -44,7 +44,7 @@ void live_start(struct qp *qp, uint64_t now_ns);
 /** live_stop() - It is not; the next question is the first. */
 void live_stop(struct qp *qp, uint64_t now_ns);
 
-/** live_restart() - What was sent is to be sent again. */
+/** live_restart() - Send all again that was sent. */
 void live_restart(struct qp *qp, uint64_t now_ns);
 
 /** live_wait_open() - A request has to wait until it is known who the peer is. */
@@ -71,10 +71,10 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
  * which has answered once and says so, has an ACK timeout from now. */
 void live_page_came(struct qp *qp, uint64_t now_ns);
 
-/** live_ask() - Where is the peer? Now, and from then on as if nobody had asked. */
+/** live_ask() - Ask the peer for its state now, and from then on as if it was never asked. */
 void live_ask(struct qp *qp, uint64_t now_ns);
 
-/** live_asked() - That is about to leave. */
+/** live_asked() - Note that a question is about to leave. */
 void live_asked(struct qp *qp, uint64_t now_ns);
 
 /** live_repeats() - Is the oldest packet to be sent again? live_repeated(): it was;

@@ -73,7 +73,7 @@ void open_fill(struct qp *qp, struct pkt *p, bool rides);
 
 void open_timeout(struct qp *qp, uint64_t now_ns);
 
-/** open_append() - If an OPEN is to be sent, let it leave with @b, of requests. */
+/** open_append() - Let an OPEN that is to be sent leave with @b, of requests. */
 void open_append(struct burst *b);
 
 #endif

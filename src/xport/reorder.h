@@ -10,8 +10,8 @@ struct lateness;
 /** late_came() - A gap was filled after @ns by what had been sent first. */
 void late_came(struct lateness *l, uint64_t ns);
 
-/** late_doubted() - What was sent again after a gap, which came @ns later or earlier
- * than that, was not lost. */
+/** late_doubted() - Learn that what was sent again after a gap was not lost: it came @ns
+ * later or earlier than that. */
 void late_doubted(struct lateness *l, uint64_t ns);
 
 /** late_gap() - One more gap is over, however it was filled. */

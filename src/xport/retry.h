@@ -18,7 +18,7 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
 /** retry_ask_again() - Send what was asked for in [@due, @end) again. */
 void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
 
-/** retry_forget() - What the peer has and lacks is not known any more. */
+/** retry_forget() - Forget what the peer has and lacks. */
 void retry_forget(struct req *r);
 
 /** retry_news() - The peer was heard of; @progress: and is further than before. */
@@ -47,7 +47,7 @@ bool retry_next_lost(struct qp *qp, psn_t *psn);
 /** retry_kick() - Kick @qp, unless it surely has nothing to send. */
 void retry_kick(struct qp *qp);
 
-/** retry_gap_timeout() - What others overtook may be lost by now. */
+/** retry_gap_timeout() - Take what others overtook for lost, if it is time. */
 void retry_gap_timeout(struct qp *qp, uint64_t now_ns);
 
 #endif

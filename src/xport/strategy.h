@@ -49,7 +49,7 @@ struct fault {
 	uint64_t now_ns;
 };
 
-/** fault_window() - Where its packet would wait. */
+/** fault_window() - Return the window that its packet would wait in. */
 static inline struct window *fault_window(const struct fault *f)
 {
 	return f->site == SITE_RESPONSE ? &f->qp->req.win : &f->qp->resp.win;
@@ -90,7 +90,7 @@ struct known {
 	uint32_t coming, room;
 };
 
-/** adaptive_rule() - Which strategy is the best there. */
+/** adaptive_rule() - Return the strategy that is the best there. */
 enum strategy adaptive_rule(const struct known *k);
 
 /** fault_adaptive() - The same, for @f. */

@@ -42,8 +42,8 @@ enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at);
 bool hold_expected(const struct qp *qp, uint64_t *ns);
 
 /**
- * qp_patience_ns() - How long may a region be suspended before a standard peer's
- * retries are used up, if it has the ACK timeout and the retries that @qp has?
+ * qp_patience_ns() - Return the time that a region may be suspended before a standard
+ * peer's retries are used up, if it has the ACK timeout and the retries of @qp:
  * UINT64_MAX for a nopin, and without a timeout.
  */
 uint64_t qp_patience_ns(const struct qp *qp);

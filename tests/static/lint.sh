@@ -41,6 +41,15 @@ clang-format)
 		exit 1
 	}
 	;;
+summaries)
+	# A summary is a sentence of what the function does, not a relative clause.
+	if files '*.[ch]' | grep '^src/' | xargs grep -nE "$(printf '%s' \
+		'^ ?(\*|/\*\*) [a-z0-9_]+\(\)(, [a-z0-9_]+\(\))* - ' \
+		'(Who|Whose|Whoever|What|Whatever|Which|Where|When|Whether|How|That|If)' \
+		'[ ,:?]')"; then
+		exit 1
+	fi
+	;;
 cppcheck)
 	need cppcheck
 	# Configurations other than ours (-D) are nobody's. "high = x, from = x"
