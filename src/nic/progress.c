@@ -18,7 +18,7 @@
 #include "nic/handoff.h"
 #include "nic/lock.h"
 #include "nic/step.h"
-#include "nic/steps.h"
+#include "nic/stint.h"
 #include "nic/token.h"
 #include "nic/usage.h"
 #include "os/copy.h"

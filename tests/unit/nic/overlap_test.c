@@ -5,7 +5,7 @@
 #include "nic/engine.h"
 #include "nic/progress.h"
 #include "nic/step.h"
-#include "nic/steps.h"
+#include "nic/stint.h"
 #include "owed.h"
 #include "xport/deadline.h"
 #include "xport/flow.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* steps.c: a step of the engine (design D9): plan, move, commit, and how long each
+/* stint.c: a step of the engine (design D9): plan, move, commit, and how long each
  * sleeps. The lock is held while a step is planned and committed, and not while its
  * bytes move.
  */
-#include "nic/steps.h"
+#include "nic/stint.h"
 #include "base/base.h"
 #include "nic/device.h"
 #include "nic/engine.h"

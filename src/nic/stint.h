@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* steps.h: steps of the engine, one for each thread that runs it. */
-#ifndef NOPIN_NIC_STEPS_H
-#define NOPIN_NIC_STEPS_H
+/* stint.h: steps of the engine, one for each thread that runs it. */
+#ifndef NOPIN_NIC_STINT_H
+#define NOPIN_NIC_STINT_H
 
 #include "base/base.h"
 
