@@ -38,7 +38,7 @@ struct step;
 /**
  * struct nic
  * @engine:	the engine lock and its hand-off (handoff.h)
- * @token:	the receive token: who holds it since when (progress.c)
+ * @token:	the receive token: who holds it since when (token.c)
  * @rest:	the step that moves while part of its burst is not planned yet
  * @heard:	all that had come by then has been taken from the sockets and
  *		committed; timers run no further (relaxed)
@@ -69,7 +69,7 @@ struct nic {
 	struct xport x;
 	struct rnd rnd;
 	uint64_t nonce_key[2];
-	/* net.c; read with the engine lock or @gids_lock, written with both */
+	/* net.c, follow.c; read with the engine lock or @gids_lock, written with both */
 	uint32_t mtu; /* atomic, too */
 	struct gids gids;
 	pthread_mutex_t gids_lock;
@@ -81,7 +81,7 @@ struct nic {
 	/* engine lock */
 	struct handoff engine;
 	struct nic_port *ports[OS_PORTS_MAX];
-	/* roce.c */
+	/* roce.c, holder.c */
 	int roce_port; /* index in os/ of 4791, or -1 */
 	int roce_claim; /* the name, for os_unclaim() */
 	int roce_guest; /* connection to who has it, or -1 */

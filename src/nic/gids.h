@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* gids.h: the GID table and the state of the port, as they follow from what the host
- * says of its network. Pure: net.c asks the host and tells programs.
+ * says of its network. Pure: follow.c asks the host, net.c tells programs.
  */
 #ifndef NOPIN_NIC_GIDS_H
 #define NOPIN_NIC_GIDS_H

@@ -16,7 +16,7 @@ void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
 {
 	flight_note(&qp->log, now_ns, FLIGHT_STATE, 0, (uint16_t)qp->state, to);
 	/* Posters read it without the lock: who flushes then sees what they
-	 * published, or they see ERR (nic/qp.c). */
+	 * published, or they see ERR (nic/pair.c). */
 	__atomic_store_n(&qp->state, to, __ATOMIC_SEQ_CST);
 	qp->attr.state = to;
 }

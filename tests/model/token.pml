@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* token.pml: the receive token (src/nic/progress.c), as a model for spin. Names
+/* token.pml: the receive token (src/nic/token.c), as a model for spin. Names
  * are those of the code; each statement is one access to shared memory.
  *
  * Modelled: THREADS threads that receive until the sockets are empty. A burst
