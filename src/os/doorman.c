@@ -120,6 +120,12 @@ static void door_main(void *arg)
 	fd_close(os->door.handed);
 }
 
+static void door_ends_close(struct os_door *d)
+{
+	fd_drop(&d->wake);
+	fd_drop(&d->ear);
+}
+
 /* Of datagrams: one end does not hear of it when the program closes the other. */
 static int door_ends_open(struct os_door *d)
 {
@@ -132,17 +138,14 @@ static int door_ends_open(struct os_door *d)
 		return ret;
 	ends[0] = fd_high(ends[0]);
 	ends[1] = fd_high(ends[1]);
-	if (fd_keep(&d->wake, ends[0]) && fd_keep(&d->ear, ends[1]))
+	if (!fd_keep(&d->wake, ends[0]))
+		sys_close(ends[0]);
+	if (!fd_keep(&d->ear, ends[1]))
+		sys_close(ends[1]);
+	if (d->wake.kept && d->ear.kept)
 		return 0;
-	sys_close(ends[0]);
-	sys_close(ends[1]);
+	door_ends_close(d);
 	return -EPERM;
-}
-
-static void door_ends_close(struct os_door *d)
-{
-	fd_drop(&d->wake);
-	fd_drop(&d->ear);
 }
 
 int door_open(struct os *os)

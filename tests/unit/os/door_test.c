@@ -69,6 +69,27 @@ static void door_call__denied(void **state)
 	os_close(os);
 }
 
+/* An end that cannot be kept leaves nothing behind, whichever of the two it is. */
+static void door_open__end_not_kept(void **state)
+{
+	static const unsigned nth[] = {1, 3}; /* each is looked at twice */
+	struct os *os = host_plain();
+	const int before = open_places();
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(nth); i++) {
+		refuse_none();
+		refuse_nth(SYS_fstat, nth[i], EACCES);
+		assert_int_equal(door_open(os), -EPERM);
+		assert_int_equal(open_places(), before);
+		assert_false(os->door.wake.kept);
+		assert_false(os->door.ear.kept);
+	}
+	refuse_none();
+	assert_int_equal(door_open(os), 0);
+	os_close(os);
+}
+
 static int take_there(struct os *os, void *arg)
 {
 	(void)arg;
@@ -194,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(door_call__own_descriptors),
 		cmocka_unit_test(door_call__denied),
+		cmocka_unit_test(door_open__end_not_kept),
 		cmocka_unit_test(door_hand__copy),
 		cmocka_unit_test(door_hand__not_taken),
 		cmocka_unit_test(door_hand__denied),
