@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "mem/eventcount.h"
 #include "nic/async.h"
-#include "nic/completion.h"
 #include "nic/counter.h"
 #include "nic/cq.h"
 #include "nic/device.h"

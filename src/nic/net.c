@@ -14,7 +14,6 @@
 #include "nic/gids.h"
 #include "nic/nic.h"
 #include "os/net.h"
-#include "os/run.h"
 #include "ring/ring.h"
 
 #include <errno.h>

@@ -8,15 +8,11 @@
  */
 #include "nic/prefetch.h"
 #include "base/base.h"
-#include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
-#include "mem/use.h"
-#include "mem/waiter.h"
 #include "nic/device.h"
 #include "nic/memory.h"
 #include "os/pages.h"
-#include "os/run.h"
 #include "ring/ring.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 /* refused.c: which limit of the program is in the way. */
 #include "nic/refused.h"
 #include "base/base.h"
-#include "nic/device.h"
 #include "os/run.h"
 
 #include <errno.h>

@@ -10,7 +10,6 @@
 #include "os/ifconf.h"
 #include "os/kept.h"
 #include "os/net.h"
-#include "os/netlist.h"
 #include "os/os.h"
 #include "os/rtnl.h"
 #include "os/sys.h"
