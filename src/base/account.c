@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* account.c: names of what is accounted of page faults, and sums. */
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/strategy.h"
 
 const struct account_info account_info[ACCT_NUM] = {
 #define ACCOUNT(name, unit, help) {#name, unit, help},

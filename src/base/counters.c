@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* counters.c: names, units and help of the counters. */
-#include "base/base.h"
+#include "base/counters.h"
 
 const struct counter_info counter_info[CNT_NUM] = {
 #define COUNTER(name, unit, help) {#name, unit, help},

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flight.c: the flight recorder's events, for people. */
-#include "base/base.h"
+#include "base/flight.h"
+#include "base/check.h"
+#include "base/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,6 +5,8 @@
 #ifndef NOPIN_BASE_LIST_H
 #define NOPIN_BASE_LIST_H
 
+#include "base/check.h"
+
 #include <stdbool.h>
 
 struct list {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* log.c: see log.h; and check_failed(). */
-#include "base/base.h"
+#include "base/log.h"
+#include "base/check.h"
 
 #include <errno.h>
 #include <stdarg.h>

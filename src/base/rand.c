@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rand.c: SipHash-2-4 of one 8-byte word (Aumasson and Bernstein, 2012). */
-#include "base/base.h"
+#include "base/rand.h"
 
 static uint64_t rotl(uint64_t x, int n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* strategy.c: names of strategies, and what a user's choice of one allows. */
-#include "base/base.h"
+#include "base/strategy.h"
 
 #include <string.h>
 

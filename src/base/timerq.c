@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* timerq.c: see timerq.h. */
-#include "base/base.h"
+#include "base/timerq.h"
+#include "base/check.h"
+#include "base/heap.h"
 
 #include <errno.h>
 #include <stdlib.h>

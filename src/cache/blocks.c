@@ -5,7 +5,10 @@
 #include "cache/cache.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NOTHING = UINT32_MAX };
 

@@ -19,7 +19,9 @@
 #ifndef NOPIN_CACHE_CACHE_H
 #define NOPIN_CACHE_CACHE_H
 
-#include "base/base.h"
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* --- blocks: what is ready ------------------------------------------------------ */
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* news.c: the row of news, as the owner writes it and as the user reads it. */
+#include "base/check.h"
+#include "base/range.h"
 #include "cache/cache.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* --- the owner ------------------------------------------------------------------- */
 

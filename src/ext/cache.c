@@ -5,11 +5,14 @@
  * One request at a time is under way. Who gave up waiting for it leaves it: its answer
  * is read when it comes, by whoever looks then.
  */
+#include "base/page.h"
+#include "base/range.h"
 #include "ext/link.h"
 #include "nic/event_counter.h"
 #include "nic/nic.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #define MS UINT64_C(1000000)

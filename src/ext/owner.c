@@ -10,6 +10,8 @@
  * later. Pages are waited for without the lock.
  * What a user wrote may change at any time: it is copied, then looked at.
  */
+#include "base/page.h"
+#include "base/range.h"
 #include "ext/link.h"
 #include "nic/event_counter.h"
 #include "nic/nic.h"

@@ -13,7 +13,10 @@
  * made at its first fault: most have none.
  */
 #include "mem/account.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/strategy.h"
 #include "mem/fault.h"
 #include "mem/mr.h"
 #include "mem/regions.h"

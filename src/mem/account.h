@@ -3,7 +3,10 @@
 #ifndef NOPIN_MEM_ACCOUNT_H
 #define NOPIN_MEM_ACCOUNT_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/strategy.h"
+
+#include <stdbool.h>
 
 struct mem;
 struct mr_attr;

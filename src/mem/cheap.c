@@ -4,8 +4,9 @@
  * in dma.c. A few ranges, sorted; when there are too many the oldest goes.
  */
 #include "mem/cheap.h"
-#include "base/base.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 /* First range that ends after @vpn: where a range with @vpn would be. */

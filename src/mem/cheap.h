@@ -3,7 +3,8 @@
 #ifndef NOPIN_MEM_CHEAP_H
 #define NOPIN_MEM_CHEAP_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { CHEAP_MAX = 64 };
 

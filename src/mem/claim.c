@@ -3,7 +3,8 @@
  * place in line.
  */
 #include "mem/claim.h"
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/list.h"
 #include "mem/share.h"
 #include "mem/state.h"
 #include "mem/ticket.h"

@@ -9,7 +9,16 @@
  * need each other's pages cannot block each other.
  */
 #include "mem/dma.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/moves.h"
+#include "base/page.h"
+#include "base/probe.h"
+#include "base/range.h"
+#include "base/strategy.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/cheap.h"
 #include "mem/claim.h"

@@ -3,7 +3,11 @@
 #ifndef NOPIN_MEM_DMA_H
 #define NOPIN_MEM_DMA_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/list.h"
+#include "base/moves.h"
+#include "base/strategy.h"
+#include "base/verdict.h"
 
 struct mem;
 struct share;

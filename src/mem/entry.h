@@ -5,7 +5,7 @@
 #ifndef NOPIN_MEM_ENTRY_H
 #define NOPIN_MEM_ENTRY_H
 
-#include "base/base.h"
+#include "base/check.h"
 #include "mem/limits.h"
 #include "mem/mem.h"
 #include "mem/state.h"

@@ -10,7 +10,9 @@
  * COUNT_SPARE are free.
  */
 #include "mem/eventcount.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "mem/eventcounts.h"
 #include "mem/key.h"
 #include "mem/mr.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_MEM_EVENTCOUNTS_H
 #define NOPIN_MEM_EVENTCOUNTS_H
 
-#include "base/base.h"
 #include "mem/key.h"
 
 struct eventcount;

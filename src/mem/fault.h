@@ -3,7 +3,9 @@
 #ifndef NOPIN_MEM_FAULT_H
 #define NOPIN_MEM_FAULT_H
 
-#include "base/base.h"
+#include "base/account.h"
+
+#include <stdbool.h>
 
 struct mem;
 struct mr;

@@ -10,7 +10,9 @@
  * peer was given do not help it to guess others.
  */
 #include "mem/key.h"
-#include "base/base.h"
+#include "base/rand.h"
+
+#include <assert.h>
 
 enum { ROUNDS = 4, HALF_BITS = KEY_BITS / 2, HALF_MASK = (1 << HALF_BITS) - 1 };
 

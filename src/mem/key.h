@@ -3,7 +3,7 @@
 #ifndef NOPIN_MEM_KEY_H
 #define NOPIN_MEM_KEY_H
 
-#include "base/base.h"
+#include "base/rand.h"
 
 enum {
 	KEY_INDEX_BITS = 18,

@@ -3,7 +3,8 @@
 #ifndef NOPIN_MEM_LIMITS_H
 #define NOPIN_MEM_LIMITS_H
 
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
 
 enum {
 	/* Application addresses end here: 57-bit x86 user space. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mem.c: opening and closing the memory side of a NIC. */
 #include "mem/mem.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "mem/eventcounts.h"
 #include "mem/key.h"
 #include "mem/moving.h"

@@ -9,7 +9,9 @@
 #ifndef NOPIN_MEM_MEM_H
 #define NOPIN_MEM_MEM_H
 
-#include "base/base.h"
+#include "base/counters.h"
+
+#include <stdbool.h>
 
 struct mem;
 

@@ -21,7 +21,10 @@
  * can tell it from a packet that is still on its way.
  */
 #include "mem/moving.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/range.h"
 #include "mem/dma.h"
 #include "mem/state.h"
 #include "mem/tickets.h"

@@ -3,8 +3,9 @@
 #ifndef NOPIN_MEM_MOVING_H
 #define NOPIN_MEM_MOVING_H
 
-#include "base/base.h"
 #include "mem/key.h"
+
+#include <stdbool.h>
 
 struct hold;
 struct holds;

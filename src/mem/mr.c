@@ -9,7 +9,12 @@
  * come back before MR_CHUNK * 2^KEY_GEN_BITS other registrations.
  */
 #include "mem/mr.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
+#include "base/range.h"
+#include "base/strategy.h"
+#include "base/verdict.h"
 #include "mem/fault.h"
 #include "mem/key.h"
 #include "mem/overwrite.h"

@@ -3,7 +3,10 @@
 #ifndef NOPIN_MEM_MR_H
 #define NOPIN_MEM_MR_H
 
-#include "base/base.h"
+#include "base/strategy.h"
+#include "base/verdict.h"
+
+#include <stdbool.h>
 
 struct mem;
 struct upcalls;

@@ -23,7 +23,11 @@
  * have to come before the others are asked for.
  */
 #include "mem/overwrite.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
+#include "base/range.h"
+#include "base/strategy.h"
+#include "base/timerq.h"
 #include "mem/cheap.h"
 #include "mem/dma.h"
 #include "mem/regions.h"

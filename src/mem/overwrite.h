@@ -3,7 +3,9 @@
 #ifndef NOPIN_MEM_OVERWRITE_H
 #define NOPIN_MEM_OVERWRITE_H
 
-#include "base/base.h"
+#include "base/strategy.h"
+
+#include <stdbool.h>
 
 struct dma;
 struct mem;

@@ -16,7 +16,8 @@
  * fetched earn a little, or there would be no way back.
  */
 #include "mem/pattern.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/range.h"
 #include "mem/overwrite.h"
 
 enum {

@@ -4,7 +4,9 @@
  * small number of slots stays warm.
  */
 #include "mem/pool.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
 #include "mem/mem.h"
 #include "mem/slots.h"
 #include "mem/state.h"

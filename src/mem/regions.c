@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* regions.c: which region a key names. */
 #include "mem/regions.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "mem/key.h"
 #include "mem/state.h"
 

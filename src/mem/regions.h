@@ -3,9 +3,12 @@
 #ifndef NOPIN_MEM_REGIONS_H
 #define NOPIN_MEM_REGIONS_H
 
-#include "base/base.h"
+#include "base/account.h"
 #include "mem/key.h"
 #include "mem/mr.h"
+
+#include <assert.h>
+#include <stdbool.h>
 
 struct mem;
 struct pattern;

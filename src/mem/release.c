@@ -2,7 +2,10 @@
 /* release.c: after the moves that dma.c resolved: what they held is let go, and
  * what they told about pages is noted.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/moves.h"
+#include "base/page.h"
 #include "mem/dma.h"
 #include "mem/fault.h"
 #include "mem/limits.h"

@@ -23,7 +23,9 @@
  * set aside until the next answer comes.
  */
 #include "mem/share.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/tickets.h"

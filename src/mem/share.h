@@ -3,7 +3,7 @@
 #ifndef NOPIN_MEM_SHARE_H
 #define NOPIN_MEM_SHARE_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "mem/tickets.h"
 
 struct mem;

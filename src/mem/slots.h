@@ -3,8 +3,6 @@
 #ifndef NOPIN_MEM_SLOTS_H
 #define NOPIN_MEM_SLOTS_H
 
-#include "base/base.h"
-
 struct mem;
 
 /** struct pool - @free: stack of free slots; @used: a flag per slot; @bound: so many

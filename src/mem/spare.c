@@ -7,7 +7,8 @@
  * when it goes, whenever the region came.
  */
 #include "mem/spare.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
 #include "mem/entry.h"
 #include "mem/regions.h"
 #include "mem/state.h"

@@ -49,7 +49,10 @@
  * next one.
  */
 #include "mem/spt.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
 #include "mem/account.h"
 #include "mem/entry.h"
 #include "mem/spare.h"

@@ -2,7 +2,7 @@
 /* spt_size.c: how large the shadow page table may be (design D12): sets come and go,
  * one at a time. The theory is at the head of spt.c.
  */
-#include "base/base.h"
+#include "base/check.h"
 #include "mem/entry.h"
 #include "mem/spare.h"
 #include "mem/state.h"

@@ -3,7 +3,9 @@
 #ifndef NOPIN_MEM_STATE_H
 #define NOPIN_MEM_STATE_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/counters.h"
+#include "base/list.h"
 #include "mem/cheap.h"
 #include "mem/eventcounts.h"
 #include "mem/key.h"

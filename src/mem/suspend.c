@@ -9,7 +9,13 @@
  * what is known of the pages goes on to be true for them.
  */
 #include "mem/suspend.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/range.h"
+#include "base/strategy.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/table.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_MEM_SUSPEND_H
 #define NOPIN_MEM_SUSPEND_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct mem;
 struct waiter;

@@ -3,7 +3,7 @@
 #ifndef NOPIN_MEM_TABLE_H
 #define NOPIN_MEM_TABLE_H
 
-#include "base/base.h"
+#include <stdbool.h>
 
 struct mem;
 struct mr;

@@ -14,7 +14,14 @@
  * that forks more often than a fault takes still makes progress.
  */
 #include "mem/ticket.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/probe.h"
+#include "base/range.h"
 #include "mem/account.h"
 #include "mem/cheap.h"
 #include "mem/fault.h"

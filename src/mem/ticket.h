@@ -3,7 +3,7 @@
 #ifndef NOPIN_MEM_TICKET_H
 #define NOPIN_MEM_TICKET_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "mem/waiter.h"
 
 struct mem;

@@ -2,7 +2,9 @@
 /* told.c: ranges of the shadow page table: what the host tells of pages, and what is
  * forgotten of them. The theory is at the head of spt.c.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/cheap.h"
 #include "mem/entry.h"
 #include "mem/limits.h"

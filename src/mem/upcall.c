@@ -12,7 +12,12 @@
  * An event names its region by key: one that was revoked since is passed over.
  */
 #include "mem/upcall.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/spare.h"

@@ -3,7 +3,9 @@
 #ifndef NOPIN_MEM_UPCALL_H
 #define NOPIN_MEM_UPCALL_H
 
-#include "base/base.h"
+#include "base/list.h"
+
+#include <stdint.h>
 
 struct mem;
 struct upcall_event;

@@ -5,7 +5,6 @@
  * is lost. So what pagers had to touch themselves, because the kernel refused to, is
  * remembered, in stretches of 1 GiB and for ever: to be wrong costs a copy.
  */
-#include "base/base.h"
 #include "mem/dma.h"
 #include "mem/state.h"
 

@@ -3,7 +3,9 @@
 #ifndef NOPIN_MEM_WAITER_H
 #define NOPIN_MEM_WAITER_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/list.h"
+#include "base/strategy.h"
 
 struct mem;
 struct share;

@@ -3,7 +3,6 @@
 #ifndef NOPIN_MEM_WAITING_H
 #define NOPIN_MEM_WAITING_H
 
-#include "base/base.h"
 #include "mem/waiter.h"
 
 struct mem;

@@ -9,13 +9,16 @@
  * at watch.num.
  */
 #include "mem/watch.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/upcall.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { WATCH_MIN = 16 };

@@ -3,8 +3,10 @@
 #ifndef NOPIN_MEM_WATCH_H
 #define NOPIN_MEM_WATCH_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "mem/upcall.h"
+
+#include <stdint.h>
 
 struct mem;
 struct mr;

@@ -2,7 +2,9 @@
 /* advise.c: ibv_advise_mr(): a thread that waits for the pages (flush) asks and waits
  * like an access; else prefetch.c has them fetched.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
+#include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/use.h"

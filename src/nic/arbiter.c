@@ -29,7 +29,11 @@
  * budget has pagers there are as many as processes.
  */
 #include "nic/arbiter.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/fair.h"
+#include "base/log.h"
+#include "base/timerq.h"
 #include "mem/use.h"
 #include "nic/config.h"
 #include "nic/device.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_ARBITER_H
 #define NOPIN_NIC_ARBITER_H
 
-#include "base/base.h"
+#include "base/fair.h"
 #include "os/names.h"
 
 struct ctl_answer;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* async.c: asynchronous events: a program's thread takes what events.c left there. */
 #include "nic/async.h"
-#include "base/base.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "nic/cq.h"
 #include "nic/device.h"
 #include "nic/events.h"

@@ -5,8 +5,6 @@
 #ifndef NOPIN_NIC_ASYNC_H
 #define NOPIN_NIC_ASYNC_H
 
-#include "base/base.h"
-
 struct nic;
 struct nic_async;
 

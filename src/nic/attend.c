@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* attend.c: threads of the program that poll, or block for an event: they run the engine. */
 #include "nic/attend.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/timerq.h"
 #include "nic/device.h"
 #include "nic/due.h"
 #include "nic/errors.h"

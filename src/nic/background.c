@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* background.c: the thread of the NIC that works when no thread of the program does. */
 #include "nic/background.h"
-#include "base/base.h"
 #include "nic/arbiter.h"
 #include "nic/busy.h"
 #include "nic/ctl.h"

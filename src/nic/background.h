@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_BACKGROUND_H
 #define NOPIN_NIC_BACKGROUND_H
 
-#include "base/base.h"
-
 struct nic;
 
 int background_start(struct nic *nic);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* busy.c: since when the background thread does one thing, for standby.c. */
 #include "nic/busy.h"
-#include "base/base.h"
 #include "nic/device.h"
 #include "os/run.h"
 #include "os/wait.h"

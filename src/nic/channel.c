@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* channel.c: completion channels: a program's thread takes what events.c left there. */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/timerq.h"
 #include "nic/attend.h"
 #include "nic/completion.h"
 #include "nic/cq.h"

@@ -3,7 +3,10 @@
  * whole NIC, but only when it is empty.
  */
 #include "nic/completion.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "nic/attend.h"
 #include "nic/cq.h"
 #include "nic/device.h"

@@ -5,7 +5,7 @@
 #ifndef NOPIN_NIC_COMPLETION_H
 #define NOPIN_NIC_COMPLETION_H
 
-#include "base/base.h"
+#include "base/account.h"
 #include "mem/ticket.h"
 #include "ring/ring.h"
 

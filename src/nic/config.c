@@ -3,7 +3,11 @@
  * understood is refused, with the list of those that are.
  */
 #include "nic/config.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/fair.h"
+#include "base/log.h"
+#include "base/page.h"
+#include "base/strategy.h"
 #include "mem/mem.h"
 #include "nic/reg.h"
 #include "os/net.h"

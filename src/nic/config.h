@@ -3,7 +3,8 @@
 #ifndef NOPIN_NIC_CONFIG_H
 #define NOPIN_NIC_CONFIG_H
 
-#include "base/base.h"
+#include "base/log.h"
+#include "base/strategy.h"
 #include "mem/mem.h"
 #include "nic/reg.h"
 #include "os/run.h"

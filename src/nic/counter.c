@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* counter.c: a counter that was raised wakes the threads whose value it has reached. */
 #include "nic/counter.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
 #include "mem/eventcount.h"
 #include "nic/device.h"
 #include "os/run.h"

@@ -3,11 +3,12 @@
 #ifndef NOPIN_NIC_COUNTER_H
 #define NOPIN_NIC_COUNTER_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "mem/eventcount.h"
 #include "nic/event_counter.h"
 
 #include <pthread.h>
+#include <stdint.h>
 
 struct nic;
 struct os_thread;

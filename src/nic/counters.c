@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* counters.c: a copy of the counters, for the API edge and the control socket. */
-#include "base/base.h"
+#include "base/counters.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/nic.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_NIC_CQ_H
 #define NOPIN_NIC_CQ_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/list.h"
 #include "nic/completion.h"
 #include "ring/ring.h"
 

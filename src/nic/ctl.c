@@ -6,7 +6,8 @@
  * has to be short, or to be left to others.
  */
 #include "nic/ctl.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/log.h"
 #include "nic/arbiter.h"
 #include "nic/busy.h"
 #include "nic/device.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_CTL_H
 #define NOPIN_NIC_CTL_H
 
-#include "base/base.h"
+#include <stddef.h>
 
 struct ctl_answer;
 struct nic;

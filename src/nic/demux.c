@@ -7,7 +7,8 @@
  * 12 has the TimeWait state for that).
  */
 #include "nic/demux.h"
-#include "base/base.h"
+#include "base/heap.h"
+#include "base/rand.h"
 #include "nic/device.h"
 #include "nic/nic.h"
 #include "nic/qp.h"
@@ -15,6 +16,7 @@
 #include "os/wait.h"
 #include "wire/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 

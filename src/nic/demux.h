@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_DEMUX_H
 #define NOPIN_NIC_DEMUX_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct nic;
 struct nic_qp;

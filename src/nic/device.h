@@ -12,7 +12,10 @@
 #ifndef NOPIN_NIC_DEVICE_H
 #define NOPIN_NIC_DEVICE_H
 
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/rand.h"
+#include "base/timerq.h"
 #include "nic/arbiter.h"
 #include "nic/config.h"
 #include "nic/gids.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* due.c: when anything is to be done next, for the threads that sleep or poll. */
 #include "nic/due.h"
-#include "base/base.h"
 #include "nic/device.h"
 #include "os/wait.h"
 

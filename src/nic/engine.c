@@ -8,7 +8,14 @@
  *     while (engine_plan()) { move; commit; }
  */
 #include "nic/engine.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/moves.h"
+#include "base/page.h"
+#include "base/timerq.h"
 #include "mem/dma.h"
 #include "mem/spt.h"
 #include "mem/ticket.h"

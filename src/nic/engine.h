@@ -3,7 +3,6 @@
 #ifndef NOPIN_NIC_ENGINE_H
 #define NOPIN_NIC_ENGINE_H
 
-#include "base/base.h"
 #include "nic/device.h"
 #include "os/copy.h"
 

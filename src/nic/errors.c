@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* errors.c: ICMP errors: nobody is at a port; packets are too large for an interface. */
 #include "nic/errors.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/timerq.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/peers.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_ERRORS_H
 #define NOPIN_NIC_ERRORS_H
 
-#include "base/base.h"
-
 struct nic;
 
 /** errors_take() - Take the ICMP errors. Takes the engine lock. */

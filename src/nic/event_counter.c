@@ -14,7 +14,10 @@
  * for the last of them.
  */
 #include "nic/event_counter.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/timerq.h"
 #include "mem/eventcount.h"
 #include "nic/attend.h"
 #include "nic/counter.h"

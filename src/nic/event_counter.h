@@ -5,7 +5,7 @@
 #ifndef NOPIN_NIC_EVENT_COUNTER_H
 #define NOPIN_NIC_EVENT_COUNTER_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct nic;
 struct nic_counter;

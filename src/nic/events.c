@@ -3,7 +3,9 @@
  * becomes readable descriptors and queues, which channel.c and async.c empty.
  */
 #include "nic/events.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/log.h"
 #include "mem/eventcount.h"
 #include "nic/async.h"
 #include "nic/counter.h"

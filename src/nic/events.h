@@ -3,10 +3,11 @@
 #ifndef NOPIN_NIC_EVENTS_H
 #define NOPIN_NIC_EVENTS_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "nic/async.h"
 
 #include <pthread.h>
+#include <stdint.h>
 
 struct nic;
 

@@ -3,7 +3,7 @@
  * one region. What a choice allows is in base/strategy.c, what follows from it in
  * xport/fault.c and mem/dma.c.
  */
-#include "base/base.h"
+#include "base/strategy.h"
 #include "mem/mr.h"
 #include "nic/device.h"
 #include "nic/lock.h"

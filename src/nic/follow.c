@@ -3,7 +3,7 @@
  * changed, and programs get events.
  */
 #include "nic/follow.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/net.h"

@@ -14,7 +14,8 @@
  * will do.
  */
 #include "nic/gids.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
 #include "nic/nic.h"
 #include "os/net.h"
 #include "wire/wire.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* holder.c: waiting for the holder of UDP port 4791 (roce.c), and telling programs of it. */
 #include "nic/holder.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/log.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/progress.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_HOLDER_H
 #define NOPIN_NIC_HOLDER_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct nic;
 struct text;

@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_LOCK_H
 #define NOPIN_NIC_LOCK_H
 
-#include "base/base.h"
-
 struct nic;
 
 void nic_lock(struct nic *nic);

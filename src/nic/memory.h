@@ -5,7 +5,7 @@
 #ifndef NOPIN_NIC_MEMORY_H
 #define NOPIN_NIC_MEMORY_H
 
-#include "base/base.h"
+#include "base/strategy.h"
 #include "mem/mr.h"
 #include "ring/ring.h"
 

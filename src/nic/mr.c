@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mr.c: protection domains and regions for the API edge. */
 #include "mem/mr.h"
-#include "base/base.h"
+#include "base/heap.h"
 #include "mem/suspend.h"
 #include "nic/device.h"
 #include "nic/lock.h"

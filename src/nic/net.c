@@ -6,7 +6,8 @@
  * cards: what it sends is lost until the address is back, or its retries are over.
  */
 #include "nic/net.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/log.h"
 #include "nic/async.h"
 #include "nic/config.h"
 #include "nic/device.h"

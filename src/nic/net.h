@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_NET_H
 #define NOPIN_NIC_NET_H
 
-#include "base/base.h"
-
 struct nic;
 struct os_net;
 

@@ -3,7 +3,13 @@
  * made at the first nic_get(), gone with the last nic_put().
  */
 #include "nic/nic.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/strategy.h"
+#include "base/timerq.h"
 #include "mem/mem.h"
 #include "nic/arbiter.h"
 #include "nic/background.h"

@@ -14,7 +14,9 @@
 #ifndef NOPIN_NIC_NIC_H
 #define NOPIN_NIC_NIC_H
 
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "ring/ring.h"
 
 struct nic;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pair.c: queue pairs for the API edge: creation, teardown, posting. */
 #include "nic/pair.h"
-#include "base/base.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/timerq.h"
 #include "mem/mr.h"
 #include "nic/cq.h"
 #include "nic/demux.h"

@@ -5,7 +5,7 @@
 #ifndef NOPIN_NIC_PAIR_H
 #define NOPIN_NIC_PAIR_H
 
-#include "base/base.h"
+#include "base/strategy.h"
 #include "xport/attr.h"
 
 struct nic;

@@ -13,7 +13,14 @@
  * may fill (xport/credit.c), again and again until it says that it keeps to that.
  */
 #include "nic/peers.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "base/timerq.h"
 #include "nic/device.h"
 #include "nic/nic.h"
 #include "nic/qp.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_PEERS_H
 #define NOPIN_NIC_PEERS_H
 
-#include "base/base.h"
+#include "base/addr.h"
 
 struct nic;
 struct nic_qp;

@@ -15,11 +15,16 @@
  * every access as in any mode, so this costs time, never data.
  */
 #include "nic/pins.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/heap.h"
+#include "base/page.h"
 #include "os/pages.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 enum pin_state { PIN_NONE, PIN_OURS, PIN_THEIRS };

@@ -6,6 +6,8 @@
 #include "os/pages.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct pin_edge;
 

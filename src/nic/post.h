@@ -5,7 +5,6 @@
 #ifndef NOPIN_NIC_POST_H
 #define NOPIN_NIC_POST_H
 
-#include "base/base.h"
 #include "ring/ring.h"
 
 struct nic_qp;

@@ -3,7 +3,6 @@
  * lock: a stack that posters push on and the holder of the lock takes whole.
  */
 #include "nic/posted.h"
-#include "base/base.h"
 #include "nic/device.h"
 #include "nic/qp.h"
 #include "xport/control.h"

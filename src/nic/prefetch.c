@@ -7,7 +7,10 @@
  * and no more is fetched when the region is gone.
  */
 #include "nic/prefetch.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
 #include "nic/device.h"

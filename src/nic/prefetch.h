@@ -4,7 +4,7 @@
 #ifndef NOPIN_NIC_PREFETCH_H
 #define NOPIN_NIC_PREFETCH_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "nic/memory.h"
 #include "ring/ring.h"
 

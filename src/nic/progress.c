@@ -11,7 +11,8 @@
  * lock (handoff.h).
  */
 #include "nic/progress.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
 #include "nic/device.h"
 #include "nic/due.h"
 #include "nic/engine.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_QP_H
 #define NOPIN_NIC_QP_H
 
-#include "base/base.h"
+#include "base/list.h"
 #include "nic/pair.h"
 #include "ring/ring.h"
 #include "xport/qp.h"

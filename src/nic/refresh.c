@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* refresh.c: what the host says of all pages at once (fork, time) before any is looked up. */
 #include "nic/refresh.h"
-#include "base/base.h"
 #include "mem/spt.h"
 #include "mem/use.h"
 #include "nic/device.h"

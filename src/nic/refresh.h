@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_REFRESH_H
 #define NOPIN_NIC_REFRESH_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct nic;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* refused.c: which limit of the program is in the way. */
 #include "nic/refused.h"
-#include "base/base.h"
+#include "base/log.h"
 #include "os/run.h"
 
 #include <errno.h>

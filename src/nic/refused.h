@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_REFUSED_H
 #define NOPIN_NIC_REFUSED_H
 
-#include "base/base.h"
-
 /** nic_refused() - Log which limit of the program is in the way, if it is one.
  * Return: @err, for the program. */
 int nic_refused(int err);

@@ -8,7 +8,11 @@
  * it is with cards.
  */
 #include "nic/reg.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/moves.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/mr.h"
 #include "nic/device.h"
 #include "nic/pins.h"

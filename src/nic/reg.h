@@ -3,7 +3,8 @@
 #ifndef NOPIN_NIC_REG_H
 #define NOPIN_NIC_REG_H
 
-#include "base/base.h"
+#include "base/check.h"
+#include "base/moves.h"
 
 struct mr_attr;
 struct nic;

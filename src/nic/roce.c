@@ -10,7 +10,9 @@
  * A NIC that has no such holder is not reached by standard peers, and says so.
  */
 #include "nic/roce.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/log.h"
 #include "nic/device.h"
 #include "nic/gids.h"
 #include "os/names.h"

@@ -5,7 +5,11 @@
  * further packet the trailer before it and its header in one piece.
  */
 #include "nic/scatter.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/moves.h"
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/handoff.h"

@@ -12,7 +12,7 @@
  * the background thread works again and wakes it, so an idle NIC costs nothing.
  */
 #include "nic/standby.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "nic/busy.h"
 #include "nic/device.h"
 #include "nic/follow.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_STANDBY_H
 #define NOPIN_NIC_STANDBY_H
 
-#include "base/base.h"
-
 struct nic;
 
 int standby_start(struct nic *nic);

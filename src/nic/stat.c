@@ -4,7 +4,11 @@
  * It is copied under the engine lock, in pieces, and formatted without it.
  */
 #include "nic/stat.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/strategy.h"
 #include "mem/account.h"
 #include "mem/mr.h"
 #include "nic/device.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_STAT_H
 #define NOPIN_NIC_STAT_H
 
-#include "base/base.h"
-
 struct ctl_answer;
 struct nic;
 

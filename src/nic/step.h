@@ -3,7 +3,6 @@
 #ifndef NOPIN_NIC_STEP_H
 #define NOPIN_NIC_STEP_H
 
-#include "base/base.h"
 #include "os/net.h"
 #include "wire/wire.h"
 #include "xport/rx.h"

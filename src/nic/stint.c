@@ -4,7 +4,10 @@
  * bytes move.
  */
 #include "nic/stint.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/moves.h"
+#include "base/strategy.h"
 #include "nic/device.h"
 #include "nic/engine.h"
 #include "nic/handoff.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_NIC_STINT_H
 #define NOPIN_NIC_STINT_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct nic;
 struct step;

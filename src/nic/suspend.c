@@ -5,7 +5,11 @@
  * os/move.c.
  */
 #include "mem/suspend.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/account.h"
 #include "mem/mr.h"
 #include "mem/spt.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_SUSPEND_H
 #define NOPIN_NIC_SUSPEND_H
 
-#include "base/base.h"
-
 struct ctl_answer;
 struct nic;
 

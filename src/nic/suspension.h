@@ -5,8 +5,6 @@
 #ifndef NOPIN_NIC_SUSPENSION_H
 #define NOPIN_NIC_SUSPENSION_H
 
-#include "base/base.h"
-
 struct nic;
 
 /**

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* text.c: text that grows: an answer at the control socket. */
 #include "nic/text.h"
-#include "base/base.h"
+#include "base/check.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TEXT_MIN = 64 * 1024 };
 

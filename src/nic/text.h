@@ -3,7 +3,8 @@
 #ifndef NOPIN_NIC_TEXT_H
 #define NOPIN_NIC_TEXT_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 /**
  * struct ctl_answer - To a request at the control socket.

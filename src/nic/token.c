@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* token.c: the receive token: one thread takes packets from the sockets, in their order. */
 #include "nic/token.h"
-#include "base/base.h"
+#include "base/counters.h"
 #include "nic/device.h"
 
 enum {

@@ -5,7 +5,11 @@
  * thread (ctl.c).
  */
 #include "nic/trace.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/timerq.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/nic.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_TRACE_H
 #define NOPIN_NIC_TRACE_H
 
-#include "base/base.h"
+#include "base/flight.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
 #include "xport/waits.h"

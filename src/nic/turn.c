@@ -4,7 +4,8 @@
  * instead, so that packets do not wake it for nothing.
  */
 #include "nic/turn.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/strategy.h"
 #include "nic/busy.h"
 #include "nic/device.h"
 #include "nic/due.h"

@@ -3,8 +3,9 @@
 #ifndef NOPIN_NIC_TURN_H
 #define NOPIN_NIC_TURN_H
 
-#include "base/base.h"
 #include "os/wait.h"
+
+#include <stdint.h>
 
 struct nic;
 struct step;

@@ -5,7 +5,9 @@
  * (design D5), and so it is to anybody with NOPIN_REG=copy. Runs without a lock.
  */
 #include "nic/txbatch.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/moves.h"
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/qp.h"

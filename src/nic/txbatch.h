@@ -3,8 +3,6 @@
 #ifndef NOPIN_NIC_TXBATCH_H
 #define NOPIN_NIC_TXBATCH_H
 
-#include "base/base.h"
-
 struct nic;
 struct step;
 

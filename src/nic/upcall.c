@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* upcall.c: a queue of upcalls that is not empty any more wakes its reader. */
 #include "mem/upcall.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "nic/counter.h"
 #include "nic/device.h"
 #include "nic/upcall.h"

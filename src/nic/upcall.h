@@ -3,7 +3,6 @@
 #ifndef NOPIN_NIC_UPCALL_H
 #define NOPIN_NIC_UPCALL_H
 
-#include "base/base.h"
 #include "mem/upcall.h"
 
 struct nic;

@@ -3,7 +3,8 @@
  * woken as by a completion channel.
  */
 #include "nic/upcall_queue.h"
-#include "base/base.h"
+#include "base/heap.h"
+#include "base/timerq.h"
 #include "mem/upcall.h"
 #include "nic/attend.h"
 #include "nic/counter.h"

@@ -5,8 +5,9 @@
 #ifndef NOPIN_NIC_UPCALL_QUEUE_H
 #define NOPIN_NIC_UPCALL_QUEUE_H
 
-#include "base/base.h"
 #include "mem/upcall.h"
+
+#include <stdint.h>
 
 struct nic;
 struct nic_counter;

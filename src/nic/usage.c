@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* usage.c: what a step met: faults of its thread, and whether it slept. */
 #include "nic/usage.h"
-#include "base/base.h"
+#include "base/counters.h"
 #include "nic/device.h"
 #include "os/copy.h"
 

@@ -3,7 +3,7 @@
 #ifndef NOPIN_NIC_USAGE_H
 #define NOPIN_NIC_USAGE_H
 
-#include "base/base.h"
+#include "base/counters.h"
 #include "nic/device.h"
 #include "os/copy.h"
 

@@ -4,7 +4,7 @@
  * that they are in: netlist.c.
  */
 #include "os/addr.h"
-#include "base/base.h"
+#include "base/addr.h"
 #include "os/fd.h"
 #include "os/fork.h"
 #include "os/ifconf.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_ADDR_H
 #define NOPIN_OS_ADDR_H
 
-#include "base/base.h"
-
 struct os;
 
 /** net_heard() - There is something to read at net_fd. Any thread. */

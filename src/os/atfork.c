@@ -16,7 +16,7 @@
  * the child. They cannot be taken back; the library is never unloaded.
  */
 #include "os/atfork.h"
-#include "base/base.h"
+#include "base/heap.h"
 #include "os/board.h"
 #include "os/file.h"
 #include "os/fork.h"
@@ -26,6 +26,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 /** struct life - A process's own. @begun: it has forgotten what was its parent's */
 struct life {

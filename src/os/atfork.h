@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_ATFORK_H
 #define NOPIN_OS_ATFORK_H
 
-#include "base/base.h"
-
 /**
  * fork_init() - Before anything else of os/: in a child, forget what its parent had.
  * Return: 0 or -ENOMEM.

@@ -17,7 +17,9 @@
  * out was never there, as long as nothing was reclaimed since that was read.
  */
 #include "os/backing.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
 #include "os/clock.h"
 #include "os/fresh.h"
 #include "os/host.h"
@@ -25,6 +27,7 @@
 #include "os/pages.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,9 +3,11 @@
 #ifndef NOPIN_OS_BACKING_H
 #define NOPIN_OS_BACKING_H
 
-#include "base/base.h"
 #include "os/mapping.h"
 #include "os/pages.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct backing_cache;
 

@@ -24,7 +24,10 @@
  * processes may make it at once.
  */
 #include "os/board.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
+#include "base/rand.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/lane.h"

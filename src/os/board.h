@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_BOARD_H
 #define NOPIN_OS_BOARD_H
 
-#include "base/base.h"
-
 /** board_in_child() - Forget what was the parent's. Context: fork_forget_parent(), before
  * anything else of os/ runs in a child. */
 void board_in_child(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* clock.c: the clock of the host. */
 #include "os/clock.h"
-#include "base/base.h"
+#include "base/timerq.h"
 
 uint64_t clock_ns(void)
 {

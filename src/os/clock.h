@@ -3,8 +3,7 @@
 #ifndef NOPIN_OS_CLOCK_H
 #define NOPIN_OS_CLOCK_H
 
-#include "base/base.h"
-
+#include <stdint.h>
 #include <time.h>
 
 struct timespec;

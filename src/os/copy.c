@@ -24,7 +24,9 @@
  * atomic among themselves (ATOMIC_HCA), not against the CPU.
  */
 #include "os/copy.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/moves.h"
+#include "base/range.h"
 #include "os/lane.h"
 #include "os/os.h"
 #include "os/sys.h"

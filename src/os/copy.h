@@ -4,7 +4,9 @@
 #ifndef NOPIN_OS_COPY_H
 #define NOPIN_OS_COPY_H
 
-#include "base/base.h"
+#include "base/moves.h"
+
+#include <stddef.h>
 
 struct os;
 

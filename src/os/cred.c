@@ -6,7 +6,7 @@
  * in it.
  */
 #include "os/cred.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/sys.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_OS_CRED_H
 #define NOPIN_OS_CRED_H
 
-#include "base/base.h"
+#include <stdbool.h>
 
 struct ucred;
 

@@ -13,7 +13,7 @@
  * "again". That, an answer, or "error" is what everybody hears who was let in.
  */
 #include "os/ctl.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/clock.h"
 #include "os/cred.h"
 #include "os/door.h"

@@ -3,9 +3,8 @@
 #ifndef NOPIN_OS_CTL_H
 #define NOPIN_OS_CTL_H
 
-#include "base/base.h"
-
 #include <poll.h>
+#include <stdint.h>
 
 struct os;
 

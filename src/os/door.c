@@ -3,7 +3,6 @@
  * descriptors that are handed to it.
  */
 #include "os/door.h"
-#include "base/base.h"
 #include "os/fd.h"
 #include "os/fork.h"
 #include "os/kept.h"

@@ -3,10 +3,11 @@
 #ifndef NOPIN_OS_DOOR_H
 #define NOPIN_OS_DOOR_H
 
-#include "base/base.h"
 #include "os/kept.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct os;
 struct os_thread;

@@ -14,7 +14,7 @@
  * one, or close_range(2) is denied, the table is the program's, and all else is the same.
  */
 #include "os/doorman.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/clock.h"
 #include "os/ctl.h"
 #include "os/door.h"

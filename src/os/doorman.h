@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_DOORMAN_H
 #define NOPIN_OS_DOORMAN_H
 
-#include "base/base.h"
-
 struct os;
 
 /** door_open() - Start the thread, if there is none. Return: 0 or -errno. Context:

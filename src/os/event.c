@@ -2,7 +2,6 @@
 /* event.c: events: descriptors that wake who sleeps, in wait.c or in a program's poll(2).
  * Their prototypes are in wait.h.
  */
-#include "base/base.h"
 #include "os/fd.h"
 #include "os/os.h"
 #include "os/sys.h"

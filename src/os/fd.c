@@ -3,7 +3,7 @@
  * programs that expect the lowest number or close everything below 1024.
  */
 #include "os/fd.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/run.h"
 #include "os/sys.h"
 

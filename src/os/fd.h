@@ -3,8 +3,8 @@
 #ifndef NOPIN_OS_FD_H
 #define NOPIN_OS_FD_H
 
-#include "base/base.h"
-
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 /** union scm_rights - The control message that carries one descriptor. */

@@ -8,7 +8,7 @@
  * on where a reader of maps stopped only if nobody else read meanwhile.
  */
 #include "os/file.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/fd.h"
 #include "os/sys.h"
 

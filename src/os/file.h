@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_FILE_H
 #define NOPIN_OS_FILE_H
 
-#include "base/base.h"
-
 /**
  * file_borrow() - A descriptor of a file of /proc or /sys, to read with pread()
  * and to hand to file_return(). A program that closes all descriptors may close it

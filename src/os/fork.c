@@ -6,7 +6,6 @@
  * open a NIC of its own: what else it forgets, and when, is in atfork.c.
  */
 #include "os/fork.h"
-#include "base/base.h"
 #include "os/fd.h"
 #include "os/mapping.h"
 #include "os/run.h"

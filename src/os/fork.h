@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_FORK_H
 #define NOPIN_OS_FORK_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /** fork_in_child() - Forget what was the parent's. Context: fork_forget_parent(), before
  * anything else of os/ runs in a child. */

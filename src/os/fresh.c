@@ -18,7 +18,7 @@
  * All of this is about the process, not about one NIC.
  */
 #include "os/fresh.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/fork.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_FRESH_H
 #define NOPIN_OS_FRESH_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /** fresh_check() - Look at the host's reclaim counters, if it is time. */
 void fresh_check(uint64_t now_ns);

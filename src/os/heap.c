@@ -12,7 +12,10 @@
  * Whoever runs the engine waits for nobody: it takes what a chunk has left, which
  * others see to (heap_alloc_ready(), heap_prepare()).
  */
-#include "base/base.h"
+#include "base/heap.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/page.h"
 #include "os/sys.h"
 
 #include <pthread.h>

@@ -3,9 +3,11 @@
  * AddressSanitizer: what is freed is not used again unnoticed. A fork() makes it
  * copy-on-write.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

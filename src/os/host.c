@@ -3,7 +3,7 @@
  * the limit of a memory cgroup (v1 or v2) it could. And is there swap?
  */
 #include "os/host.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/file.h"
 #include "os/sys.h"
 

@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_HOST_H
 #define NOPIN_OS_HOST_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /** host_is_short() - Could an allocation have to wait? As last seen. */
 bool host_is_short(void);

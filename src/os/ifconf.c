@@ -3,7 +3,6 @@
  * calls refuses that family: IPv4 by ioctl(2), IPv6 from /proc.
  */
 #include "os/ifconf.h"
-#include "base/base.h"
 #include "os/file.h"
 #include "os/net.h"
 #include "os/netlist.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_IFCONF_H
 #define NOPIN_OS_IFCONF_H
 
-#include "base/base.h"
-
 struct os_net;
 
 /** ifconf_read() - As rtnl_read(), without netlink. @fd: an IPv4 socket, or -errno */

@@ -3,7 +3,6 @@
  * gets none. The program may have closed them meanwhile.
  */
 #include "os/kept.h"
-#include "base/base.h"
 #include "os/fd.h"
 #include "os/fork.h"
 #include "os/sys.h"

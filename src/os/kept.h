@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_KEPT_H
 #define NOPIN_OS_KEPT_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /** struct fd_kept - Zero at first. @dev, @ino: what @fd was when it was opened */
 struct fd_kept {

@@ -7,11 +7,11 @@
  * before, a thread of the program makes one more, for the next time (os_prepare()).
  */
 #include "os/lane.h"
-#include "base/base.h"
 #include "os/fd.h"
 #include "os/os.h"
 #include "os/sys.h"
 
+#include <assert.h>
 #include <sys/mman.h>
 
 enum { LANE_WAIT_NS = 50000 };

@@ -3,7 +3,7 @@
 #ifndef NOPIN_OS_LANE_H
 #define NOPIN_OS_LANE_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct os;
 

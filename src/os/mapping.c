@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mapping.c: reads /proc/self/maps and smaps: which mappings there are. */
 #include "os/mapping.h"
-#include "base/base.h"
 #include "os/file.h"
 #include "os/sys.h"
 

@@ -3,7 +3,9 @@
 #ifndef NOPIN_OS_MAPPING_H
 #define NOPIN_OS_MAPPING_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /** struct range - A half-open range of addresses. */
 struct range {

@@ -16,7 +16,8 @@
  * meanwhile would find holes: fork() waits. Nothing here is called between the
  * taking away and the putting back that could touch the program's memory.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/fork.h"

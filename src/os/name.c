@@ -22,7 +22,8 @@
  * program came by (os_prepare()), the next is opened where it is needed.
  */
 #include "os/name.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/range.h"
 #include "os/clock.h"
 #include "os/cred.h"
 #include "os/door.h"

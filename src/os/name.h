@@ -3,9 +3,8 @@
 #ifndef NOPIN_OS_NAME_H
 #define NOPIN_OS_NAME_H
 
-#include "base/base.h"
-
 #include <poll.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct os;

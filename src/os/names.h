@@ -5,7 +5,9 @@
 #ifndef NOPIN_OS_NAMES_H
 #define NOPIN_OS_NAMES_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct os;
 

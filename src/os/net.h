@@ -4,7 +4,7 @@
 #ifndef NOPIN_OS_NET_H
 #define NOPIN_OS_NET_H
 
-#include "base/base.h"
+#include "base/addr.h"
 
 #include <sys/uio.h>
 

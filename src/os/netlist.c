@@ -3,7 +3,7 @@
  * append it.
  */
 #include "os/netlist.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/net.h"
 
 #include <errno.h>

@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_NETLIST_H
 #define NOPIN_OS_NETLIST_H
 
-#include "base/base.h"
+#include <stddef.h>
+#include <stdint.h>
 
 struct os_link;
 struct os_net;

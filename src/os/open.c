@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* open.c: a real Linux host: open and close, with all that is in it (design D2, D13). */
-#include "base/base.h"
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/page.h"
 #include "os/addr.h"
 #include "os/atfork.h"
 #include "os/doorman.h"

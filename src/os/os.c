@@ -4,7 +4,8 @@
  * copy.c (moves) and pager.c (presence), sleeping in wait.c. Design D2, D6, D13.
  */
 #include "os/os.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
 #include "os/clock.h"
 #include "os/copy.h"
 #include "os/fd.h"

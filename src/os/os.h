@@ -3,7 +3,6 @@
 #ifndef NOPIN_OS_OS_H
 #define NOPIN_OS_OS_H
 
-#include "base/base.h"
 #include "os/door.h"
 #include "os/kept.h"
 #include "os/lane.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* own.c: what a process has of its own, whatever kind of fork made it (heap.h). */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
 #include "os/sys.h"
 
 #include <sys/mman.h>

@@ -22,7 +22,10 @@
  * One idle pager, the watcher, also looks at the reclaim counters (fresh.c).
  */
 #include "os/pager.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
+#include "base/timerq.h"
 #include "os/backing.h"
 #include "os/clock.h"
 #include "os/fd.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_PAGER_H
 #define NOPIN_OS_PAGER_H
 
-#include "base/base.h"
-
 struct pagers;
 
 int pagers_open(struct pagers **out, unsigned max);

@@ -5,7 +5,8 @@
 #ifndef NOPIN_OS_PAGES_H
 #define NOPIN_OS_PAGES_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct os;
 

@@ -4,7 +4,9 @@
  * caller to know: the kernel keeps no count. And what a program that locks all that
  * it maps has left for us.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
 #include "os/fd.h"
 #include "os/mapping.h"
 #include "os/os.h"

@@ -7,7 +7,9 @@
  * the mapping says yes, touch.c. Only that makes a page a protection error.
  */
 #include "os/populate.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/mapping.h"

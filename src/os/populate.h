@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_POPULATE_H
 #define NOPIN_OS_POPULATE_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /** struct populate - Result of making a range present. */
 struct populate {

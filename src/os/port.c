@@ -10,7 +10,7 @@
  * would receive what the port's own is waited on for.
  */
 #include "os/port.h"
-#include "base/base.h"
+#include "base/addr.h"
 #include "os/fd.h"
 #include "os/fork.h"
 #include "os/kept.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_OS_PORT_H
 #define NOPIN_OS_PORT_H
 
-#include "base/base.h"
 #include "os/os.h"
 
 /** port_fd() - Socket of port @index, -1 if there is none. */

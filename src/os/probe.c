@@ -8,7 +8,8 @@
  * for nothing, so it does nothing.
  */
 #include "os/probe.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/log.h"
 #include "os/sys.h"
 
 #include <linux/futex.h>

@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_PROBE_H
 #define NOPIN_OS_PROBE_H
 
-#include "base/base.h"
-
 /** probe_calls() - Return: 0; -errno: one that is needed is denied, as was logged. */
 int probe_calls(void);
 

@@ -8,7 +8,7 @@
  * nothing else, and there is no second place that knows what an address is.
  */
 #include "os/rtnl.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/fd.h"
 #include "os/net.h"
 #include "os/netlist.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_RTNL_H
 #define NOPIN_OS_RTNL_H
 
-#include "base/base.h"
+#include <stddef.h>
+#include <stdint.h>
 
 struct os_net;
 

@@ -14,7 +14,9 @@
 #ifndef NOPIN_OS_RUN_H
 #define NOPIN_OS_RUN_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct os;
 

@@ -16,7 +16,8 @@
  * nothing, one that ought to end would hang.
  */
 #include "os/signal.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/timerq.h"
 #include "os/clock.h"
 #include "os/sys.h"
 #include "os/wait.h"

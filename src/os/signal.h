@@ -3,9 +3,9 @@
 #ifndef NOPIN_OS_SIGNAL_H
 #define NOPIN_OS_SIGNAL_H
 
-#include "base/base.h"
-
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct os_signals;
 

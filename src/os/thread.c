@@ -4,7 +4,9 @@
  * the process is allowed on, whatever thread creates them.
  */
 #include "os/thread.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/page.h"
 #include "os/os.h"
 #include "os/run.h"
 #include "os/sys.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_OS_THREAD_H
 #define NOPIN_OS_THREAD_H
 
-#include "base/base.h"
+#include <stddef.h>
 
 struct os_thread;
 

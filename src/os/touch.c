@@ -18,7 +18,6 @@
  * up, touches are not made any more and the kernel's verdict stands.
  */
 #include "os/touch.h"
-#include "base/base.h"
 #include "os/sys.h"
 
 #include <pthread.h>

@@ -3,7 +3,8 @@
 #ifndef NOPIN_OS_TOUCH_H
 #define NOPIN_OS_TOUCH_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /**
  * touch_page() - Load one byte at @addr, or (@write) or-in nothing, from user

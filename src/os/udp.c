@@ -8,7 +8,8 @@
  * os_recv_error() reads when a call said that there is something in it.
  */
 #include "os/udp.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
 #include "os/net.h"
 #include "os/os.h"
 #include "os/port.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_OS_UDP_H
 #define NOPIN_OS_UDP_H
 
-#include "base/base.h"
-
 struct os;
 
 enum { UDP_VAIN = 8 }; /* looks at one port in vain while others may wait */

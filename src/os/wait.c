@@ -8,7 +8,7 @@
  * first of them consumes it.
  */
 #include "os/wait.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "os/addr.h"
 #include "os/clock.h"
 #include "os/os.h"

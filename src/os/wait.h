@@ -4,7 +4,8 @@
 #ifndef NOPIN_OS_WAIT_H
 #define NOPIN_OS_WAIT_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct os;
 

@@ -5,7 +5,7 @@
  */
 #include "preload/preload.h"
 
-#include "base/base.h"
+#include "base/heap.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -24,6 +24,8 @@
  * armed is a set of bits, so that arming again never makes an arm weaker:
  * solicited after any stays any (IBTA 11.4.2.2).
  */
+#include "base/check.h"
+#include "base/heap.h"
 #include "ring/order.h"
 #include "ring/ring.h"
 

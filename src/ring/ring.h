@@ -10,7 +10,9 @@
 #ifndef NOPIN_RING_RING_H
 #define NOPIN_RING_RING_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/addr.h"
+#include "base/list.h"
 
 enum wr_op {
 	WR_NONE,

@@ -11,6 +11,8 @@
 #include "sync/sync.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { NOBODY = SYNC_MEMBERS_MAX };
 

@@ -2,7 +2,11 @@
 /* member.c: what a member does, step by step: one atomic where nobody waits and
  * the word is what it was believed to be.
  */
+#include "base/check.h"
 #include "sync/sync.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* So often the word may be another than what was believed; then the home does it,
  * whom nobody can be ahead of. */

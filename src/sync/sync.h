@@ -29,7 +29,8 @@
 #ifndef NOPIN_SYNC_SYNC_H
 #define NOPIN_SYNC_SYNC_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum sync_kind { SYNC_NONE, SYNC_SEM, SYNC_WAITQ, SYNC_KIND_NUM };
 

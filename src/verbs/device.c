@@ -3,6 +3,7 @@
  * offer), its names, opening and closing it. What the device says about itself
  * is in query.c.
  */
+#include "base/be.h"
 #include "nic/async.h"
 #include "nic/nic.h"
 #include "verbs/verbs.h"

@@ -11,10 +11,12 @@
  * cookie out of the table first. Either the event was counted, and destroying
  * waits for its acknowledgement, or it is dropped and the next one is fetched.
  */
+#include "base/heap.h"
 #include "nic/async.h"
 #include "nic/completion.h"
 #include "verbs/verbs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 

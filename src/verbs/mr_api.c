@@ -3,6 +3,7 @@
  * demand, whether or not the program asked for that; what the range contains is
  * not looked at (mem/ and os/ do when it is used).
  */
+#include "base/range.h"
 #include "nic/memory.h"
 #include "verbs/verbs.h"
 

@@ -4,6 +4,7 @@
  * to nic/ and xport/; it ends in a completion.
  */
 #include "nic/post.h"
+#include "base/range.h"
 #include "nic/nic.h"
 #include "nic/pair.h"
 #include "verbs/verbs.h"

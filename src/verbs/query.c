@@ -2,6 +2,8 @@
 /* query.c: what the device, its port and their tables say. Numbers that bound
  * something come from nic.h; the others are what hardware of this kind says.
  */
+#include "base/be.h"
+#include "base/page.h"
 #include "nic/nic.h"
 #include "verbs/verbs.h"
 

@@ -4,9 +4,11 @@
  * which the preload library turns into the same call. Files of other devices,
  * and all others, do not exist here.
  */
+#include "base/be.h"
 #include "nic/nic.h"
 #include "verbs/verbs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

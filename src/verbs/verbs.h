@@ -9,7 +9,8 @@
 #ifndef NOPIN_VERBS_VERBS_H
 #define NOPIN_VERBS_VERBS_H
 
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
 #include "nic/memory.h"
 #include "nic/nic.h"
 #include "nic/pair.h"

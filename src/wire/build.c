@@ -2,6 +2,9 @@
 /* build.c: struct pkt to the bytes of its headers; the mirror of parse.c.
  * Payload, pad and trailer are the caller's to put behind (IBTA 9.2 to 9.3).
  */
+#include "base/be.h"
+#include "base/check.h"
+#include "base/range.h"
 #include "wire/hdr.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * 9.8.3, A17.4.5). It never was on the wire: it is made of what is known of the IP
  * header that was.
  */
+#include "base/be.h"
 #include "wire/hdr.h"
 
 #include <string.h>

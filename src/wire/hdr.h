@@ -7,7 +7,10 @@
 #ifndef NOPIN_WIRE_HDR_H
 #define NOPIN_WIRE_HDR_H
 
+#include "base/be.h"
 #include "wire/wire.h"
+
+#include <assert.h>
 
 #define ASSERT_HDR(type, size)                                                 \
 	static_assert(sizeof(struct type) == (size) &&                         \

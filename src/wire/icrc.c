@@ -22,6 +22,8 @@
  *
  * Polynomials are reflected as in the CRC register: bit 31 is x^0, bit 0 x^31.
  */
+#include "base/be.h"
+#include "base/check.h"
 #include "wire/crc.h"
 #include "wire/hdr.h"
 

@@ -4,6 +4,7 @@
  * that one follow the last (9.7.4.1.2, "opcode sequence"). What is inside the
  * packets is parse.c's and build.c's.
  */
+#include "base/check.h"
 #include "wire/hdr.h"
 
 #define IF(flags, flag, bytes) ((flags) & (flag) ? (bytes) : 0)

@@ -4,6 +4,8 @@
  * Left to others: ICRC, nonce and epoch (icrc.c, nic/), P_Key, QP, peer, PSN, opcode
  * sequence and payload length against the path MTU (xport/).
  */
+#include "base/be.h"
+#include "base/check.h"
 #include "wire/hdr.h"
 
 #include <string.h>

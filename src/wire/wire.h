@@ -6,7 +6,8 @@
 #ifndef NOPIN_WIRE_WIRE_H
 #define NOPIN_WIRE_WIRE_H
 
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/counters.h"
 #include "wire/psn.h"
 
 #include <stddef.h>

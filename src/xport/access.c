@@ -2,7 +2,10 @@
 /* access.c: what a QP asks mem/ for: pages of its own lists, and what its peer names by R_Key.
  */
 #include "xport/access.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/moves.h"
+#include "base/strategy.h"
+#include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/waiter.h"

@@ -3,7 +3,9 @@
 #ifndef NOPIN_XPORT_ACCESS_H
 #define NOPIN_XPORT_ACCESS_H
 
-#include "base/base.h"
+#include "base/moves.h"
+#include "base/strategy.h"
+#include "base/verdict.h"
 #include "mem/dma.h"
 
 struct holds;

@@ -8,7 +8,10 @@
  * is owed leaves first (ack_first()).
  */
 #include "xport/ack.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
 #include "xport/burst.h"

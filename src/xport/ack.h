@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_ACK_H
 #define NOPIN_XPORT_ACK_H
 
-#include "base/base.h"
 #include "wire/wire.h"
 
 struct burst;

@@ -8,7 +8,8 @@
  * pagers when nothing else is, and to be wrong about it costs a fetch.
  */
 #include "xport/ahead.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "ring/ring.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_AHEAD_H
 #define NOPIN_XPORT_AHEAD_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct pkt;
 struct qp;

@@ -3,8 +3,6 @@
 #ifndef NOPIN_XPORT_AIM_H
 #define NOPIN_XPORT_AIM_H
 
-#include "base/base.h"
-
 struct peer;
 struct qp;
 struct wqe_to;

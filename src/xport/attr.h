@@ -5,7 +5,7 @@
 #ifndef NOPIN_XPORT_ATTR_H
 #define NOPIN_XPORT_ATTR_H
 
-#include "base/base.h"
+#include "base/addr.h"
 
 enum qp_state {
 	QPS_RESET,

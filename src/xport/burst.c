@@ -10,7 +10,12 @@
  * failed. Three times in a row, and GSO is off for that peer.
  */
 #include "xport/burst.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/moves.h"
+#include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/waiter.h"
 #include "wire/wire.h"

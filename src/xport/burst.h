@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_BURST_H
 #define NOPIN_XPORT_BURST_H
 
-#include "base/base.h"
+#include "base/verdict.h"
 #include "wire/wire.h"
 
 struct burst;

@@ -4,7 +4,7 @@
  * req.una only passes a READ or atomic when its response was placed.
  */
 #include "xport/comp.h"
-#include "base/base.h"
+#include "base/flight.h"
 #include "mem/dma.h"
 #include "mem/waiter.h"
 #include "ring/ring.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_COMP_H
 #define NOPIN_XPORT_COMP_H
 
-#include "base/base.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
 

@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_CONTROL_H
 #define NOPIN_XPORT_CONTROL_H
 
-#include "base/base.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
 #include "xport/peer.h"

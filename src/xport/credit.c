@@ -15,7 +15,8 @@
  * both (nic/peers.c); 0 is the number of none.
  */
 #include "xport/credit.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
 #include "mem/pool.h"
 #include "mem/use.h"
 #include "xport/kept.h"

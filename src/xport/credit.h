@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_CREDIT_H
 #define NOPIN_XPORT_CREDIT_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct peer;
 struct qp;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* deadline.c: the one timer of a QP. */
 #include "xport/deadline.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/timerq.h"
 #include "xport/attr.h"
 #include "xport/qp.h"
 #include "xport/requester.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_XPORT_DEADLINE_H
 #define NOPIN_XPORT_DEADLINE_H
 
-#include "base/base.h"
-
 struct qp;
 
 /** qp_rearm() - Set the timer of @qp to the earliest of its deadlines. */

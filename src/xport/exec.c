@@ -5,7 +5,12 @@
  * message; resp_commit() makes it final, or puts run_pkt.before back.
  */
 #include "xport/exec.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/be.h"
+#include "base/flight.h"
+#include "base/moves.h"
+#include "base/range.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/eventcount.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_EXEC_H
 #define NOPIN_XPORT_EXEC_H
 
-#include "base/base.h"
 #include "mem/dma.h"
 
 struct pkt;

@@ -5,7 +5,8 @@
  * a table that calls every page ready (mem_config.always_ready).
  */
 #include "xport/fault.h"
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "mem/account.h"
 #include "wire/wire.h"
 #include "xport/access.h"

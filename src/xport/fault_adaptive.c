@@ -3,7 +3,8 @@
  * none itself. Misses that are known to be cheap, and pages that are overwritten
  * whole, never come here: the move takes those (mem/dma.c).
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/strategy.h"
 #include "mem/account.h"
 #include "ring/ring.h"
 #include "wire/wire.h"

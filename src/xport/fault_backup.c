@@ -8,7 +8,11 @@
  * to it, so of that one source may hold SOURCE_SHARE times what is left to others.
  */
 #include "xport/fault_backup.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/rand.h"
+#include "base/strategy.h"
 #include "wire/wire.h"
 #include "xport/kept.h"
 #include "xport/qp.h"

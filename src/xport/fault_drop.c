@@ -3,7 +3,8 @@
  * sender finds out in its own time. Kept to be measured against: this is what a
  * cold receive ring suffers from.
  */
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"
 

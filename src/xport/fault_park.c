@@ -3,7 +3,8 @@
  * the wire. A request of ours waits as long as it takes. Whose READ we answer may
  * run out of patience: nopins ask where we are, standard peers are told.
  */
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "xport/fault_rnr.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"

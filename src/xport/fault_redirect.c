@@ -5,7 +5,8 @@
  * and what it is credited fits into the pool (credit.c). A standard peer has no
  * credit: where its share ends the next strategy takes over.
  */
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/strategy.h"

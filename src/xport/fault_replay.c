@@ -2,7 +2,8 @@
 /* fault_replay.c: replay: the response to a READ of ours is dropped, and when the
  * page is there the READ is issued again from its PSN (reply.c, qp_wake()).
  */
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "xport/requester.h"
 #include "xport/strategy.h"
 #include "xport/xport.h"

@@ -8,7 +8,8 @@
  * long as a page may take. So it is said again, a few times, until the block comes.
  */
 #include "xport/fault_resume.h"
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/strategy.h"
 #include "wire/wire.h"
 #include "xport/deadline.h"
 #include "xport/owe.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_FAULT_RESUME_H
 #define NOPIN_XPORT_FAULT_RESUME_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct qp;
 

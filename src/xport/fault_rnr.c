@@ -6,7 +6,10 @@
  * timeout.
  */
 #include "xport/fault_rnr.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/range.h"
+#include "base/strategy.h"
 #include "wire/wire.h"
 #include "xport/access.h"
 #include "xport/attr.h"

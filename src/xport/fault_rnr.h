@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_FAULT_RNR_H
 #define NOPIN_XPORT_FAULT_RNR_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct qp;
 

@@ -12,7 +12,10 @@
  * that grows by one a round trip and is halved by a loss (retry.c).
  */
 #include "xport/flow.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
 #include "wire/wire.h"
 #include "xport/control.h"
 #include "xport/credit.h"

@@ -3,8 +3,6 @@
 #ifndef NOPIN_XPORT_FLUSH_H
 #define NOPIN_XPORT_FLUSH_H
 
-#include "base/base.h"
-
 struct qp;
 
 /** qp_flush() - Complete all that is queued, if @qp is in ERR and nothing of it moves. */

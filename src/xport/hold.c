@@ -20,7 +20,10 @@
  * a page. Nobody tells us its timeout and its retries: ours stand for them.
  */
 #include "xport/hold.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/range.h"
 #include "mem/suspend.h"
 #include "wire/wire.h"
 #include "xport/attr.h"

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_HOLD_H
 #define NOPIN_XPORT_HOLD_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct pkt;
 struct qp;

@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_KEPT_H
 #define NOPIN_XPORT_KEPT_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/list.h"
 #include "wire/wire.h"
 
 struct peer;

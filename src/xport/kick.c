@@ -4,7 +4,7 @@
  * then.
  */
 #include "xport/kick.h"
-#include "base/base.h"
+#include "base/list.h"
 #include "xport/qp.h"
 #include "xport/xport.h"
 

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_KICK_H
 #define NOPIN_XPORT_KICK_H
 
-#include "base/base.h"
+#include "base/list.h"
 
 struct qp;
 struct xport;

@@ -3,8 +3,6 @@
 #ifndef NOPIN_XPORT_LEND_H
 #define NOPIN_XPORT_LEND_H
 
-#include "base/base.h"
-
 struct peer;
 struct xport;
 

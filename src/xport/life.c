@@ -3,7 +3,9 @@
  * failed is only marked: qp.c flushes its queues.
  */
 #include "xport/life.h"
-#include "base/base.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/log.h"
 #include "ring/ring.h"
 #include "xport/attr.h"
 #include "xport/credit.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_LIFE_H
 #define NOPIN_XPORT_LIFE_H
 
-#include "base/base.h"
 #include "xport/attr.h"
 
 struct cq;

@@ -29,7 +29,12 @@
  * so it cannot keep a request waiting with them.
  */
 #include "xport/live.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/range.h"
+#include "base/timerq.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/attr.h"

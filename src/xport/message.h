@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_MESSAGE_H
 #define NOPIN_XPORT_MESSAGE_H
 
-#include "base/base.h"
+#include "base/account.h"
 
 /**
  * struct message - Where the responder is within a message, at window.head (or

@@ -24,7 +24,11 @@
  * ends after two seconds of silence (live.c).
  */
 #include "xport/open.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/rand.h"
+#include "base/timerq.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
@@ -38,6 +42,8 @@
 #include "xport/responder.h"
 #include "xport/tx.h"
 #include "xport/xport.h"
+
+#include <stdint.h>
 
 enum {
 	OPEN_FIRST_NS = 1000 * 1000,

@@ -5,7 +5,9 @@
 #ifndef NOPIN_XPORT_OPEN_H
 #define NOPIN_XPORT_OPEN_H
 
-#include "base/base.h"
+#include "base/list.h"
+
+#include <stdint.h>
 
 struct burst;
 struct pkt;

@@ -3,7 +3,9 @@
  * (ack.c).
  */
 #include "xport/owe.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/probe.h"
 #include "wire/wire.h"
 #include "xport/attr.h"
 #include "xport/control.h"

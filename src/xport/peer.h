@@ -5,7 +5,9 @@
 #ifndef NOPIN_XPORT_PEER_H
 #define NOPIN_XPORT_PEER_H
 
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/list.h"
+#include "base/timerq.h"
 
 /**
  * enum peer_kind - What we know of it.

@@ -16,7 +16,15 @@
  * finds the queues as they were.
  */
 #include "xport/qp.h"
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/rand.h"
+#include "base/strategy.h"
+#include "base/timerq.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"

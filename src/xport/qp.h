@@ -7,7 +7,11 @@
 #ifndef NOPIN_XPORT_QP_H
 #define NOPIN_XPORT_QP_H
 
-#include "base/base.h"
+#include "base/account.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/strategy.h"
+#include "base/timerq.h"
 #include "xport/attr.h"
 #include "xport/open.h"
 #include "xport/requester.h"

@@ -8,7 +8,7 @@
  * among these half as long as before, until that is nothing.
  */
 #include "xport/reorder.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "xport/peer.h"
 
 enum {

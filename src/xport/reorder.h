@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_REORDER_H
 #define NOPIN_XPORT_REORDER_H
 
-#include "base/base.h"
+#include <stdint.h>
 
 struct lateness;
 

@@ -4,7 +4,12 @@
  * 9.7.5.1.2). An atomic is executed once; its result is kept.
  */
 #include "xport/replay.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/moves.h"
+#include "base/range.h"
+#include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "ring/ring.h"

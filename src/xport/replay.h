@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_REPLAY_H
 #define NOPIN_XPORT_REPLAY_H
 
-#include "base/base.h"
 #include "xport/qp.h"
 
 struct burst;

@@ -3,7 +3,15 @@
  * progress and completions (IBTA 9.7.5, 9.9).
  */
 #include "xport/reply.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/moves.h"
+#include "base/strategy.h"
+#include "base/timerq.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "ring/ring.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_REPLY_H
 #define NOPIN_XPORT_REPLY_H
 
-#include "base/base.h"
 #include "wire/wire.h"
 #include "xport/rx.h"
 

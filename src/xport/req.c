@@ -8,7 +8,15 @@
  * how much of it is on the way is our decision (flow.c).
  */
 #include "xport/req.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/moves.h"
+#include "base/range.h"
+#include "base/timerq.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"

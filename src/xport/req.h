@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_REQ_H
 #define NOPIN_XPORT_REQ_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct burst;
 struct qp;

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_REQUESTER_H
 #define NOPIN_XPORT_REQUESTER_H
 
-#include "base/base.h"
+#include "base/flight.h"
 #include "mem/dma.h"
 #include "mem/waiter.h"
 #include "wire/wire.h"

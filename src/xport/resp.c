@@ -9,7 +9,12 @@
  * before win.head has passed it (I3).
  */
 #include "xport/resp.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/moves.h"
+#include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/eventcount.h"
 #include "mem/waiter.h"

@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_RESPONDER_H
 #define NOPIN_XPORT_RESPONDER_H
 
-#include "base/base.h"
 #include "mem/waiter.h"
 #include "wire/wire.h"
 #include "xport/burst.h"

@@ -15,7 +15,11 @@
  * When a retry is spent is in live.c.
  */
 #include "xport/retry.h"
-#include "base/base.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/flight.h"
+#include "base/log.h"
+#include "base/timerq.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/attr.h"

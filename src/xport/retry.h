@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_RETRY_H
 #define NOPIN_XPORT_RETRY_H
 
-#include "base/base.h"
+#include "base/flight.h"
 #include "wire/wire.h"
 
 struct burst;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* revoke.c: keys that are invalidated while something moves. */
 #include "xport/revoke.h"
-#include "base/base.h"
+#include "base/list.h"
+#include "base/verdict.h"
 #include "mem/mr.h"
 #include "xport/kick.h"
 #include "xport/qp.h"

@@ -3,7 +3,10 @@
 #ifndef NOPIN_XPORT_REVOKE_H
 #define NOPIN_XPORT_REVOKE_H
 
-#include "base/base.h"
+#include "base/verdict.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct qp;
 struct xport;

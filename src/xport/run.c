@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* run.c: runs of packets that were planned. */
 #include "xport/run.h"
-#include "base/base.h"
+#include "base/moves.h"
 #include "mem/dma.h"
 #include "xport/qp.h"
 #include "xport/rx.h"

@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_RUN_H
 #define NOPIN_XPORT_RUN_H
 
-#include "base/base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct qp;
 struct rx_run;

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_RX_H
 #define NOPIN_XPORT_RX_H
 
-#include "base/base.h"
+#include "base/moves.h"
 #include "mem/dma.h"
 #include "ring/ring.h"
 #include "wire/wire.h"

@@ -9,7 +9,11 @@
  * destination), or a part of the WRITE in progress that is not its last packet:
  * programs spin on a message's last byte, so that goes through staging.
  */
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/moves.h"
+#include "base/range.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* strategy.c: what answers of strategies have in common. */
 #include "xport/strategy.h"
-#include "base/base.h"
+#include "base/flight.h"
+#include "base/strategy.h"
 #include "mem/account.h"
 #include "xport/qp.h"
 #include "xport/xport.h"

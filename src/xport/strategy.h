@@ -8,7 +8,7 @@
 #ifndef NOPIN_XPORT_STRATEGY_H
 #define NOPIN_XPORT_STRATEGY_H
 
-#include "base/base.h"
+#include "base/strategy.h"
 #include "wire/wire.h"
 #include "xport/qp.h"
 

@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_TX_H
 #define NOPIN_XPORT_TX_H
 
-#include "base/base.h"
+#include "base/addr.h"
+#include "base/moves.h"
 #include "mem/dma.h"
 #include "wire/wire.h"
 

@@ -4,7 +4,6 @@
 #ifndef NOPIN_XPORT_UD_H
 #define NOPIN_XPORT_UD_H
 
-#include "base/base.h"
 #include "ring/ring.h"
 #include "xport/rx.h"
 

@@ -8,7 +8,12 @@
  * plan) moves, [plan, next) waits in slots because a page is missing or because what
  * is before it waits. One that is not taken leaves its receive to the next.
  */
-#include "base/base.h"
+#include "base/account.h"
+#include "base/addr.h"
+#include "base/counters.h"
+#include "base/moves.h"
+#include "base/range.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "ring/ring.h"

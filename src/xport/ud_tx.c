@@ -4,7 +4,12 @@
  * packets to nopins too: there is no connection whose nonce an extension packet
  * could show to everybody who may be reached.
  */
-#include "base/base.h"
+#include "base/account.h"
+#include "base/addr.h"
+#include "base/flight.h"
+#include "base/list.h"
+#include "base/moves.h"
+#include "base/verdict.h"
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "ring/ring.h"

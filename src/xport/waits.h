@@ -3,8 +3,6 @@
 #ifndef NOPIN_XPORT_WAITS_H
 #define NOPIN_XPORT_WAITS_H
 
-#include "base/base.h"
-
 struct qp;
 
 /**

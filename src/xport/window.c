@@ -4,7 +4,11 @@
  * waits here in PSN order, its payload in a slot of the redirect pool.
  */
 #include "xport/window.h"
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/probe.h"
 #include "mem/account.h"
 #include "mem/pool.h"
 #include "wire/wire.h"

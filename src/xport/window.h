@@ -3,7 +3,6 @@
 #ifndef NOPIN_XPORT_WINDOW_H
 #define NOPIN_XPORT_WINDOW_H
 
-#include "base/base.h"
 #include "wire/wire.h"
 
 struct accepted;

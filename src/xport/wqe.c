@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wqe.c: what a work request is, and which PSNs it has. */
 #include "xport/wqe.h"
-#include "base/base.h"
+#include "base/check.h"
 #include "ring/ring.h"
 #include "wire/wire.h"
 #include "xport/qp.h"

@@ -10,7 +10,11 @@
 #ifndef NOPIN_XPORT_XPORT_H
 #define NOPIN_XPORT_XPORT_H
 
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/rand.h"
+#include "base/strategy.h"
+#include "base/timerq.h"
 
 struct accepted;
 struct mem;

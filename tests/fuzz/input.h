@@ -3,8 +3,9 @@
 #ifndef NOPIN_TESTS_FUZZ_INPUT_H
 #define NOPIN_TESTS_FUZZ_INPUT_H
 
-#include "base/base.h"
+#include "base/check.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /** struct input - What is left of them; then zeros. */

@@ -7,6 +7,7 @@
  * stays as it was, nothing is held for ever, and CHECK() is not reached.
  */
 #include "nic/nic.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/completion.h"
 #include "nic/config.h"

@@ -4,7 +4,9 @@
  *
  *	parse_random [COUNT [SEED]]
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/rand.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
  * never be much worse than the best of those that do not choose. A seed is a row of
  * the table; sim_run --table prints it.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "mem/mem.h"
 #include "mem/mr.h"
 #include "nic/memory.h"

@@ -3,6 +3,7 @@
  * messages whose pages are slow, each its own page, at either end; how long that
  * takes says what was asked for meanwhile.
  */
+#include "base/page.h"
 #include "mem/mem.h"
 #include "mem/mr.h"
 #include "nic/device.h"

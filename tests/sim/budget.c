@@ -7,6 +7,7 @@
  * Whoever wants its share gets it, soon; what nobody wants is lent; together they
  * stay within the budget; what a killed process had comes back; data is right.
  */
+#include "base/page.h"
 #include "mem/mem.h"
 #include "mem/mr.h"
 #include "mem/pool.h"

@@ -4,6 +4,7 @@
  * computed (D3). GSO has to be switched off for such a peer, or everything
  * takes one loss a packet.
  */
+#include "base/counters.h"
 #include "scenarios.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 /* chaos.c: evicts pages, forks, pauses processes, cuts the network and takes
  * addresses away, at random moments while the applications of a world run.
  */
+#include "base/page.h"
 #include "nic/device.h"
 #include "nic/follow.h"
 #include "nic/gids.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* check.c: completions, and what must be true when they come. */
+#include "base/check.h"
 #include "oracle.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
  * enum ending while requests are under way. What is honest ends well, however long it
  * takes and however few retries there are; whatever else ends with an error, soon.
  */
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/device.h"
 #include "nic/handoff.h"

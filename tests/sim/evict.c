@@ -3,6 +3,7 @@
  * process forks. An exact host waits for holds and its table is never wrong; on
  * any other a move may meet an absent page, which delays it and nothing else.
  */
+#include "base/counters.h"
 #include "scenarios.h"
 
 static void run(struct world *w)

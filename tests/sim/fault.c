@@ -3,6 +3,8 @@
  * faults that are slow. Nothing may time out, be retried or refused for it (I2),
  * with the smallest budgets that programs ask for.
  */
+#include "base/check.h"
+#include "base/counters.h"
 #include "scenarios.h"
 
 #include <inttypes.h>

@@ -5,6 +5,9 @@
  * does ordinary work on pages that are cold too, but come soon. Each seed runs
  * without the flood first: that is what the third may expect of the target.
  */
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/page.h"
 #include "oracle.h"
 #include "scenarios.h"
 

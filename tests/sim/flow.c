@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.c: a flow's memory, and the random work it posts. */
+#include "base/check.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/memory.h"
 #include "nic/pair.h"

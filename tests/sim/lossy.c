@@ -2,6 +2,7 @@
 /* lossy.c: packets and bursts are lost, doubled, overtaken and corrupted, or cannot be
  * sent as their source address is away; pages are always there.
  */
+#include "base/counters.h"
 #include "scenarios.h"
 
 static void run(struct world *w)

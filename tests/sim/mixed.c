@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mixed.c: everything at once, each of it or not as the seed says. */
+#include "base/check.h"
+#include "base/counters.h"
 #include "scenarios.h"
 
 static void run(struct world *w)

@@ -2,6 +2,7 @@
 /* node.c: the NIC of one simulated process, its application threads, and its
  * connections to others.
  */
+#include "base/page.h"
 #include "mem/dma.h"
 #include "mem/mem.h"
 #include "mem/mr.h"

@@ -3,6 +3,9 @@
  * handlers wait for that. The model is a sequence: the n-th WRITE of a flow that
  * notifies makes its counter n, and then it and all before it is placed (I3).
  */
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/timerq.h"
 #include "nic/event_counter.h"
 #include "oracle.h"
 #include "scenarios.h"

@@ -4,6 +4,8 @@
  * at the receiver (the oracle sees to that), where there is always a place for what
  * came too early; and what is late is not sent again, as if it were lost.
  */
+#include "base/check.h"
+#include "base/counters.h"
 #include "scenarios.h"
 
 #include <inttypes.h>

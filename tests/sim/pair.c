@@ -2,6 +2,8 @@
 /* pair.c: nothing is lost and every page is cheap: nothing may be sent twice,
  * nothing may time out, no kernel buffer may overflow (D14).
  */
+#include "base/check.h"
+#include "base/counters.h"
 #include "scenarios.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
  * and others overtake them. Large messages, so that most are placed as they are
  * received.
  */
+#include "base/counters.h"
 #include "scenarios.h"
 
 static void run(struct world *w)

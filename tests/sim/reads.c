@@ -4,6 +4,7 @@
  * less there than one before it: so a queue's head can be read ahead of what it is
  * the head of.
  */
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/device.h"
 #include "nic/memory.h"

@@ -5,6 +5,7 @@
  * exactly while the mode promises it.
  */
 #include "nic/reg.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/device.h"
 #include "nic/memory.h"

@@ -2,6 +2,7 @@
 /* replay.c: READs and atomics whose requests and answers are lost or doubled:
  * answered again, executed once (I5).
  */
+#include "base/counters.h"
 #include "scenarios.h"
 
 static void run(struct world *w)

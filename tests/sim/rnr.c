@@ -2,6 +2,7 @@
 /* rnr.c: receivers are late with their receives: SENDs are refused and repeated,
  * and happen exactly once (I5), also when packets are lost meanwhile.
  */
+#include "base/counters.h"
 #include "scenarios.h"
 
 static void run(struct world *w)

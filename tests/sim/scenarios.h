@@ -3,6 +3,7 @@
 #ifndef NOPIN_TESTS_SCENARIOS_H
 #define NOPIN_TESTS_SCENARIOS_H
 
+#include "base/counters.h"
 #include "world.h"
 
 enum { MUST_MAX = 16 };

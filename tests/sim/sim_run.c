@@ -3,6 +3,9 @@
  * that a crash or an endless loop is only that seed's failure; a lone --seed runs
  * in this one, for the debugger.
  */
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/log.h"
 #include "hashes.h"
 #include "scenarios.h"
 

@@ -4,6 +4,8 @@
  * and evictions. Whatever is chosen, all data is right and in order. And each of them
  * alone, in equal parts ("fixed").
  */
+#include "base/check.h"
+#include "base/counters.h"
 #include "scenarios.h"
 
 /* Senders find out in their own time that something was dropped. Pages that are

@@ -4,6 +4,7 @@
  * is suspended, all data is right, and with the smallest budgets that programs ask
  * for no nopin times out; a standard peer survives 0.9 of what it was said to.
  */
+#include "base/page.h"
 #include "nic/device.h"
 #include "nic/suspension.h"
 #include "oracle.h"

@@ -10,6 +10,8 @@
  * served who can be, in bounded time; and what is left in the end is what must be.
  */
 #include "sync.h"
+#include "base/counters.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/event_counter.h"
 #include "nic/memory.h"

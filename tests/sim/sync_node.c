@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sync_node.c: messages, words and answers of sync.h on simulated NICs. */
+#include "base/check.h"
 #include "nic/event_counter.h"
 #include "nic/post.h"
 #include "sync.h"

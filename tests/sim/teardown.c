@@ -4,6 +4,8 @@
  * flushed, nothing is written where nothing may be any more, and everybody else
  * goes on as before.
  */
+#include "base/check.h"
+#include "base/counters.h"
 #include "nic/memory.h"
 #include "oracle.h"
 #include "scenarios.h"

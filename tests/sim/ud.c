@@ -7,6 +7,8 @@
  * Where the network loses nothing, every one is delivered or counted as dropped,
  * and none is dropped for a page while there is room to keep it.
  */
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/mr.h"
 #include "nic/completion.h"
 #include "nic/cq.h"

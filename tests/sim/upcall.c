@@ -7,6 +7,8 @@
  * lost is noticed by the next look.
  */
 #include "mem/upcall.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "mem/mr.h"
 #include "mem/state.h"
 #include "mem/table.h"
@@ -19,6 +21,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /** struct watched - A region that is told of. @gone: deregistered. */

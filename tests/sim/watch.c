@@ -2,6 +2,9 @@
 /* watch.c: looks at every piece that a NIC writes to application memory, at the
  * moment it is written (oracle.h says why).
  */
+#include "base/check.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "oracle.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 /* world.c: builds a world from a seed, runs it until everything that was posted
  * is done, looks at what is left, and takes it down.
  */
+#include "base/page.h"
 #include "mem/mem.h"
 #include "nic/device.h"
 #include "nic/qp.h"

@@ -6,6 +6,7 @@
 #ifndef NOPIN_TESTS_WORLD_H
 #define NOPIN_TESTS_WORLD_H
 
+#include "base/counters.h"
 #include "mem/mr.h"
 #include "nic/pair.h"
 #include "os/copy.h"

@@ -5,6 +5,7 @@
  * something is done shows in the first number alone, a change of what is done in the
  * others. No pointer goes into any of them.
  */
+#include "base/rand.h"
 #include "simhost/impl.h"
 
 void sim_note(struct sim *sim, uint64_t a, uint64_t b)

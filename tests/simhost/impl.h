@@ -3,6 +3,9 @@
 #ifndef NOPIN_SIMHOST_IMPL_H
 #define NOPIN_SIMHOST_IMPL_H
 
+#include "base/list.h"
+#include "base/page.h"
+#include "base/rand.h"
 #include "os/copy.h"
 #include "os/names.h"
 #include "os/net.h"

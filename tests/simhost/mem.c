@@ -15,6 +15,10 @@
  * present by the application's own touch. What a pager brings in the NIC learns
  * from the pager's answer, and what its moves touch it knows itself.
  */
+#include "base/check.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "simhost/impl.h"
 
 #include <errno.h>

@@ -7,6 +7,8 @@
  * again, so a copy that blocked lands in whatever is mapped there afterwards,
  * as on a real host (design D8).
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "simhost/impl.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* net.c: the virtual network: ports, sends, receives, ICMP errors, and what
- * happens in between.
+/* net.c: the virtual network: ports, sends, receives, ICMP errors, what is between.
  *
  * Theory of operation
  *
@@ -14,6 +13,8 @@
  * charges truesize (design D14): it is dropped, without a word to the sender,
  * if it does not fit.
  */
+#include "base/check.h"
+#include "base/range.h"
 #include "simhost/impl.h"
 
 #include <errno.h>
@@ -35,9 +36,8 @@ enum {
 	EXT_ACK = 0xc3, /* those before it are sent with a lock held, */
 	EXT_OPEN = 0xc4, /* and those of this */
 	EXT_HDR_BYTES = 12,
+	SIM_HOPS = 64, /* where the sender says nothing */
 };
-
-enum { SIM_HOPS = 64 }; /* where the sender says nothing */
 
 /** struct sim_unit - A burst or a single packet between two sockets. */
 struct sim_unit {

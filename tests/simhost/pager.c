@@ -3,6 +3,10 @@
  * for as long as its pages take; the pages are there, and the answer is, at the
  * end. They may be gone again before anybody reads the answer.
  */
+#include "base/check.h"
+#include "base/list.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "simhost/impl.h"
 
 #include <errno.h>

@@ -3,9 +3,11 @@
  * undoes any number of locks, and what is unmapped is not locked any more.
  * Nothing here sleeps, and no hook is called: a lock of the NIC may be held.
  */
+#include "base/page.h"
 #include "simhost/impl.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 void sim_lock_limit(struct os *os, uint64_t bytes)
 {

@@ -12,6 +12,9 @@
  * is no other source of time and, but for sim.rnd, none of randomness, so that
  * two runs of a seed are the same (hash.c).
  */
+#include "base/check.h"
+#include "base/list.h"
+#include "base/rand.h"
 #include "simhost/impl.h"
 
 #include <errno.h>

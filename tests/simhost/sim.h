@@ -11,7 +11,7 @@
 #ifndef NOPIN_SIMHOST_SIM_H
 #define NOPIN_SIMHOST_SIM_H
 
-#include "base/base.h"
+#include "base/addr.h"
 
 #include <stdio.h>
 

@@ -12,6 +12,9 @@
  * used again and freed only with the world, because such events may still point
  * to them.
  */
+#include "base/check.h"
+#include "base/list.h"
+#include "base/timerq.h"
 #include "simhost/impl.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* account_test.c: histograms, sums and limits of what is accounted. */
-#include "base/base.h"
+#include "base/account.h"
+#include "base/check.h"
+#include "base/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* addr_test.c: IPv4 as IPv6, and what makes two endpoints the same. */
-#include "base/base.h"
+#include "base/addr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

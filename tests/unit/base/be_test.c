@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* be_test.c: the bytes in memory are those of the network. */
-#include "base/base.h"
+#include "base/be.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/base.h"
+#include "base/check.h"
+#include "base/fair.h"
+#include "base/rand.h"
 
 #define ALL UINT64_MAX
 

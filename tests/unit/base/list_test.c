@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* list_test.c: order, removal, and removal twice. */
-#include "base/base.h"
+#include "base/list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* log_test.c: levels, one whole line, errno kept. */
-#include "base/base.h"
+#include "base/log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

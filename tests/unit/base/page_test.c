@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* page_test.c: how many pages a range touches. */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

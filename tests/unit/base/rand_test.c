@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rand_test.c: SipHash-2-4 against its authors' vector, and the counter. */
-#include "base/base.h"
+#include "base/rand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

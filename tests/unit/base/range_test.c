@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* range_test.c: bounds arithmetic at both ends of 64 bits. */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/range.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

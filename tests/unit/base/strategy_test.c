@@ -2,7 +2,8 @@
 /* strategy_test.c: what users may choose, and that no choice leaves a missing page
  * without an answer.
  */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tables_test.c: the tables made from counters.def and flight.def, and the recorder. */
-#include "base/base.h"
+#include "base/counters.h"
+#include "base/flight.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

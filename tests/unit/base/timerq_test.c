@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* timerq_test.c: against a list that is searched from end to end. */
-#include "base/base.h"
+#include "base/check.h"
+#include "base/rand.h"
+#include "base/timerq.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,11 +6,16 @@
  * The owner's memory is a row of bits. What is under way is copied when it arrives, so
  * that a slot which the owner wrote to too early is seen.
  */
+#include "base/check.h"
+#include "base/rand.h"
 #include "cache/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 

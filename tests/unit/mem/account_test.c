@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* account_test.c: whom a fault is accounted to, as what, and how long it took. */
+#include "base/page.h"
 #include "fixture.h"
 #include "mem/account.h"
 #include "mem/dma.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cheap_test.c: the list of cheap ranges. */
+#include "base/check.h"
 #include "fixture.h"
 #include "mem/cheap.h"
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/page.h"
 #include "mem/dma.h"
 #include "mem/mem.h"
 #include "mem/mr.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* key_test.c: the key permutation. */
+#include "base/check.h"
 #include "fixture.h"
 #include "mem/key.h"
 #include "mem/regions.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mem_test.c: opening with bounds that make sense, and with others. */
+#include "base/check.h"
 #include "fixture.h"
 #include "mem/cheap.h"
 #include "mem/mem.h"

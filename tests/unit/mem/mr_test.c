@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mr_test.c: protection domains and regions. */
+#include "base/check.h"
 #include "fixture.h"
 #include "mem/dma.h"
 #include "mem/key.h"

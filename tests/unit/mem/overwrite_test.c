@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* overwrite_test.c: which pages may lose their old content, and who may say so. */
+#include "base/check.h"
 #include "fixture.h"
 #include "mem/cheap.h"
 #include "mem/dma.h"
 #include "mem/overwrite.h"
 #include "mem/regions.h"
+
+#include <stddef.h>
 
 static void over_pages__whole_ones_only(void **state)
 {

@@ -3,6 +3,7 @@
  * as registrations show it. The kernel's counters stand still in here: nothing
  * ages.
  */
+#include "base/check.h"
 #include "fixture.h"
 #include "mem/cheap.h"
 #include "mem/dma.h"

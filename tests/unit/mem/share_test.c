@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* share_test.c: what a peer may have of tickets and pagers, and whose turn it is. */
+#include "base/page.h"
 #include "fixture.h"
 #include "mem/dma.h"
 #include "mem/mr.h"

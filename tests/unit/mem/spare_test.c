@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/spt.h"
 #include "mem/table.h"
 #include "mem/upcall.h"
 #include "watched.h"
+
+#include <string.h>
 
 static void minimum__is_kept(void **state)
 {

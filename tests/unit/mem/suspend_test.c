@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/page.h"
 #include "fixture.h"
 #include "mem/dma.h"
 #include "mem/mr.h"

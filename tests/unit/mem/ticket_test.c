@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ticket_test.c: outstanding faults, their waiters, and what they install. */
+#include "base/check.h"
+#include "base/page.h"
 #include "fixture.h"
 #include "mem/dma.h"
 #include "mem/mem.h"

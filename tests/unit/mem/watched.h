@@ -3,6 +3,7 @@
 #ifndef NOPIN_TESTS_MEM_WATCHED_H
 #define NOPIN_TESTS_MEM_WATCHED_H
 
+#include "base/page.h"
 #include "fixture.h"
 #include "mem/mr.h"
 #include "mem/spt.h"

@@ -3,6 +3,7 @@
  * much is base/fair_test.c's, and what it is like when they work, sim/budget.c's.
  */
 #include "../simhost/pair.h"
+#include "base/page.h"
 #include "mem/mr.h"
 #include "mem/spt.h"
 #include "mem/table.h"

@@ -12,6 +12,8 @@
  * where the test links the archives (WRAPPED), by the linker's --wrap.
  */
 #include "os/clock.h"
+#include "base/check.h"
+#include "base/timerq.h"
 #include "os/os.h"
 #include "os/run.h"
 #include "os/wait.h"

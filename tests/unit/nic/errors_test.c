@@ -4,6 +4,7 @@
  * know no extensions: a status, the rest is flushed, no byte is touched, and
  * another connection of the same NICs goes on.
  */
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/completion.h"
 #include "nic/memory.h"

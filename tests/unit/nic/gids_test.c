@@ -2,11 +2,13 @@
 /* gids_test.c: which slot an address has as the host's network changes, and what the
  * port says of it.
  */
+#include "base/check.h"
 #include "nic/gids.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 

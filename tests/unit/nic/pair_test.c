@@ -2,6 +2,7 @@
 /* pair_test.c: two NICs in one process, over the host's loopback: the thinnest
  * path through every layer under the verbs edge, and each operation once.
  */
+#include "base/page.h"
 #include "mem/mr.h"
 #include "nic/memory.h"
 #include "nic/nic.h"

@@ -2,6 +2,8 @@
 /* peers_test.c: shares of a receive buffer (design D14): what all who send to a
  * NIC believe that they may have on the way fits into it, whenever they came.
  */
+#include "base/heap.h"
+#include "base/page.h"
 #include "mem/spt.h"
 #include "nic/completion.h"
 #include "nic/engine.h"

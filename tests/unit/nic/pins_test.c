@@ -3,6 +3,7 @@
  * was locked by the program. On simulated memory, which knows all that is locked.
  */
 #include "../simhost/pair.h"
+#include "base/page.h"
 #include "nic/device.h"
 #include "nic/pins.h"
 #include "os/pages.h"

@@ -2,6 +2,7 @@
 /* prefetch_test.c: advice that nobody waits for: what it does to a step of the
  * engine, and what becomes of answers that are out of date.
  */
+#include "base/page.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/state.h"

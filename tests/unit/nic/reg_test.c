@@ -2,6 +2,7 @@
 /* reg_test.c: each registration mode does to real pages what it says, and really
  * refuses what may not be locked; and data passes in all of them.
  */
+#include "base/page.h"
 #include "mem/mr.h"
 #include "mem/state.h"
 #include "nic/memory.h"

@@ -5,6 +5,7 @@
 #ifndef NOPIN_TESTS_UNIT_NIC_STEPS_H
 #define NOPIN_TESTS_UNIT_NIC_STEPS_H
 
+#include "base/page.h"
 #include "mem/pool.h"
 #include "mem/spt.h"
 #include "nic/completion.h"

@@ -2,6 +2,7 @@
 /* takeover_test.c: steps of a NIC that overlap: what was planned or received in
  * place by a thread that then sleeps, while others go on.
  */
+#include "base/page.h"
 #include "mem/spt.h"
 #include "nic/demux.h"
 #include "nic/engine.h"

@@ -2,12 +2,15 @@
 /* addr_test.c: the addresses of this host, whatever they are, in the right
  * order; and, as root, of a namespace where we know what they are.
  */
+#include "base/check.h"
+#include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/addr.h"
 #include "os/net.h"
 #include "os/wait.h"
 
 #include <sched.h>
+#include <stddef.h>
 
 static struct os_addr addrs[64];
 

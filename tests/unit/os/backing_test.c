@@ -2,6 +2,8 @@
 /* backing_test.c: which mappings are cheap, when they stop being it, and how
  * often that may be asked.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/backing.h"
 #include "os/clock.h"

@@ -2,6 +2,8 @@
 /* board_test.c: the notes of processes of a user for each other: who is there, and
  * that who dies, lies, tears or breaks the file harms only itself.
  */
+#include "base/check.h"
+#include "base/rand.h"
 #include "os/clock.h"
 #include "os/names.h"
 #include "os/os.h"

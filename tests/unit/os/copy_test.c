@@ -2,11 +2,14 @@
 /* copy_test.c: moves: data, order, faults, atomics, and every way a kernel can
  * make us go.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/copy.h"
 #include "os/lane.h"
 
 #include <linux/userfaultfd.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 

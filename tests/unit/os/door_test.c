@@ -2,6 +2,7 @@
 /* door_test.c: what the door opens is no number of the program's; what the program
  * closes is none of the door's.
  */
+#include "base/check.h"
 #include "host_fixture.h"
 #include "os/door.h"
 #include "os/doorman.h"

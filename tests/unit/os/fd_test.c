@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fd_test.c: descriptors out of the way, by every limit there is. */
+#include "base/check.h"
 #include "host_fixture.h"
 #include "os/fd.h"
 
+#include <stddef.h>
 #include <sys/resource.h>
 
 static struct rlimit saved;

@@ -2,6 +2,8 @@
 /* fork_test.c: with atfork.c: the child knows, the parent counts, and descriptors that the
  * program reused stay the child's.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/clock.h"
 #include "os/copy.h"

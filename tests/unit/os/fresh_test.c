@@ -2,6 +2,8 @@
 /* fresh_test.c: how old may knowledge be, with a /proc/vmstat of our own. That
  * the real one tells what happens is shown in tests/platform.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/clock.h"
 #include "os/fresh.h"

@@ -2,8 +2,11 @@
 /* heap_test.c: objects of the NIC: zeroed, aligned, used again, gone in a child,
  * and not copy-on-write after a fork.
  */
+#include "base/check.h"
+#include "base/heap.h"
 #include "host_fixture.h"
 
+#include <stddef.h>
 #include <sys/resource.h>
 
 static void zero(const uint8_t *p, size_t bytes)

@@ -5,6 +5,7 @@
 #ifndef NOPIN_TESTS_HOST_FIXTURE_H
 #define NOPIN_TESTS_HOST_FIXTURE_H
 
+#include "base/page.h"
 #include "os/os.h"
 #include "os/run.h"
 #include "os/sys.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* host_test.c: is memory short? With files of our own for /proc and cgroups. */
+#include "base/check.h"
 #include "host_fixture.h"
 #include "os/file.h"
 #include "os/host.h"
 
+#include <stddef.h>
 #include <sys/stat.h>
 
 enum { GIB = 1048576 }; /* in kB, as /proc/meminfo counts */

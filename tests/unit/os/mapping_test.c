@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mapping_test.c: /proc's text about mappings, real and made up. */
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/mapping.h"
 

@@ -3,6 +3,7 @@
  * it, store to it and hand it to system calls: they lose nothing and see nothing
  * else.
  */
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/pages.h"
 

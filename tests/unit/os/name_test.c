@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* name_test.c: one holder a name; free again when it goes, however it goes. */
+#include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/name.h"
 #include "os/names.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* open_test.c: the host as a guest: nothing leaks, descriptors are out of the way. */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/copy.h"
 #include "os/net.h"
 
 #include <dirent.h>
+#include <stddef.h>
 #include <sys/resource.h>
 
 static bool inherited[4096];

@@ -2,6 +2,7 @@
 /* os_test.c: the host as a guest: nothing is a cancellation point, memory is what it
  * should be.
  */
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/copy.h"
 #include "os/fd.h"

@@ -2,6 +2,9 @@
 /* pager_test.c: pages asked for and answered, from every kind of memory, with
  * every way of the kernel, and with pages that hang.
  */
+#include "base/check.h"
+#include "base/page.h"
+#include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/pager.h"
 #include "os/pages.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pin_test.c: what is locked, and that all or nothing is. */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/pages.h"
 

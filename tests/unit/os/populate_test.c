@@ -3,6 +3,7 @@
  * (before 5.14) and where even its substitutes are refused. The ordinary way
  * is in pager_test.c.
  */
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/populate.h"
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* probe_test.c: a call that is denied is named, if nothing else does what it does. */
+#include "base/check.h"
+#include "base/log.h"
 #include "host_fixture.h"
 #include "os/probe.h"
+
+#include <stddef.h>
 
 static char line[256];
 

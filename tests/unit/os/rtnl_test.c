@@ -2,6 +2,7 @@
 /* rtnl_test.c: what the kernel tells by netlink, whole, in part and wrong; and what is
  * done when it could not tell all. Whether it means what we think addr_test.c sees.
  */
+#include "base/check.h"
 #include "host_fixture.h"
 #include "os/net.h"
 #include "os/netlist.h"
@@ -11,6 +12,7 @@
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <stddef.h>
 
 enum { SEQ = 7, LO = 1, ETH = 3 };
 

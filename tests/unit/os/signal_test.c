@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* signal_test.c: which handlers end a wait. */
+#include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/clock.h"
 #include "os/signal.h"

@@ -2,6 +2,7 @@
 /* touch_test.c: guarded touches, and the program's own signal handling around
  * them: nothing of it may change.
  */
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/touch.h"
 

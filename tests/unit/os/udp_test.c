@@ -2,12 +2,15 @@
 /* udp_test.c: datagrams over loopback: one by one and in bursts, both families,
  * looked at and taken, with pieces that fault, with errors that come back.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "host_fixture.h"
 #include "os/net.h"
 #include "os/udp.h"
 #include "os/wait.h"
 
 #include <sched.h>
+#include <stddef.h>
 
 enum { BUF = 66000 };
 

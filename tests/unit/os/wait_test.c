@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wait_test.c: what wakes a waiter, and what does not. */
+#include "base/check.h"
+#include "base/page.h"
+#include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/clock.h"
 #include "os/net.h"
@@ -8,6 +11,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 
 static struct os *os;
 static uint16_t port;

@@ -2,6 +2,7 @@
 /* cq_test.c: completion queues: bounds, overflow, arming, and a poller that
  * sleeps against an engine that pushes (run it under TSan too).
  */
+#include "base/check.h"
 #include "ring/ring.h"
 
 #include <setjmp.h>

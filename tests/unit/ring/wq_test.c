@@ -2,6 +2,7 @@
 /* wq_test.c: work queues: bounds, wrap, and a poster against an engine (run it
  * under TSan too).
  */
+#include "base/check.h"
 #include "ring/ring.h"
 
 #include <setjmp.h>

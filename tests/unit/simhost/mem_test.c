@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mem_test.c: virtual memory and what the MMU hook is told of it. */
+#include "base/page.h"
 #include "pair.h"
 
 static void sim_read__protection(void **state)

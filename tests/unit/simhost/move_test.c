@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* move_test.c: copies fail, block and tear where they should. */
+#include "base/check.h"
+#include "base/page.h"
 #include "pair.h"
 
 static struct moves mv;

@@ -2,6 +2,7 @@
 /* net_test.c: datagrams arrive as they were sent, but for the mischief that
  * was asked for.
  */
+#include "base/check.h"
 #include "pair.h"
 
 static void os_send__arrives_whole(void **state)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pager_test.c: answers of the pagers. */
+#include "base/check.h"
+#include "base/page.h"
 #include "pair.h"
 
 static struct os_page_done ask(struct pair *p, struct os_page_req req)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pin_test.c: simulated locks are as the kernel's. */
+#include "base/page.h"
 #include "pair.h"
 
 enum { PAGES = 4 };

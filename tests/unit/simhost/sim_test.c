@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sim_test.c: the simulated world: events, dice, hosts, small calls. */
+#include "base/page.h"
 #include "pair.h"
 
 static char order[16];

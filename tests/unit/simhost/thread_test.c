@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* thread_test.c: virtual threads sleep, are paused, and wait. */
+#include "base/page.h"
 #include "pair.h"
 
 #include <pthread.h>

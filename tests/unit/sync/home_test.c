@@ -2,11 +2,15 @@
 /* home_test.c: the home and messages that no member sends, words that no member
  * leaves behind. What honest ones do is in model_test.c.
  */
+#include "base/check.h"
 #include "sync/sync.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 

@@ -2,10 +2,12 @@
 /* member_test.c: how many atomics calls take, and what becomes of them when the word
  * is never what it was. What members do together is in model_test.c.
  */
+#include "base/check.h"
 #include "sync/sync.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include <cmocka.h>

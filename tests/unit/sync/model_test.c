@@ -7,12 +7,16 @@
  * member believes to have must be its own (never more holders than units), and free
  * ones and owned ones are always as many as there were (none is lost or doubled).
  */
+#include "base/check.h"
 #include "sync/sync.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 

@@ -2,6 +2,8 @@
 /* build_test.c: the vectors backwards, byte for byte; and parse(build(x)) == x
  * for random x of every opcode.
  */
+#include "base/check.h"
+#include "base/rand.h"
 #include "wire_test.h"
 
 static struct rnd rnd = {1, 2, 3};

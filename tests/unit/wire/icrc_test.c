@@ -2,9 +2,12 @@
 /* icrc_test.c: packets of real cards, an implementation bit by bit, and
  * identifications that the receiver does not know.
  */
+#include "base/check.h"
+#include "base/rand.h"
 #include "wire_test.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
 
 static struct rnd rnd = {4, 5, 6};
 

@@ -2,7 +2,10 @@
 /* opcode_test.c: the table against IBTA tables 38 and 39 written out again, and
  * the rules of a message's packets against a list of them.
  */
+#include "base/check.h"
 #include "wire_test.h"
+
+#include <stddef.h>
 
 /* Every opcode there is. @x_bytes 0: no extension data packet has it. */
 static const struct {

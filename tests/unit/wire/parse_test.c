@@ -2,6 +2,7 @@
 /* parse_test.c: vectors, and every way in which a packet can be cut short. All
  * packets are parsed in buffers of exactly their size, for ASan.
  */
+#include "base/check.h"
 #include "wire_test.h"
 
 static enum counter parse_exact(const uint8_t *bytes, size_t avail,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* psn_test.c: serial arithmetic across the wrap. */
+#include "base/check.h"
 #include "wire_test.h"
+
+#include <stddef.h>
 
 static void psn_add__table(void **state)
 {

@@ -2,6 +2,7 @@
 /* backup_test.c: who may keep how many datagrams. In the simulator no sender has more
  * than a ring of receives has room for.
  */
+#include "base/check.h"
 #include "mem/mem.h"
 #include "mem/pool.h"
 #include "mem/state.h"

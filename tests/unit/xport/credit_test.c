@@ -4,6 +4,7 @@
  * Whoever keeps to what he heard finds a slot, always; credit.c CHECKs that what is
  * lent is free.
  */
+#include "base/check.h"
 #include "mem/mem.h"
 #include "mem/pool.h"
 #include "mem/state.h"

@@ -3,6 +3,7 @@
  * [10, 14) on their way, of which the first are lost, and a peer that says what it is
  * told to say.
  */
+#include "base/check.h"
 #include "xport/attr.h"
 #include "xport/comp.h"
 #include "xport/control.h"
@@ -21,6 +22,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <cmocka.h>

@@ -3,6 +3,8 @@
  * the first of them needs, and where moves fail: neither happens to them in the
  * simulator.
  */
+#include "base/check.h"
+#include "base/page.h"
 #include "mem/dma.h"
 #include "mem/mem.h"
 #include "mem/mr.h"
