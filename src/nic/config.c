@@ -11,7 +11,7 @@
 #include "mem/mem.h"
 #include "nic/reg.h"
 #include "os/net.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 #include "xport/peer.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include "nic/qp.h"
 #include "os/net.h"
 #include "os/wait.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -28,7 +28,7 @@
 #include "nic/qp.h"
 #include "os/run.h"
 #include "os/wait.h"
-#include "wire/wire.h"
+#include "wire/ext.h"
 #include "xport/control.h"
 #include "xport/open.h"
 #include "xport/peer.h"

@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "nic/nic.h"
 #include "os/net.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 
 #include <errno.h>
 #include <string.h>

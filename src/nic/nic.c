@@ -29,7 +29,7 @@
 #include "os/names.h"
 #include "os/net.h"
 #include "os/run.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 #include "xport/xport.h"
 
 #include <errno.h>

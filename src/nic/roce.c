@@ -19,7 +19,10 @@
 #include "os/net.h"
 #include "os/run.h"
 #include "os/wait.h"
-#include "wire/wire.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
 
 #include <errno.h>
 #include <inttypes.h>

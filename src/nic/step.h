@@ -4,7 +4,8 @@
 #define NOPIN_NIC_STEP_H
 
 #include "os/net.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
 #include "xport/rx.h"
 #include "xport/tx.h"
 

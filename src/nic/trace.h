@@ -4,7 +4,7 @@
 #define NOPIN_NIC_TRACE_H
 
 #include "base/flight.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
 #include "xport/attr.h"
 #include "xport/waits.h"
 

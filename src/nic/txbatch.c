@@ -15,7 +15,8 @@
 #include "nic/step.h"
 #include "os/copy.h"
 #include "os/net.h"
-#include "wire/wire.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 #include "xport/peer.h"
 #include "xport/tx.h"
 

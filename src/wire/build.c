@@ -5,7 +5,14 @@
 #include "base/be.h"
 #include "base/check.h"
 #include "base/range.h"
+#include "wire/ext.h"
 #include "wire/hdr.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
+#include "wire/roce.h"
+#include "wire/xhdr.h"
 
 #include <string.h>
 

@@ -3,8 +3,11 @@
  * 9.8.3, A17.4.5). It never was on the wire: it is made of what is known of the IP
  * header that was.
  */
+#include "wire/grh.h"
 #include "base/be.h"
-#include "wire/hdr.h"
+#include "wire/iphdr.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
 
 #include <string.h>
 

@@ -22,10 +22,14 @@
  *
  * Polynomials are reflected as in the CRC register: bit 31 is x^0, bit 0 x^31.
  */
+#include "wire/icrc.h"
 #include "base/be.h"
 #include "base/check.h"
 #include "wire/crc.h"
 #include "wire/hdr.h"
+#include "wire/iphdr.h"
+#include "wire/psn.h"
+#include "wire/roce.h"
 
 #include <string.h>
 

@@ -4,8 +4,11 @@
  * that one follow the last (9.7.4.1.2, "opcode sequence"). What is inside the
  * packets is parse.c's and build.c's.
  */
+#include "wire/opcode.h"
 #include "base/check.h"
 #include "wire/hdr.h"
+#include "wire/roce.h"
+#include "wire/xhdr.h"
 
 #define IF(flags, flag, bytes) ((flags) & (flag) ? (bytes) : 0)
 

@@ -6,7 +6,12 @@
  */
 #include "base/be.h"
 #include "base/check.h"
+#include "wire/ext.h"
 #include "wire/hdr.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
+#include "wire/xhdr.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* timecode.c: the two encodings of times: RNR NAK timer codes (IBTA 9.7.5.2.8,
  * table 45) and local ACK timeouts (9.7.6.1.3).
  */
+#include "wire/timecode.h"
 #include "base/timerq.h"
-#include "wire/wire.h"
 
 enum { RNR_UNIT_NS = 10000, RNR_CODES = 32, ACK_UNIT_NS = 4096 };
 

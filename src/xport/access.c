@@ -10,7 +10,8 @@
 #include "mem/mr.h"
 #include "mem/waiter.h"
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
 #include "xport/qp.h"
 #include "xport/xport.h"
 

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_ACK_H
 #define NOPIN_XPORT_ACK_H
 
-#include "wire/wire.h"
+#include "wire/pkt.h"
 
 struct burst;
 struct qp;

@@ -4,7 +4,8 @@
 #define NOPIN_XPORT_BURST_H
 
 #include "base/verdict.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 
 struct burst;
 struct dma;

@@ -8,7 +8,7 @@
 #include "mem/dma.h"
 #include "mem/waiter.h"
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
 #include "xport/attr.h"
 #include "xport/credit.h"
 #include "xport/flow.h"

@@ -4,7 +4,7 @@
 #define NOPIN_XPORT_COMP_H
 
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
 
 struct qp;
 

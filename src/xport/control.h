@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_CONTROL_H
 #define NOPIN_XPORT_CONTROL_H
 
-#include "wire/wire.h"
+#include "wire/pkt.h"
 #include "xport/attr.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

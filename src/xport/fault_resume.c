@@ -10,7 +10,7 @@
 #include "xport/fault_resume.h"
 #include "base/counters.h"
 #include "base/strategy.h"
-#include "wire/wire.h"
+#include "wire/ext.h"
 #include "xport/deadline.h"
 #include "xport/owe.h"
 #include "xport/qp.h"

@@ -4,7 +4,9 @@
 #define NOPIN_XPORT_FLOW_H
 
 #include "base/flight.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
+
+#include <stdbool.h>
 
 struct peer;
 struct qp;

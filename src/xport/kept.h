@@ -5,7 +5,8 @@
 
 #include "base/account.h"
 #include "base/list.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 
 struct peer;
 

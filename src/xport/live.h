@@ -4,7 +4,8 @@
 #define NOPIN_XPORT_LIVE_H
 
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 
 struct qp;
 struct req;

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_OWE_H
 #define NOPIN_XPORT_OWE_H
 
-#include "wire/wire.h"
+#include "wire/psn.h"
 
 struct qp;
 struct resp;

@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_REPLY_H
 #define NOPIN_XPORT_REPLY_H
 
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 #include "xport/rx.h"
 
 struct qp;

@@ -6,7 +6,7 @@
 #include "base/flight.h"
 #include "mem/dma.h"
 #include "mem/waiter.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
 #include "xport/burst.h"
 #include "xport/flow.h"
 #include "xport/kept.h"

@@ -4,7 +4,7 @@
 #define NOPIN_XPORT_RESPONDER_H
 
 #include "mem/waiter.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
 #include "xport/burst.h"
 #include "xport/kept.h"
 #include "xport/message.h"

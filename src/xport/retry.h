@@ -4,7 +4,8 @@
 #define NOPIN_XPORT_RETRY_H
 
 #include "base/flight.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 
 struct burst;
 struct qp;

@@ -6,7 +6,8 @@
 #include "base/moves.h"
 #include "mem/dma.h"
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
 #include "xport/message.h"
 
 struct accepted;

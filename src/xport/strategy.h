@@ -9,7 +9,8 @@
 #define NOPIN_XPORT_STRATEGY_H
 
 #include "base/strategy.h"
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 #include "xport/qp.h"
 
 struct waiter;

@@ -6,7 +6,7 @@
 #include "base/addr.h"
 #include "base/moves.h"
 #include "mem/dma.h"
-#include "wire/wire.h"
+#include "wire/psn.h"
 
 struct peer;
 struct qp;

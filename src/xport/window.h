@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_WINDOW_H
 #define NOPIN_XPORT_WINDOW_H
 
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 
 struct accepted;
 struct rx_run;

@@ -3,7 +3,9 @@
 #include "xport/wqe.h"
 #include "base/check.h"
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 

@@ -3,7 +3,8 @@
 #ifndef NOPIN_XPORT_WQE_H
 #define NOPIN_XPORT_WQE_H
 
-#include "wire/wire.h"
+#include "wire/pkt.h"
+#include "wire/psn.h"
 
 struct pkt;
 struct qp;

@@ -20,7 +20,7 @@
 #include "os/run.h"
 #include "simhost/impl.h"
 #include "simhost/sim.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -24,6 +24,10 @@
 #include "os/net.h"
 #include "os/run.h"
 #include "simhost/sim.h"
+#include "wire/aeth.h"
+#include "wire/ext.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
 #include "xport/lend.h"
 #include "xport/peer.h"
 

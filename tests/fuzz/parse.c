@@ -6,7 +6,11 @@
  * long as it is said to be. Links with libFuzzer or with random.c.
  */
 #include "input.h"
-#include "wire/wire.h"
+#include "wire/ext.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
 
 #include <stdlib.h>
 #include <string.h>

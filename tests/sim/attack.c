@@ -8,6 +8,10 @@
 #include "nic/device.h"
 #include "nic/qp.h"
 #include "oracle.h"
+#include "wire/aeth.h"
+#include "wire/ext.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
 #include "xport/control.h"
 #include "xport/peer.h"
 

@@ -19,7 +19,7 @@
 #include "nic/reg.h"
 #include "oracle.h"
 #include "os/run.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 #include "xport/peer.h"
 
 #include <inttypes.h>

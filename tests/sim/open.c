@@ -11,6 +11,9 @@
 #include "nic/qp.h"
 #include "oracle.h"
 #include "scenarios.h"
+#include "wire/aeth.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
 #include "xport/control.h"
 #include "xport/peer.h"
 

@@ -11,7 +11,9 @@
 #include "nic/post.h"
 #include "nic/qp.h"
 #include "scenarios.h"
-#include "wire/wire.h"
+#include "wire/opcode.h"
+#include "wire/psn.h"
+#include "wire/roce.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

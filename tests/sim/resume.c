@@ -8,7 +8,9 @@
 #include "nic/suspension.h"
 #include "oracle.h"
 #include "scenarios.h"
-#include "wire/wire.h"
+#include "wire/ext.h"
+#include "wire/opcode.h"
+#include "wire/psn.h"
 
 #include <inttypes.h>
 

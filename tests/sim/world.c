@@ -7,7 +7,7 @@
 #include "nic/device.h"
 #include "nic/qp.h"
 #include "oracle.h"
-#include "wire/wire.h"
+#include "wire/opcode.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -5,6 +5,7 @@
 #include "nic/engine.h"
 #include "nic/step.h"
 #include "steps.h"
+#include "wire/opcode.h"
 #include "xport/attr.h"
 #include "xport/kick.h"
 #include "xport/owe.h"

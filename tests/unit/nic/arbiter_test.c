@@ -14,7 +14,7 @@
 #include "nic/memory.h"
 #include "nic/progress.h"
 #include "os/run.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 
 enum { BUDGET = 4096, ONE_MS = 1000 * 1000, FIRST = 0x5000, OTHERS = 0x900000 };
 

@@ -9,6 +9,7 @@
 #include "nic/pair.h"
 #include "nic/progress.h"
 #include "side.h"
+#include "wire/aeth.h"
 #include "xport/peer.h"
 
 #include <arpa/inet.h>

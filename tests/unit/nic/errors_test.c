@@ -11,6 +11,7 @@
 #include "nic/nic.h"
 #include "nic/pair.h"
 #include "side.h"
+#include "wire/aeth.h"
 
 #include <sys/mman.h>
 

@@ -9,7 +9,7 @@
 #include "nic/events.h"
 #include "nic/follow.h"
 #include "nic/nic.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 
 static struct sim *sim;
 static struct os *os;

@@ -14,7 +14,7 @@
 #include "nic/progress.h"
 #include "os/names.h"
 #include "os/run.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 
 enum {
 	BUDGET = 4096,

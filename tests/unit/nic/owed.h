@@ -5,6 +5,7 @@
 
 #include "nic/step.h"
 #include "steps.h"
+#include "wire/ext.h"
 #include "xport/attr.h"
 #include "xport/responder.h"
 

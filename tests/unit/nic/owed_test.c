@@ -5,6 +5,8 @@
 #include "mem/state.h"
 #include "nic/step.h"
 #include "owed.h"
+#include "wire/aeth.h"
+#include "wire/ext.h"
 #include "xport/attr.h"
 #include "xport/fault.h"
 #include "xport/fault_rnr.h"

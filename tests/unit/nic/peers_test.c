@@ -13,6 +13,8 @@
 #include "nic/refresh.h"
 #include "nic/step.h"
 #include "side.h"
+#include "wire/ext.h"
+#include "wire/opcode.h"
 #include "xport/attr.h"
 #include "xport/owe.h"
 #include "xport/peer.h"

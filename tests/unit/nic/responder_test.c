@@ -4,6 +4,7 @@
  */
 #include "nic/step.h"
 #include "steps.h"
+#include "wire/opcode.h"
 #include "xport/replay.h"
 #include "xport/responder.h"
 

@@ -12,6 +12,8 @@
 #include "nic/step.h"
 #include "nic/text.h"
 #include "steps.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "mem/dma.h"
 #include "nic/step.h"
 #include "steps.h"
+#include "wire/icrc.h"
 
 enum { SEGS = 4, SEG = 4096 };
 

@@ -12,6 +12,10 @@
 #include "nic/text.h"
 #include "os/wait.h"
 #include "steps.h"
+#include "wire/aeth.h"
+#include "wire/ext.h"
+#include "wire/opcode.h"
+#include "wire/timecode.h"
 #include "xport/peer.h"
 
 #include <stdio.h>

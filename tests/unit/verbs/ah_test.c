@@ -2,7 +2,8 @@
 /* ah_test.c: address handles, and requests that take one. */
 #include "fake_nic.h"
 
-#include "wire/wire.h"
+#include "wire/grh.h"
+#include "wire/pkt.h"
 
 #include <errno.h>
 

@@ -4,6 +4,7 @@
  */
 #include "base/check.h"
 #include "base/rand.h"
+#include "wire/ext.h"
 #include "wire_test.h"
 
 static struct rnd rnd = {1, 2, 3};

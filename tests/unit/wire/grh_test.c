@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* grh_test.c: what a program finds in front of a datagram, byte for byte. */
+#include "wire/grh.h"
 #include "wire_test.h"
 
 /* Of 5 bytes of payload with immediate data: 3 of pad. */

@@ -4,6 +4,7 @@
  */
 #include "base/check.h"
 #include "base/rand.h"
+#include "wire/icrc.h"
 #include "wire_test.h"
 
 #include <arpa/inet.h>

@@ -3,6 +3,7 @@
  * packets are parsed in buffers of exactly their size, for ASan.
  */
 #include "base/check.h"
+#include "wire/ext.h"
 #include "wire_test.h"
 
 static enum counter parse_exact(const uint8_t *bytes, size_t avail,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* timecode_test.c: the RNR table against the rule behind it, both directions.
  */
+#include "wire/timecode.h"
 #include "wire_test.h"
 
 /* Powers of two, and between two of them 3/2 of the lower; the row begins with

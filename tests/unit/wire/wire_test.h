@@ -5,7 +5,9 @@
 #ifndef NOPIN_WIRE_TEST_H
 #define NOPIN_WIRE_TEST_H
 
-#include "wire/wire.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
+#include "wire/roce.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

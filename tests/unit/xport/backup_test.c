@@ -7,6 +7,7 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "memory.h"
+#include "wire/opcode.h"
 #include "xport/control.h"
 #include "xport/fault.h"
 #include "xport/fault_backup.h"

@@ -8,6 +8,7 @@
 #include "mem/mem.h"
 #include "mem/pool.h"
 #include "mem/state.h"
+#include "wire/opcode.h"
 #include "xport/credit.h"
 #include "xport/kept.h"
 #include "xport/lend.h"

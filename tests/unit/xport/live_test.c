@@ -4,6 +4,10 @@
  * told to say.
  */
 #include "base/check.h"
+#include "wire/aeth.h"
+#include "wire/ext.h"
+#include "wire/opcode.h"
+#include "wire/timecode.h"
 #include "xport/attr.h"
 #include "xport/comp.h"
 #include "xport/control.h"

@@ -4,7 +4,7 @@
 #define NOPIN_TESTS_UNIT_XPORT_MEMORY_H
 
 #include "mem/mem.h"
-#include "wire/wire.h"
+#include "wire/roce.h"
 #include "xport/xport.h"
 
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* open_test.c: what a QP says about its secret, to whom, and what it believes; in the
  * order of the rules in doc/wire.md, OPEN. */
+#include "wire/ext.h"
+#include "wire/opcode.h"
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/deadline.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* reorder_test.c: how long is a packet waited for, after what was seen? And what
  * does it cost to send it again? */
+#include "wire/ext.h"
 #include "xport/attr.h"
 #include "xport/deadline.h"
 #include "xport/flow.h"

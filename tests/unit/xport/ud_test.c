@@ -12,6 +12,7 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/waiter.h"
+#include "wire/opcode.h"
 #include "xport/aim.h"
 #include "xport/attr.h"
 #include "xport/control.h"

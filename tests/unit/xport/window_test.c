@@ -7,6 +7,7 @@
 #include "mem/pool.h"
 #include "mem/state.h"
 #include "memory.h"
+#include "wire/opcode.h"
 #include "xport/kept.h"
 #include "xport/window.h"
 #include "xport/xport.h"
