@@ -119,8 +119,10 @@ class Place:
                 if server.poll() is not None or time.monotonic() > until:
                     raise Failed(f"{command[0]}: the server does not listen")
                 time.sleep(0.002)
+            # what it complains of may come in the middle of a line of results
             client = spawn(self.client + pin[1] + command +
-                           list(client_options) + [self.address], env)
+                           list(client_options) + [self.address], env,
+                           stderr=subprocess.PIPE)
             try:
                 if meanwhile:
                     meanwhile(server, client)

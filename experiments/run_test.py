@@ -23,6 +23,7 @@ import c_table  # noqa: E402
 import f_overcommit  # noqa: E402
 import k_memops  # noqa: E402
 import lab  # noqa: E402
+import programs  # noqa: E402
 import report  # noqa: E402
 
 # Why a part may be skipped: (letter, pattern of what, pattern of the reason).
@@ -201,6 +202,24 @@ def judge_output():
         ["1 B", "4 KiB", "1 TiB"]
 
 
+# A server that listens, and a client that complains in the middle of a line.
+PAIR = """
+import os, socket, sys
+if len(sys.argv) == 3:
+    with socket.create_server(("127.0.0.1", int(sys.argv[2]))) as s:
+        s.settimeout(60)
+        s.accept()
+for stream, text in ((1, b"8 1000 0.01"), (2, b"complaint"), (1, b"1954 2.5")):
+    os.write(stream, text)
+"""
+
+
+def judge_pair():
+    """What a client complains of is not in what is read of it."""
+    out = programs.LOOPBACK.pair([sys.executable, "-c", PAIR], "-p", {})
+    assert out == "8 1000 0.011954 2.5", out
+
+
 def judge_limit():
     """Of a group of v1, of v2, and of both."""
     v1 = "9:name=systemd:/s\n4:cpu,memory:/a/b\n0::/c\n"
@@ -276,6 +295,7 @@ def judge():
     judge_recorder()
     judge_table()
     judge_output()
+    judge_pair()
     judge_limit()
     judge_overcommit()
     judge_report()
