@@ -56,7 +56,9 @@ static void unblock(void *arg)
 {
 	struct nic *nic = arg;
 
-	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
+	if (__atomic_sub_fetch(&nic->blocked, 1, __ATOMIC_SEQ_CST) == 0)
+		due_left(nic, os_now(nic->os));
 }
 
 /* A thread that is cancelled leaves with the signals that it came with. */
@@ -140,6 +142,7 @@ static int block_sleep(struct nic *nic, int fd, uint64_t until_ns,
 	uint64_t at;
 	int err;
 
+	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait_in_verb() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(restore_signals, sig);

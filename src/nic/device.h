@@ -131,9 +131,14 @@ struct nic {
 	uint64_t latest_ns;
 	uint32_t acks_owed, acks_now, acks_begun, acks_ended;
 	uint32_t empty_polls;
-	uint32_t blocked;
+	/* threads of the program that sleep for an event; how often one began or
+	 * ended that; and how often it was when none came for a packet */
+	uint32_t blocked, blocks, lapsed;
 	uint32_t asleep, asleep_left;
 	uint64_t bg_until; /* when the background thread wakes by itself */
+	/* for how long it left the NIC to those that sleep, at the last look */
+	uint64_t left_ns;
+	uint32_t left_blocks; /* @blocks then */
 	uint32_t peek; /* a large transfer is in progress (relaxed) */
 	bool stop;
 	struct os_thread *bg;

@@ -4,15 +4,26 @@
 #include "nic/device.h"
 #include "os/wait.h"
 
-void due_set(struct nic *nic, uint64_t at_ns, uint64_t now_ns)
+/* The background thread is to be awake by @at_ns. */
+static void due_by(struct nic *nic, uint64_t at_ns, uint64_t now_ns)
 {
-	uint64_t until;
+	const uint64_t until = __atomic_load_n(&nic->bg_until,
+					       __ATOMIC_SEQ_CST);
 
-	__atomic_store_n(&nic->deadline, at_ns, __ATOMIC_SEQ_CST);
-	until = __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST);
-	/* While somebody polls it looks every 200 us anyway: no kick for that. */
+	/* While a thread polls it looks every 200 us anyway: no kick for that. */
 	if (at_ns >= until || until <= now_ns + POLLED_RECENTLY_NS)
 		return;
 	__atomic_store_n(&nic->bg_until, at_ns, __ATOMIC_SEQ_CST);
 	os_kick(nic->os);
+}
+
+void due_set(struct nic *nic, uint64_t at_ns, uint64_t now_ns)
+{
+	__atomic_store_n(&nic->deadline, at_ns, __ATOMIC_SEQ_CST);
+	due_by(nic, at_ns, now_ns);
+}
+
+void due_left(struct nic *nic, uint64_t now_ns)
+{
+	due_by(nic, now_ns, now_ns);
 }

@@ -10,6 +10,12 @@ struct nic;
 /* A thread that polled is back within so long. */
 enum { POLLED_RECENTLY_NS = 200 * 1000 };
 
+/**
+ * due_left() - A thread of the program that looked after the NIC does not any more: wake
+ * the background thread, if it relies on that for long.
+ */
+void due_left(struct nic *nic, uint64_t now_ns);
+
 /** due_set() - Set when anything is due next, and wake the threads that must know. */
 void due_set(struct nic *nic, uint64_t at_ns, uint64_t now_ns);
 

@@ -299,14 +299,26 @@ void progress_closed(struct nic *nic)
 	progress_work(nic, false);
 }
 
+/* Do threads sleep on the sockets, and wake for what comes there? */
+static bool blocked(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->blocked, __ATOMIC_SEQ_CST) &&
+	       __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED) !=
+		       __atomic_load_n(&nic->lapsed, __ATOMIC_RELAXED);
+}
+
+bool progress_polled(const struct nic *nic, uint64_t now_ns)
+{
+	return now_ns - __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED) <
+	       POLLED_RECENTLY_NS;
+}
+
 bool progress_looked_after(const struct nic *nic, uint64_t now_ns)
 {
-	uint64_t polled = __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED);
-
 	if (os_forking(nic->os))
 		return false;
-	return now_ns - polled < POLLED_RECENTLY_NS ||
-	       (__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) &&
+	return progress_polled(nic, now_ns) ||
+	       (blocked(nic) &&
 		now_ns < __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED));
 }
 

@@ -59,10 +59,14 @@ void progress_owed(struct nic *nic);
  * that is long gone from its CPU. */
 void progress_hear(struct nic *nic);
 
+/** progress_polled() - Did a thread of the program poll just now? */
+bool progress_polled(const struct nic *nic, uint64_t now_ns);
+
 /**
  * progress_looked_after() - True if a thread of the program looks at the sockets; not
  * one that sleeps on them until a deadline that was later than the one that has passed:
- * then timers would wait for ever for a thread that looks.
+ * then timers would wait for ever for a thread that looks; nor one that was found not to
+ * come for a packet (turn.c).
  */
 bool progress_looked_after(const struct nic *nic, uint64_t now_ns);
 

@@ -110,14 +110,16 @@ static struct caught caught_ask(void)
 	return c;
 }
 
-struct caught caught_before(uint64_t now_ns, uint64_t *again_ns)
+struct caught caught_before(struct os_signals *s, uint64_t now_ns,
+			    uint64_t *again_ns)
 {
 	const uint64_t at = __atomic_load_n(&seen.at, __ATOMIC_RELAXED);
+	const bool old = !at || now_ns >= at + CAUGHT_OLD_NS;
 
-	*again_ns = TIME_NEVER;
-	if (!at || now_ns >= at + CAUGHT_OLD_NS)
+	*again_ns = old || s->asked ? TIME_NEVER : at + CAUGHT_OLD_NS;
+	s->asked = old;
+	if (old)
 		return caught_ask();
-	*again_ns = at + CAUGHT_OLD_NS;
 	return (struct caught){
 		__atomic_load_n(&seen.restarts, __ATOMIC_RELAXED),
 		__atomic_load_n(&seen.ends, __ATOMIC_RELAXED)};
@@ -130,10 +132,10 @@ bool caught_ends(const struct os_signals *s, struct caught before)
 	return ((before.ends | after.ends) & ~s->mask) != 0;
 }
 
-bool os_signals_differ(const struct os_signals *s)
+bool os_signals_differ(struct os_signals *s)
 {
 	uint64_t again, mask = s->mask;
-	const struct caught c = caught_before(clock_ns(), &again);
+	const struct caught c = caught_before(s, clock_ns(), &again);
 	sigset_t now;
 
 	if (!c.restarts || !c.ends)

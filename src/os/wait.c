@@ -78,7 +78,7 @@ static int poll_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
 			uint64_t now_ns, struct os_signals *s)
 {
 	uint64_t again;
-	const struct caught before = caught_before(now_ns, &again);
+	const struct caught before = caught_before(s, now_ns, &again);
 	const sigset_t mask = signals_mask(s);
 	const struct timespec none = {0};
 	int keep = errno, ret;
@@ -196,6 +196,14 @@ int os_wait_in_verb(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		    int fd, struct os_signals *s)
 {
 	return wait_for(os, what, deadline_ns, fd, s);
+}
+
+bool os_has_packet(const struct os *os)
+{
+	struct pollfd fd = {.fd = wait_socket(os), .events = POLLIN};
+	struct timespec none = {0};
+
+	return sys_ppoll(&fd, 1, &none) > 0;
 }
 
 /** os_closed() - See wait.h. */

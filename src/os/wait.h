@@ -16,10 +16,11 @@ struct os;
  *		@blocked
  * @let_in_ns:	os_wait_in_verb()'s own: they surely were let in then; 0: not since
  *		@blocked
+ * @asked:	the kernel was just asked which handlers there are, for the next sleep
  */
 struct os_signals {
 	uint64_t mask, let_in_ns;
-	bool blocked;
+	bool blocked, asked;
 };
 
 /** os_signals_block() - Until os_signals_restore() only os_wait_in_verb() lets
@@ -31,7 +32,7 @@ void os_signals_restore(struct os_signals *s);
  * os_signals_differ() - Are handlers installed that are to end a wait, and others
  * with SA_RESTART? Then only os_event_wait() does what each wants.
  */
-bool os_signals_differ(const struct os_signals *s);
+bool os_signals_differ(struct os_signals *s);
 
 /* EVENT: nothing but @extra_fd. */
 enum os_wait_for { OS_WAIT_TIMER, OS_WAIT_PACKETS, OS_WAIT_EVENT };
@@ -64,6 +65,8 @@ int os_event_wait(int fd, struct os_signals *s);
  * @deadline_ns. */
 void os_doze(struct os *os, int event_fd, uint64_t deadline_ns);
 
+/** os_has_packet() - Is there one in a socket, for any thread that asks? */
+bool os_has_packet(const struct os *os);
 /** os_kick() - Wake the background thread out of os_wait(). */
 void os_kick(struct os *os);
 /** os_closed() - Did os_wait() find that the program closed our descriptors? */

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -207,7 +208,7 @@ static long long now_ms(void)
  * that comes later than what is counted here, unless it took as long to get
  * here from @opened_ms, before the NIC was there.
  */
-static void idle_costs_nothing(long long opened_ms)
+static void idle_costs_nothing(long long opened_ms, const char *how)
 {
 	enum { LOOK = 60 };
 	unsigned long long n, looks;
@@ -217,9 +218,34 @@ static void idle_costs_nothing(long long opened_ms)
 	usleep(IDLE_MS * 1000);
 	n = sleeps() - n;
 	looks = (unsigned long long)(now_ms() - opened_ms) / 1000;
-	fprintf(stderr, "%llu wake-ups in %d ms when idle, %llu looks\n", n,
-		IDLE_MS, looks);
+	fprintf(stderr, "%llu wake-ups in %d ms when %s, %llu looks\n", n,
+		IDLE_MS, how, looks);
 	REQUIRE(n <= (BIG ? 10 : 4) + looks * LOOK);
+}
+
+static void *blocks(void *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	REQUIRE(pthread_setname_np(pthread_self(), "nopin-like") == 0);
+	REQUIRE(ibv_get_cq_event(channel, &cq, &context) < 0); /* cancelled */
+	return NULL;
+}
+
+/* A thread of the program waits for an event all the while. Its own sleeps count,
+ * too. */
+static void blocked_costs_nothing(struct link *l, long long opened_ms)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(l->ctx);
+	pthread_t thread;
+
+	REQUIRE(channel);
+	REQUIRE(pthread_create(&thread, NULL, blocks, channel) == 0);
+	idle_costs_nothing(opened_ms, "a thread is blocked");
+	REQUIRE(pthread_cancel(thread) == 0);
+	REQUIRE(pthread_join(thread, NULL) == 0);
+	REQUIRE(ibv_destroy_comp_channel(channel) == 0);
 }
 
 /* --- fork ------------------------------------------------------------------------ */
@@ -294,7 +320,8 @@ int main(void)
 	threads_are_named_and_deaf();
 	REQUIRE(descriptors_are_high(fds) > 0);
 	REQUIRE(status_of("/proc/self/status", "VmLck:", 10) == 0);
-	idle_costs_nothing(opened_ms);
+	idle_costs_nothing(opened_ms, "idle");
+	blocked_costs_nothing(&l, opened_ms);
 	forks_in_the_middle(&l);
 	link_send(&l, 0, LINK_BYTES, 0x77);
 	link_close(&l);

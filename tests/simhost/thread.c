@@ -266,6 +266,11 @@ static void sim_wait_event(struct sim_thread *t, int fd, uint64_t deadline_ns)
 		thread_wait(t, false, deadline_ns, fd);
 }
 
+bool os_has_packet(const struct os *os)
+{
+	return packets_queued(os);
+}
+
 /** os_wait() - Outside of a virtual thread it returns at once. */
 void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd)
@@ -304,7 +309,7 @@ void os_signals_restore(struct os_signals *s)
 	(void)s;
 }
 
-bool os_signals_differ(const struct os_signals *s)
+bool os_signals_differ(struct os_signals *s)
 {
 	(void)s;
 	return false;

@@ -396,6 +396,7 @@ static void timer__while_somebody_is_blocked(void **state)
 	struct counters c;
 
 	(void)state;
+	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
 	side_post(&side[0], (struct wqe){.op = WR_WRITE}, side[0].buf, 8);
 	do

@@ -38,6 +38,14 @@ static uint64_t later(void)
 	return clock_ns() + 1000 * MS;
 }
 
+/* Of a thread that asks for the first time. */
+static struct caught ask(uint64_t now_ns, uint64_t *again)
+{
+	struct os_signals s = {.blocked = false};
+
+	return caught_before(&s, now_ns, again);
+}
+
 static int forget(void **state)
 {
 	uint64_t again;
@@ -47,7 +55,7 @@ static int forget(void **state)
 	signal(GOES_ON, SIG_DFL);
 	signal(SIGRTMAX, SIG_DFL);
 	handled = 0;
-	(void)caught_before(later(), &again);
+	(void)ask(later(), &again);
 	return 0;
 }
 
@@ -71,13 +79,13 @@ static void caught_before__each_signal(void **state)
 		    sig == SIGSTOP || is_synchronous(sig))
 			continue;
 		handle(sig, 0);
-		c = caught_before(later(), &again);
+		c = ask(later(), &again);
 		assert_true(c.ends & ~c.restarts & bit(sig));
 		handle(sig, SA_RESTART);
-		c = caught_before(later(), &again);
+		c = ask(later(), &again);
 		assert_true(~c.ends & c.restarts & bit(sig));
 		signal(sig, SIG_IGN);
-		c = caught_before(later(), &again);
+		c = ask(later(), &again);
 		assert_false((c.ends | c.restarts) & bit(sig));
 		sigaction(sig, &old, NULL);
 	}
@@ -89,11 +97,29 @@ static void caught_before__again(void **state)
 	uint64_t again, now = later();
 
 	(void)state;
-	(void)caught_before(now, &again);
+	(void)ask(now, &again);
 	assert_true(again == TIME_NEVER);
 	now = clock_ns();
-	(void)caught_before(now, &again);
+	(void)ask(now, &again);
 	assert_in_range(again, now, now + MS);
+}
+
+/* A sleep for which it was asked is as long as it may be. */
+static void caught_before__asked_beforehand(void **state)
+{
+	struct os_signals s = {.blocked = false};
+	uint64_t again, now;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		usleep(2000); /* the answer is old */
+		now = clock_ns();
+		assert_false(os_signals_differ(&s));
+		(void)caught_before(&s, now, &again);
+		assert_true(again == TIME_NEVER);
+		(void)caught_before(&s, now, &again);
+		assert_true(again != TIME_NEVER);
+	}
 }
 
 static void caught_ends__now_or_before(void **state)
@@ -123,10 +149,10 @@ static void os_signals_differ__of_those_let_in(void **state)
 	assert_false(os_signals_differ(&s));
 	handle(ENDS, 0);
 	handle(SIGRTMAX, 0);
-	(void)caught_before(later(), &again);
+	(void)ask(later(), &again);
 	assert_false(os_signals_differ(&s));
 	handle(GOES_ON, SA_RESTART);
-	(void)caught_before(later(), &again);
+	(void)ask(later(), &again);
 	assert_true(os_signals_differ(&s));
 	sigemptyset(&set);
 	sigaddset(&set, GOES_ON);
@@ -213,6 +239,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(caught_before__each_signal),
 		TEST(caught_before__again),
+		TEST(caught_before__asked_beforehand),
 		TEST(caught_ends__now_or_before),
 		TEST(os_signals_differ__of_those_let_in),
 		TEST(os_signals_block__until_restored),

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* turn_test.c: for how long the background thread leaves the NIC to threads of the
+ * program that sleep for an event.
+ */
+#include "base/check.h"
+#include "nic/due.h"
+#include "side.h"
+
+#include <unistd.h>
+
+enum { LOOK_US = 1000, PATIENCE_US = 10 * 1000 * 1000, LONG_NS = 50000000 };
+
+static int setup(void **state)
+{
+	(void)state;
+	sides_open_usual();
+	return 0;
+}
+
+/* As a thread of the program that begins, or ends, a sleep. */
+static void blocks(struct nic *nic, int more)
+{
+	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->blocked, (uint32_t)more, __ATOMIC_SEQ_CST);
+}
+
+static bool sleeps_long(const struct nic *nic)
+{
+	return __atomic_load_n(&nic->left_ns, __ATOMIC_RELAXED) >= LONG_NS &&
+	       __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST) >
+		       os_now(nic->os) + LONG_NS / 2;
+}
+
+/* What came as the connection began is taken by no such thread. */
+static void await_long_sleep(struct nic *nic)
+{
+	for (int us = 0; us < PATIENCE_US && !sleeps_long(nic); us += LOOK_US) {
+		if (__atomic_load_n(&nic->lapsed, __ATOMIC_RELAXED) ==
+		    __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED))
+			blocks(nic, 0);
+		usleep(LOOK_US);
+	}
+	assert_true(sleeps_long(nic));
+}
+
+static void write_ends(void)
+{
+	side_post(&side[0], (struct wqe){.op = WR_WRITE}, side[0].buf, 0);
+	side_ended(&side[0], WC_SUCCESS, CAUSE_NONE);
+}
+
+/* A handler runs in its sleep, or has left it for good: packets do not wait for it. */
+static void left__to_a_thread_that_does_not_come(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		blocks(nic, 1);
+		write_ends();
+		/* the next one finds the background thread awake for packets */
+		write_ends();
+	}
+	blocks(nic, -2);
+}
+
+/* The longer it sleeps the less often it is looked at. */
+static void left__longer_and_longer(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	blocks(nic, 1);
+	await_long_sleep(nic);
+	write_ends();
+	blocks(nic, -1);
+}
+
+void __real_os_kick(struct os *os);
+void __wrap_os_kick(struct os *os);
+
+static unsigned kicks; /* atomic */
+
+void __wrap_os_kick(struct os *os)
+{
+	__atomic_fetch_add(&kicks, 1, __ATOMIC_RELAXED);
+	__real_os_kick(os);
+}
+
+/* Of a background thread that sleeps for so long. */
+static unsigned kicks_of(struct nic *nic, uint64_t sleep_ns)
+{
+	const unsigned before = __atomic_load_n(&kicks, __ATOMIC_RELAXED);
+	const uint64_t now = os_now(nic->os);
+
+	__atomic_store_n(&nic->bg_until, now + sleep_ns, __ATOMIC_SEQ_CST);
+	due_left(nic, now);
+	return __atomic_load_n(&kicks, __ATOMIC_RELAXED) - before;
+}
+
+/* The background thread is woken, once, and only if it relied on that for long. */
+static void due_left__wakes(void **state)
+{
+	struct nic *nic = side[1].nic;
+
+	(void)state;
+	assert_int_equal(kicks_of(nic, LONG_NS), 1);
+	assert_int_equal(kicks_of(nic, POLLED_RECENTLY_NS), 0);
+	write_ends();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, sides_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(left__to_a_thread_that_does_not_come),
+		TEST(left__longer_and_longer),
+		TEST(due_left__wakes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
