@@ -10,8 +10,10 @@
  * nobody else, so whatever needs it is done there (door_call()).
  *
  * To have it, copies of the program's descriptors are closed, which the kernel takes for
- * a close by the process: a message queue forgets who is to be notified. Where there is
- * one, or close_range(2) is denied, the table is the program's, and all else is the same.
+ * a close by the process: a message queue forgets who is to be notified, and a server of
+ * files (FUSE, NFS) is asked to write back what it has, and waited for. Where there may be
+ * such a one (mounts.c), or close_range(2) is denied, the table is the program's, and all
+ * else is the same. What another thread opens just then is not seen.
  */
 #include "os/doorman.h"
 #include "base/check.h"
@@ -20,6 +22,7 @@
 #include "os/door.h"
 #include "os/fd.h"
 #include "os/kept.h"
+#include "os/mounts.h"
 #include "os/name.h"
 #include "os/names.h"
 #include "os/os.h"
@@ -49,20 +52,6 @@ static int close_all(unsigned first, unsigned last, unsigned flags)
 	return (int)sys_call(SYS_close_range, first, last, flags, 0, 0, 0);
 }
 
-/* Is one below @end a message queue, as far as we may know? */
-static bool door_sees_queue(unsigned end)
-{
-	for (unsigned fd = 0; fd < end; fd++) {
-		const long ret = sys_call(SYS_mq_getsetattr, fd, 0, 0, 0, 0, 0);
-
-		if (ret == -ENOSYS)
-			return false;
-		if (ret != -EBADF)
-			return true;
-	}
-	return false;
-}
-
 /* Leave the table of the process with a copy of what wakes us and of what we wake.
  * Return: false: all is as it was. */
 static bool door_leave(const struct os *os)
@@ -70,7 +59,7 @@ static bool door_leave(const struct os *os)
 	const unsigned a = (unsigned)os->door.ear.fd, b = (unsigned)os->kick_fd,
 		       low = MIN(a, b), high = MAX(a, b);
 
-	if (door_sees_queue(high) ||
+	if (mounts_may_flush(high) ||
 	    close_all(high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
 		return false;
 	(void)close_all(low + 1, high - 1, 0);

@@ -25,6 +25,13 @@ static int close_there(struct os *os, void *fd)
 	return sys_close(*(int *)fd);
 }
 
+static int which(struct os *os, void *arg)
+{
+	(void)os;
+	*(uintptr_t *)arg = os_self();
+	return 0;
+}
+
 static int open_places(void)
 {
 	int n = 0;
@@ -68,6 +75,30 @@ static void door_call__denied(void **state)
 	assert_int_equal(door_call(os, close_there, &fd), 0);
 	refuse_none();
 	os_close(os);
+}
+
+/* So it is where a file of the program's may not be closed. */
+static void door_call__beside_a_file(void **state)
+{
+	FILE *file = tmpfile();
+	struct os *os = host_plain();
+	uintptr_t ignored;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(door_call(os, which, &ignored), 0);
+	assert_true(os->door.apart);
+	os_close(os);
+	os = host_plain();
+	redirect("/proc/self/mountinfo", "/dev/null");
+	assert_int_equal(door_open(os), 0);
+	assert_int_equal(door_call(os, which, &ignored), 0);
+	assert_false(os->door.apart);
+	assert_true(fcntl(fileno(file), F_GETFD) >= 0);
+	refuse_none();
+	os_close(os);
+	fclose(file);
 }
 
 /* An end that cannot be kept leaves nothing behind, whichever of the two it is. */
@@ -160,13 +191,6 @@ static void door_hand__denied(void **state)
 	close(ends[1]);
 }
 
-static int which(struct os *os, void *arg)
-{
-	(void)os;
-	*(uintptr_t *)arg = os_self();
-	return 0;
-}
-
 static void door_call__without_one(void **state)
 {
 	struct os *os = host_plain();
@@ -216,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(door_call__own_descriptors),
 		cmocka_unit_test(door_call__denied),
+		cmocka_unit_test(door_call__beside_a_file),
 		cmocka_unit_test(door_open__end_not_kept),
 		cmocka_unit_test(door_hand__copy),
 		cmocka_unit_test(door_hand__not_taken),
