@@ -86,14 +86,15 @@ struct nic {
 	struct nic_port *ports[OS_PORTS_MAX];
 	/* roce.c, holder.c */
 	int roce_port; /* index in os/ of 4791, or -1 */
-	int roce_claim; /* the name, for os_unclaim() */
+	int roce_claim; /* the name, for os_unclaim(), or negative: none */
 	int roce_guest; /* connection to who has it, or -1 */
 	uint64_t roce_secret; /* ours, or the holder's */
 	bool roce_told; /* that secret is known */
 	bool roce_late; /* it was waited for once, too long */
 	enum roce_state roce_state, roce_said;
+	bool roce_wanted; /* standard peers matter */
 	bool roce_news; /* to be said (relaxed) */
-	bool roce_orphan; /* who served us has ended (relaxed) */
+	bool roce_orphan; /* none serves us, and one may soon (relaxed) */
 	uint64_t roce_refused_ns; /* since when its name is taken and nobody
 				   * can be asked, or 0 */
 	struct os_holder roce_who; /* if another process holds it */

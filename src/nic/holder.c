@@ -67,9 +67,30 @@ static void say_news(struct nic *nic)
 		log_warn("standard peers do not reach this NIC: UDP port 4791 "
 			 "is held by process %" PRId32 " of user %" PRIu32,
 			 who.pid, who.uid);
+	else if (state == ROCE_REFUSED)
+		log_warn(
+			"standard peers do not reach this NIC: process %" PRId32
+			" of user %" PRIu32 ", which holds UDP port 4791, "
+			"passes nothing on to it",
+			who.pid, who.uid);
 	else if (state == ROCE_TAKEN)
 		log_warn("standard peers do not reach this NIC: UDP port 4791 "
 			 "is in use, and not by a nopin");
+}
+
+/* The program closed our descriptors: another NIC is to hold the port. */
+static void holder_closed(struct nic *nic)
+{
+	int claim = -1;
+
+	nic_lock(nic);
+	if (nic->roce_port >= 0) {
+		claim = nic->roce_claim;
+		nic->roce_claim = -1;
+	}
+	nic_unlock(nic);
+	if (claim >= 0)
+		os_claim_closed(nic->os, claim);
 }
 
 uint64_t roce_turn(struct nic *nic, uint64_t until)
@@ -79,16 +100,19 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 	uint64_t now;
 
 	/* the numbers may be somebody else's by now */
-	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED)) {
+		holder_closed(nic);
 		return until;
+	}
 	if (os_holder_spoke(nic->os) || orphan) {
 		now = os_now(nic->os);
 		nic_lock(nic);
-		if (!orphan)
+		if (!orphan && nic->roce_state != ROCE_REFUSED)
 			nic->roce_try_ns = now;
 		roce_claim(nic, now);
+		if (__atomic_load_n(&nic->roce_orphan, __ATOMIC_RELAXED))
+			until = MIN(until, nic->roce_try_ns);
 		nic_unlock(nic);
-		until = MIN(until, now + CLAIM_AGAIN_NS);
 	}
 	if (__atomic_load_n(&nic->roce_news, __ATOMIC_RELAXED))
 		say_news(nic);
@@ -100,7 +124,7 @@ void roce_text(struct nic *nic, struct text *t)
 	static const char *const names[ROCE_NUM] = {
 		[ROCE_UNASKED] = "unasked", [ROCE_OURS] = "ours",
 		[ROCE_SERVED] = "served",   [ROCE_STRANGER] = "stranger",
-		[ROCE_TAKEN] = "taken",
+		[ROCE_TAKEN] = "taken",	    [ROCE_REFUSED] = "refused",
 	};
 	struct os_holder who;
 	enum roce_state state;
@@ -112,9 +136,10 @@ void roce_text(struct nic *nic, struct text *t)
 	who = nic->roce_who;
 	nic_unlock(nic);
 	text_add(t, "\"port_4791\":{\"state\":\"%s\"", names[state]);
-	if (state == ROCE_SERVED || state == ROCE_STRANGER)
+	if (state == ROCE_SERVED || state == ROCE_STRANGER ||
+	    state == ROCE_REFUSED)
 		text_add(t, ",\"pid\":%" PRId32, who.pid);
-	if (state == ROCE_STRANGER)
+	if (state == ROCE_STRANGER || state == ROCE_REFUSED)
 		text_add(t, ",\"uid\":%" PRIu32, who.uid);
 	text_add(t, "}");
 }

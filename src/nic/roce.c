@@ -29,7 +29,10 @@
 
 #define ROCE_NAME "nopin-roce-4791"
 
-enum { REFUSED_MAX_NS = 1000 * 1000 * 1000 };
+enum {
+	REFUSED_MAX_NS = 1000 * 1000 * 1000,
+	REFUSED_AGAIN_NS = 1000 * 1000 * 1000,
+};
 
 static const struct ipaddr loopback4 = {
 	{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
@@ -56,21 +59,25 @@ static void guest_end(struct nic *nic)
 	nic->roce_told = false;
 }
 
-/* Take what the holder has said by now. Return: does it live, and pass on to us? */
+/* Take what the holder has said by now. One that ends before it said anything does not
+ * pass on to us. Return: does it live? */
 static bool guest_served(struct nic *nic)
 {
 	int ret;
 
 	if (nic->roce_guest < 0)
 		return false;
-	do {
-		ret = os_holder_says(nic->os, nic->roce_guest,
-				     &nic->roce_secret);
-		nic->roce_told |= ret > 0;
-	} while (ret > 0);
-	if (ret < 0)
-		guest_end(nic);
-	return ret == 0;
+	while ((ret = os_holder_says(nic->os, nic->roce_guest,
+				     &nic->roce_secret)) > 0) {
+		nic->roce_told = true;
+		nic->roce_state = ROCE_SERVED;
+	}
+	if (ret == 0)
+		return true;
+	if (!nic->roce_told)
+		nic->roce_state = ROCE_REFUSED;
+	guest_end(nic);
+	return false;
 }
 
 static void guest_begin(struct nic *nic, uint64_t now_ns)
@@ -80,7 +87,6 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 	if (fd >= 0) {
 		nic->roce_guest = fd;
 		nic->roce_late = false;
-		nic->roce_state = ROCE_SERVED;
 		nic->roce_refused_ns = 0;
 	} else if (fd == -EPERM) {
 		nic->roce_state = ROCE_STRANGER;
@@ -95,7 +101,8 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 
 /* --- holding it ------------------------------------------------------------------ */
 
-/* The kernel frees name and port when we die. */
+/* The kernel frees name and port when we die. @claim: negative: there is no name to be
+ * had, so nobody is served but us. */
 static void hold(struct nic *nic, int claim)
 {
 	uint64_t secret;
@@ -106,7 +113,8 @@ static void hold(struct nic *nic, int claim)
 		if (nic->roce_port == -EADDRINUSE)
 			nic->roce_state = ROCE_TAKEN;
 		nic->roce_port = -1;
-		os_unclaim(nic->os, claim);
+		if (claim >= 0)
+			os_unclaim(nic->os, claim);
 		return;
 	}
 	os_random(nic->os, &secret, sizeof(secret));
@@ -116,32 +124,52 @@ static void hold(struct nic *nic, int claim)
 	nic->roce_refused_ns = 0;
 	if (nic->ud_qps)
 		os_port_marks(nic->os, nic->roce_port);
-	if (os_claim_share(nic->os, claim, nic->roce_port, secret))
+	if (claim < 0 || os_claim_share(nic->os, claim, nic->roce_port, secret))
 		log_warn("other processes get nothing from UDP port 4791");
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 }
 
 static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 {
-	const int fd = os_claim(nic->os, ROCE_NAME);
+	const int claim = os_claim(nic->os, ROCE_NAME);
 
-	if (fd >= 0)
-		hold(nic, fd);
-	else if (fd == -EADDRINUSE)
+	if (claim == -EADDRINUSE)
 		guest_begin(nic, now_ns);
+	else
+		hold(nic, claim);
+}
+
+/* Is it time to ask for the holder's favour, or the port, once more? */
+static bool seeks(const struct nic *nic)
+{
+	return (nic->roce_state == ROCE_SERVED ||
+		nic->roce_state == ROCE_REFUSED) &&
+	       nic->roce_guest < 0;
+}
+
+static void roce_changed(struct nic *nic)
+{
+	__atomic_store_n(&nic->roce_orphan, seeks(nic), __ATOMIC_RELAXED);
+	if (nic->roce_wanted)
+		__atomic_store_n(&nic->roce_news,
+				 nic->roce_state != nic->roce_said,
+				 __ATOMIC_RELAXED);
 }
 
 void roce_claim(struct nic *nic, uint64_t now_ns)
 {
-	bool orphan;
+	const bool asked = nic->roce_guest >= 0;
 
 	if (nic->roce_port >= 0 || now_ns < nic->roce_try_ns)
 		return;
 	nic->roce_try_ns = now_ns + CLAIM_AGAIN_NS;
-	if (!guest_served(nic))
-		claim_or_ask(nic, now_ns);
-	orphan = nic->roce_state == ROCE_SERVED && nic->roce_guest < 0;
-	__atomic_store_n(&nic->roce_orphan, orphan, __ATOMIC_RELAXED);
+	if (!guest_served(nic)) {
+		if (asked && nic->roce_state == ROCE_REFUSED)
+			nic->roce_try_ns = now_ns + REFUSED_AGAIN_NS;
+		else
+			claim_or_ask(nic, now_ns);
+	}
+	roce_changed(nic);
 }
 
 /* Those that were served hear of it first, and the name is free last: it is for who
@@ -154,7 +182,8 @@ void roce_release(struct nic *nic)
 		return;
 	os_claim_unshare(nic->os);
 	os_port_close(nic->os, nic->roce_port);
-	os_unclaim(nic->os, nic->roce_claim);
+	if (nic->roce_claim >= 0)
+		os_unclaim(nic->os, nic->roce_claim);
 	nic->roce_port = -1;
 }
 
@@ -196,7 +225,7 @@ bool roce_trusts(struct nic *nic, const struct pkt *p, const struct os_rx *from)
 
 void roce_needed(struct nic *nic, uint64_t now_ns)
 {
+	nic->roce_wanted = true;
 	roce_claim(nic, now_ns);
-	__atomic_store_n(&nic->roce_news, nic->roce_state != nic->roce_said,
-			 __ATOMIC_RELAXED);
+	roce_changed(nic);
 }

@@ -15,6 +15,7 @@ struct pkt;
  * ROCE_OURS:	we hold it
  * ROCE_SERVED:	a process of our user, or root's, passes on what is for us
  * ROCE_STRANGER: another user's has the name: nobody
+ * ROCE_REFUSED: a process of our user, or root's, has the name, and refused us: nobody
  * ROCE_TAKEN:	something has the port that is no nopin: nobody
  */
 enum roce_state {
@@ -22,6 +23,7 @@ enum roce_state {
 	ROCE_OURS,
 	ROCE_SERVED,
 	ROCE_STRANGER,
+	ROCE_REFUSED,
 	ROCE_TAKEN,
 	ROCE_NUM
 };

@@ -176,10 +176,9 @@ void door_close(struct os *os)
  */
 int os_claim(struct os *os, const char *name)
 {
-	const int ret = os ? door_open(os) : 0;
-
-	return ret < 0 ? ret
-		       : door_call(os, claim_make, (void *)(uintptr_t)name);
+	if (os)
+		(void)door_open(os); /* without a door it is not shared */
+	return door_call(os, claim_make, (void *)(uintptr_t)name);
 }
 
 /** os_ctl_open() - See names.h. */

@@ -105,11 +105,15 @@ struct claim_arg {
 static int claim_share(struct os *os, void *arg)
 {
 	const struct claim_arg *a = arg;
-	int ret = (int)sys_call(SYS_listen, a->fd, GUESTS_BACKLOG, 0, 0, 0, 0);
+	const int port = door_take(os),
+		  ret = (int)sys_call(SYS_listen, a->fd, GUESTS_BACKLOG, 0, 0,
+				      0, 0);
 
-	if (ret < 0)
+	if (ret < 0) {
+		fd_close(port);
 		return ret;
-	os->claim_port_fd = door_take(os);
+	}
+	os->claim_port_fd = port;
 	os->claim_secret = a->secret;
 	os->claim_fd = a->fd;
 	return 0;
@@ -119,6 +123,8 @@ int os_claim_share(struct os *os, int claim, int port, uint64_t secret)
 {
 	struct claim_arg arg = {claim, secret};
 
+	if (!os->door.thread)
+		return -EOPNOTSUPP;
 	return door_hand(os, os->port[port].fd, claim_share, &arg);
 }
 
@@ -147,6 +153,19 @@ static int claim_unshare(struct os *os, void *arg)
 void os_claim_unshare(struct os *os)
 {
 	(void)door_call(os, claim_unshare, NULL);
+}
+
+static int claim_closed(struct os *os, void *fd)
+{
+	if (!os->door.apart)
+		return 0;
+	claim_close(os);
+	return claim_end(os, fd);
+}
+
+void os_claim_closed(struct os *os, int claim)
+{
+	(void)door_call(os, claim_closed, &claim);
 }
 
 /* Has it ended, or closed its end? It never says anything. */

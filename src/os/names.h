@@ -33,6 +33,14 @@ int os_claim_share(struct os *os, int claim, int port, uint64_t secret);
 /** os_claim_unshare() - For those that were told the holder has ended. */
 void os_claim_unshare(struct os *os);
 
+/**
+ * os_claim_closed() - The program has closed our descriptors: give up the name, those
+ * that were told, and the port, as far as the door has descriptors of its own. None of
+ * the program's numbers is touched.
+ * @claim:	is none any more
+ */
+void os_claim_closed(struct os *os, int claim);
+
 /** struct os_holder - Of a name, as our process and user namespaces see it. */
 struct os_holder {
 	int32_t pid;

@@ -404,6 +404,10 @@ static void print_port(const json_t *p)
 		printf("NOT served, process %" PRIu64 " of user %" PRIu64
 		       " has the port\n",
 		       stat_number(p, "pid"), stat_number(p, "uid"));
+	else if (strcmp(state, "refused") == 0)
+		printf("NOT served, process %" PRIu64 " of user %" PRIu64
+		       " has the port and refuses\n",
+		       stat_number(p, "pid"), stat_number(p, "uid"));
 	else if (strcmp(state, "taken") == 0)
 		printf("NOT served, something else has the port\n");
 	else

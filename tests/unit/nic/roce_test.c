@@ -25,6 +25,16 @@
 /* The two: who holds the port, and who is passed on to; NULL until they are known. */
 static struct nic *holder, *guest;
 
+/* No name can be had. */
+static bool nameless;
+
+int __real_os_claim(struct os *os, const char *name);
+int __wrap_os_claim(struct os *os, const char *name);
+int __wrap_os_claim(struct os *os, const char *name)
+{
+	return nameless ? -EAFNOSUPPORT : __real_os_claim(os, name);
+}
+
 static int setup_roce(void **state)
 {
 	int h, ret;
@@ -38,8 +48,10 @@ static int setup_roce(void **state)
 	return ret;
 }
 
-/* The holder has not said anything, until it was waited for so often. */
-static bool silent;
+/* The holder has not said anything, until it was waited for so often; or it ends the
+ * connection instead. */
+static bool silent, refuses;
+static unsigned asked;
 static unsigned waited, until_waited;
 static uint64_t began_ns; /* to connect */
 
@@ -47,6 +59,8 @@ int __real_os_holder_says(struct os *os, int fd, uint64_t *secret);
 int __wrap_os_holder_says(struct os *os, int fd, uint64_t *secret);
 int __wrap_os_holder_says(struct os *os, int fd, uint64_t *secret)
 {
+	if (refuses)
+		return -EPIPE;
 	if (!silent)
 		return __real_os_holder_says(os, fd, secret);
 	silent = waited < until_waited;
@@ -78,6 +92,7 @@ int __wrap_os_holder_ask(struct os *os, const char *name,
 			 struct os_holder *who);
 int __wrap_os_holder_ask(struct os *os, const char *name, struct os_holder *who)
 {
+	asked++;
 	if (!refusals)
 		return __real_os_holder_ask(os, name, who);
 	refusals--;
@@ -346,6 +361,78 @@ static void roce_turn__says_that_nobody_passes_on(void **state)
 	log_set(LOG_WARN, NULL);
 }
 
+/* The background thread does this; here it has no thread. */
+static void turn(void)
+{
+	(void)roce_turn(guest, TIME_NEVER);
+}
+
+/* The connection ends before anything was told: then nothing is passed on, which is
+ * said once, and tried again in a second. */
+static void roce_claim__refused(void **state)
+{
+	(void)state;
+	log_set(LOG_WARN, count_warnings);
+	warned = asked = 0;
+	roce_needed(guest, 0);
+	forget_holder();
+	refuses = true;
+	connect_one_more();
+	assert_int_equal(guest->roce_state, ROCE_REFUSED);
+	assert_non_null(strstr(text_of(guest), "\"refused\",\"pid\":"));
+	for (int i = 0; i < 3; i++)
+		turn();
+	assert_int_equal(warned, 1);
+	assert_int_equal(asked, 1);
+	refuses = false;
+	guest->roce_try_ns = 0; /* the second is over */
+	turn();
+	assert_int_equal(asked, 2);
+	for (int i = 0; i < TRIES && !guest->roce_told; i++) {
+		guest->roce_try_ns = 0;
+		turn();
+		idle(guest);
+	}
+	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	assert_int_equal(warned, 1);
+	log_set(LOG_WARN, NULL);
+}
+
+/* The program of the holder closed all that it has: the name is the next one's. */
+static void roce_turn__of_a_closed_holder(void **state)
+{
+	int claim;
+
+	(void)state;
+	holder->closed = true;
+	(void)roce_turn(holder, TIME_NEVER);
+	claim = os_claim(guest->os, "nopin-roce-4791");
+	assert_true(claim >= 0);
+	os_unclaim(guest->os, claim);
+	send_from_holder(holder->roce_secret);
+	assert_false(believed());
+	holder->closed = false;
+}
+
+/* Where no names can be had the port is for one NIC. */
+static void roce_claim__without_a_name(void **state)
+{
+	(void)state;
+	forget_holder();
+	/* the guest has no thread that runs now */
+	nic_lock(holder);
+	roce_release(holder);
+	nameless = true;
+	holder->roce_try_ns = 0;
+	roce_claim(holder, 1);
+	roce_claim(guest, 1);
+	nic_unlock(holder);
+	nameless = false;
+	assert_true(holder->roce_claim < 0 && holder->roce_port >= 0);
+	assert_int_equal(holder->roce_state, ROCE_OURS);
+	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_roce, sides_close)
@@ -359,6 +446,9 @@ int main(void)
 		T(roce_trusts__not_the_holder_itself),
 		T(roce_text__states),
 		T(roce_turn__says_that_nobody_passes_on),
+		T(roce_claim__refused),
+		T(roce_turn__of_a_closed_holder),
+		T(roce_claim__without_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
