@@ -53,14 +53,18 @@ static bool has_work(const struct nic_qp *nq)
 	return qp->state == QPS_RTS && nq->sq.cons != wq_end(&nq->sq);
 }
 
-/* timeout 0 is for ever, but for what the peer says. */
+/* timeout 0 is for ever, but for what the peer says. A WRITE that notifies waits until
+ * a peer that seems a standard one was asked often enough whether it is. */
 static uint64_t deadline(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
+	const struct open *o = &qp->open;
 	uint64_t at = r->hold_until ? r->hold_until : TIME_NEVER;
 
 	if (!qp->attr.timeout)
 		return qp->timer.at_ns;
+	if (o->insisted && !o->plain && !qp_open(qp))
+		at = MIN(at, o->ask_at);
 	at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
 	at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
 	return MIN(at, r->live.silent_at);
