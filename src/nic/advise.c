@@ -16,7 +16,7 @@
 #include "nic/progress.h"
 #include "os/pages.h"
 #include "os/run.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 #include <errno.h>
 

@@ -14,7 +14,8 @@
 #include "nic/lock.h"
 #include "nic/nic.h"
 #include "nic/progress.h"
-#include "ring/ring.h"
+#include "ring/cq.h"
+#include "ring/cqe.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 
 #include "base/account.h"
 #include "mem/ticket.h"
-#include "ring/ring.h"
+#include "ring/cqe.h"
 
 struct nic;
 struct nic_async;

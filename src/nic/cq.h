@@ -6,7 +6,7 @@
 #include "base/account.h"
 #include "base/list.h"
 #include "nic/completion.h"
-#include "ring/ring.h"
+#include "ring/cq.h"
 
 #include <pthread.h>
 

@@ -14,7 +14,7 @@
 #include "nic/qp.h"
 #include "nic/upcall.h"
 #include "os/wait.h"
-#include "ring/ring.h"
+#include "ring/cq.h"
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/qp.h"

@@ -7,7 +7,7 @@
 
 #include "base/strategy.h"
 #include "mem/mr.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 struct nic;
 

@@ -15,7 +15,7 @@
 #include "nic/gids.h"
 #include "nic/nic.h"
 #include "os/net.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -17,7 +17,7 @@
 #include "base/addr.h"
 #include "base/counters.h"
 #include "base/strategy.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 struct nic;
 

@@ -26,7 +26,7 @@
 #include "nic/qp.h"
 #include "nic/roce.h"
 #include "os/net.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 #include "wire/ext.h"
 #include "wire/icrc.h"
 #include "wire/opcode.h"

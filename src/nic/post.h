@@ -5,7 +5,7 @@
 #ifndef NOPIN_NIC_POST_H
 #define NOPIN_NIC_POST_H
 
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 struct nic_qp;
 

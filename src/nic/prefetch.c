@@ -16,7 +16,7 @@
 #include "nic/device.h"
 #include "nic/memory.h"
 #include "os/pages.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/list.h"
 #include "nic/memory.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 struct mr_attr;
 struct nic;

@@ -5,7 +5,7 @@
 
 #include "base/list.h"
 #include "nic/pair.h"
-#include "ring/ring.h"
+#include "ring/wq.h"
 #include "xport/qp.h"
 
 #include <pthread.h>

@@ -17,7 +17,7 @@
 #include "nic/qp.h"
 #include "nic/text.h"
 #include "os/run.h"
-#include "ring/ring.h"
+#include "ring/wq.h"
 #include "xport/attr.h"
 #include "xport/qp.h"
 #include "xport/waits.h"

@@ -24,10 +24,11 @@
  * armed is a set of bits, so that arming again never makes an arm weaker:
  * solicited after any stays any (IBTA 11.4.2.2).
  */
+#include "ring/cq.h"
 #include "base/check.h"
 #include "base/heap.h"
+#include "ring/cqe.h"
 #include "ring/order.h"
-#include "ring/ring.h"
 
 #include <errno.h>
 #include <stdlib.h>

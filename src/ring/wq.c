@@ -4,10 +4,11 @@
  * writer. What a WQE means, and who may post when, is left to verbs/ and
  * xport/ (IBTA 10.8.2 to 10.8.3).
  */
+#include "ring/wq.h"
 #include "base/check.h"
 #include "base/heap.h"
 #include "ring/order.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,7 +14,8 @@
 #include "nic/memory.h"
 #include "nic/nic.h"
 #include "nic/pair.h"
-#include "ring/ring.h"
+#include "ring/cqe.h"
+#include "ring/wqe.h"
 
 #pragma GCC visibility push(default)
 #include <infiniband/verbs.h>

@@ -9,7 +9,7 @@
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/waiter.h"
-#include "ring/ring.h"
+#include "ring/wqe.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
 #include "xport/qp.h"

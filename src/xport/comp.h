@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_COMP_H
 #define NOPIN_XPORT_COMP_H
 
-#include "ring/ring.h"
+#include "ring/cqe.h"
 #include "wire/psn.h"
 
 struct qp;

@@ -3,7 +3,7 @@
 #ifndef NOPIN_XPORT_LIVE_H
 #define NOPIN_XPORT_LIVE_H
 
-#include "ring/ring.h"
+#include "ring/cqe.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"
 

@@ -12,7 +12,7 @@
 #include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
-#include "ring/ring.h"
+#include "ring/cqe.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"

@@ -5,7 +5,7 @@
 
 #include "base/moves.h"
 #include "mem/dma.h"
-#include "ring/ring.h"
+#include "ring/cqe.h"
 #include "wire/pkt.h"
 #include "wire/roce.h"
 #include "xport/message.h"

@@ -4,7 +4,7 @@
 #ifndef NOPIN_XPORT_UD_H
 #define NOPIN_XPORT_UD_H
 
-#include "ring/ring.h"
+#include "ring/wqe.h"
 #include "xport/rx.h"
 
 struct burst;

@@ -2,7 +2,8 @@
 /* wqe.c: what a work request is, and which PSNs it has. */
 #include "xport/wqe.h"
 #include "base/check.h"
-#include "ring/ring.h"
+#include "ring/wq.h"
+#include "ring/wqe.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"

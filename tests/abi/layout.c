@@ -7,8 +7,9 @@
 #include "nic/async.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
-#include "ring/ring.h"
+#include "ring/cqe.h"
 
+#include <assert.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 

@@ -19,7 +19,8 @@
 #ifndef NOPIN_TESTS_ORACLE_H
 #define NOPIN_TESTS_ORACLE_H
 
-#include "ring/ring.h"
+#include "ring/cqe.h"
+#include "ring/wqe.h"
 #include "world.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include "os/pages.h"
 #include "os/run.h"
 #include "os/wait.h"
-#include "ring/ring.h"
+#include "ring/cqe.h"
 #include "simhost/sim.h"
 
 struct flow;

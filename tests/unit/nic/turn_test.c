@@ -2,7 +2,6 @@
 /* turn_test.c: for how long the background thread leaves the NIC to threads of the
  * program that sleep for an event.
  */
-#include "base/check.h"
 #include "nic/due.h"
 #include "side.h"
 

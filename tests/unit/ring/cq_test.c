@@ -3,7 +3,8 @@
  * sleeps against an engine that pushes (run it under TSan too).
  */
 #include "base/check.h"
-#include "ring/ring.h"
+#include "ring/cq.h"
+#include "ring/cqe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,8 @@
  * under TSan too).
  */
 #include "base/check.h"
-#include "ring/ring.h"
+#include "ring/wq.h"
+#include "ring/wqe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,6 +7,8 @@
 #include "nic/pair.h"
 #include "nic/post.h"
 #include "nic/upcall_queue.h"
+#include "ring/cq.h"
+#include "ring/wq.h"
 
 #include <errno.h>
 #include <stdlib.h>

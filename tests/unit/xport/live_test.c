@@ -4,6 +4,7 @@
  * told to say.
  */
 #include "base/check.h"
+#include "ring/wq.h"
 #include "wire/aeth.h"
 #include "wire/ext.h"
 #include "wire/opcode.h"

@@ -12,6 +12,8 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/waiter.h"
+#include "ring/cq.h"
+#include "ring/wq.h"
 #include "wire/opcode.h"
 #include "xport/aim.h"
 #include "xport/attr.h"
