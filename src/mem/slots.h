@@ -3,6 +3,8 @@
 #ifndef NOPIN_MEM_SLOTS_H
 #define NOPIN_MEM_SLOTS_H
 
+#include <stdint.h>
+
 struct mem;
 
 /** struct pool - @free: stack of free slots; @used: a flag per slot; @bound: so many

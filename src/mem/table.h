@@ -4,6 +4,7 @@
 #define NOPIN_MEM_TABLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct mem;
 struct mr;

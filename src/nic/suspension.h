@@ -5,6 +5,9 @@
 #ifndef NOPIN_NIC_SUSPENSION_H
 #define NOPIN_NIC_SUSPENSION_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct nic;
 
 /**

@@ -3,6 +3,8 @@
 #ifndef NOPIN_XPORT_AIM_H
 #define NOPIN_XPORT_AIM_H
 
+#include <stdint.h>
+
 struct peer;
 struct qp;
 struct wqe_to;

@@ -3,6 +3,8 @@
 #ifndef NOPIN_XPORT_FLUSH_H
 #define NOPIN_XPORT_FLUSH_H
 
+#include <stdint.h>
+
 struct qp;
 
 /** qp_flush() - Complete all that is queued, if @qp is in ERR and nothing of it moves. */

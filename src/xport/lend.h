@@ -3,6 +3,9 @@
 #ifndef NOPIN_XPORT_LEND_H
 #define NOPIN_XPORT_LEND_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct peer;
 struct xport;
 

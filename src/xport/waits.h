@@ -3,6 +3,9 @@
 #ifndef NOPIN_XPORT_WAITS_H
 #define NOPIN_XPORT_WAITS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct qp;
 
 /**

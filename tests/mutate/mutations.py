@@ -1298,6 +1298,8 @@ MUTATIONS = [
      "if (!nic->roce_told)\n\t\tnic->roce_state = ROCE_REFUSED;", ""),
     ("gates: the holder that refused is asked again at once", "src/nic/roce.c",
      "if (asked && nic->roce_state == ROCE_REFUSED)", "if (0 && asked)"),
+    ("gates: no door, no name", "src/os/doorman.c",
+     "	if (os)\n\t\t(void)door_open(os);", "	if (os && door_open(os) < 0)\n\t\treturn -1;"),
     ("gates: no name, no port", "src/nic/roce.c",
      "	else\n\t\thold(nic, claim);", "	else if (claim >= 0)\n\t\thold(nic, claim);"),
     ("gates: a holder that is closed keeps the name", "src/nic/holder.c",

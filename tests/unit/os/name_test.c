@@ -360,6 +360,25 @@ static void stranger(bool holds)
 	child_pauses();
 }
 
+/* Without a door a name is ours all the same, and shared with nobody. */
+static void os_claim__without_a_door(void **state)
+{
+	struct os *os, *other = host_plain();
+	int claim;
+
+	(void)state;
+	os = host_plain();
+	refuse(SYS_socketpair, -1, 0, EPERM);
+	claim = os_claim(os, name);
+	assert_true(claim >= 0);
+	assert_int_equal(os_claim_share(os, claim, 0, 7), -EOPNOTSUPP);
+	refuse_none();
+	assert_int_equal(os_claim(other, name), -EADDRINUSE);
+	os_unclaim(os, claim);
+	os_close(os);
+	os_close(other);
+}
+
 /* Another user's process with the name is nobody's holder; and root's is. */
 static void os_holder_ask__whose(void **state)
 {
@@ -468,6 +487,7 @@ int main(void)
 		cmocka_unit_test(os_claim_share__port_is_free_last),
 		cmocka_unit_test(os_claim_share__killed),
 		cmocka_unit_test(os_claim_share__without_a_table),
+		cmocka_unit_test(os_claim__without_a_door),
 		cmocka_unit_test(os_holder_ask__whose),
 		cmocka_unit_test(os_claim__child_lives_on),
 	};
