@@ -12,7 +12,8 @@
 #include "os/net.h"
 #include "os/os.h"
 #include "os/rtnl.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

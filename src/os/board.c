@@ -34,6 +34,8 @@
 #include "os/names.h"
 #include "os/os.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_memory.h"
 
 #include <stdio.h>
 #include <string.h>

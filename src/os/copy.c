@@ -29,7 +29,8 @@
 #include "base/range.h"
 #include "os/lane.h"
 #include "os/os.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_memory.h"
 
 #include <pthread.h>
 #include <string.h>

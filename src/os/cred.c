@@ -10,6 +10,8 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <stdio.h>
 #include <stdlib.h>

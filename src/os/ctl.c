@@ -21,6 +21,8 @@
 #include "os/names.h"
 #include "os/os.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 #include "os/wait.h"
 
 #include <stddef.h>

@@ -8,6 +8,8 @@
 #include "os/kept.h"
 #include "os/os.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <linux/futex.h>
 #include <pthread.h>

@@ -28,6 +28,7 @@
 #include "os/os.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 #include "os/thread.h"
 
 #include <limits.h>

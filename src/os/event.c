@@ -5,6 +5,7 @@
 #include "os/fd.h"
 #include "os/os.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 #include "os/wait.h"
 
 #include <sys/eventfd.h>

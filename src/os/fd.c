@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <string.h>
 #include <sys/mman.h>

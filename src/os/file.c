@@ -10,7 +10,7 @@
 #include "os/file.h"
 #include "base/check.h"
 #include "os/fd.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -10,6 +10,8 @@
 #include "os/mapping.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_memory.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -24,7 +24,7 @@
 #include "os/fork.h"
 #include "os/os.h"
 #include "os/pages.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <pthread.h>
 #include <stdlib.h>

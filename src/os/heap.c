@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "base/page.h"
-#include "os/sys.h"
+#include "os/sys_memory.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "os/host.h"
 #include "base/check.h"
 #include "os/file.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

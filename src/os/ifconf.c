@@ -7,6 +7,7 @@
 #include "os/net.h"
 #include "os/netlist.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <linux/if_addr.h>
 #include <net/if.h>

@@ -5,7 +5,7 @@
 #include "os/kept.h"
 #include "os/fd.h"
 #include "os/fork.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <sys/stat.h>
 

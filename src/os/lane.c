@@ -10,6 +10,8 @@
 #include "os/fd.h"
 #include "os/os.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_memory.h"
 
 #include <assert.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 /* mapping.c: reads /proc/self/maps and smaps: which mappings there are. */
 #include "os/mapping.h"
 #include "os/file.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <stdlib.h>
 #include <string.h>

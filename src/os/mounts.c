@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "os/fd.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <stdint.h>
 #include <stdlib.h>

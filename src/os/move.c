@@ -25,6 +25,7 @@
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <linux/mempolicy.h>
 #include <linux/userfaultfd.h>

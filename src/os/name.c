@@ -33,6 +33,8 @@
 #include "os/names.h"
 #include "os/os.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -21,6 +21,7 @@
 #include "os/probe.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

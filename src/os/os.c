@@ -13,6 +13,8 @@
 #include "os/kept.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_memory.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

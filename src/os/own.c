@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/heap.h"
 #include "base/page.h"
-#include "os/sys.h"
+#include "os/sys_memory.h"
 
 #include <sys/mman.h>
 

@@ -13,6 +13,7 @@
 #include "os/pages.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_memory.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

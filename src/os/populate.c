@@ -14,6 +14,8 @@
 #include "os/file.h"
 #include "os/mapping.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_memory.h"
 #include "os/touch.h"
 
 #include <linux/futex.h>

@@ -18,6 +18,8 @@
 #include "os/os.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "os/sys.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>

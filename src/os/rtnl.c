@@ -13,6 +13,8 @@
 #include "os/net.h"
 #include "os/netlist.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <libmnl/libmnl.h>
 #include <linux/if_addr.h>

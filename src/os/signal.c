@@ -25,6 +25,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum {
 	CAUGHT_OLD_NS = 1000 * 1000,

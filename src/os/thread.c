@@ -10,6 +10,7 @@
 #include "os/os.h"
 #include "os/run.h"
 #include "os/sys.h"
+#include "os/sys_memory.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -14,6 +14,7 @@
 #include "os/os.h"
 #include "os/port.h"
 #include "os/sys.h"
+#include "os/sys_socket.h"
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>

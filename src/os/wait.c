@@ -17,6 +17,7 @@
 #include "os/run.h"
 #include "os/signal.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 #include "os/udp.h"
 
 enum { LET_IN_NS = 1000 * 1000 };

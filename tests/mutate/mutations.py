@@ -1434,7 +1434,7 @@ MUTATIONS = [
      "if (!fd_may_have(OS_LANE_BYTES))", "if (0)"),
     ("limits: a call that is denied is not looked for", "src/os/probe.c",
      "if (!sys_denied(ret))", "if (1)"),
-    ("limits: pwritev has no stand-in", "src/os/sys.h",
+    ("limits: pwritev has no stand-in", "src/os/sys_file.h",
      "return sys_denied(got)\n\t\t       ? sys_call(SYS_pwrite64",
      "return 0\n\t\t       ? sys_call(SYS_pwrite64"),
     ("a CQ gets smaller than what is queued", "src/nic/completion.c",

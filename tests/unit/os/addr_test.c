@@ -9,8 +9,10 @@
 #include "os/net.h"
 #include "os/wait.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 static struct os_addr addrs[64];
 

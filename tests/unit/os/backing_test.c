@@ -11,6 +11,7 @@
 #include "os/host.h"
 #include "os/pages.h"
 
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 

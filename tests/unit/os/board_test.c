@@ -11,6 +11,7 @@
 #include "os/sys.h"
 #include "refuse.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "os/copy.h"
 #include "os/lane.h"
 
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stddef.h>
 #include <sys/ioctl.h>

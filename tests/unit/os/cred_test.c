@@ -3,8 +3,10 @@
 #include "host_fixture.h"
 #include "os/cred.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 enum { OVERFLOW = 65534 };

@@ -7,6 +7,7 @@
 #include "os/door.h"
 #include "os/doorman.h"
 #include "os/sys.h"
+#include "os/sys_file.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -3,6 +3,7 @@
 #include "host_fixture.h"
 #include "os/wait.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 static void os_event_open__where_select_reaches(void **state)

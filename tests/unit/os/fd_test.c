@@ -4,6 +4,7 @@
 #include "host_fixture.h"
 #include "os/fd.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <sys/resource.h>
 

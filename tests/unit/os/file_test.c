@@ -7,6 +7,8 @@
 #include "os/fresh.h"
 #include "os/host.h"
 
+#include <fcntl.h>
+
 #define VMSTAT "/proc/vmstat"
 
 static unsigned opens(void)

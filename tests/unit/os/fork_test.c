@@ -12,6 +12,7 @@
 #include "os/names.h"
 #include "threads.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>

@@ -5,6 +5,8 @@
 #include "os/net.h"
 #include "os/netlist.h"
 
+#include <sys/socket.h>
+
 /* What there is: addresses, and the interfaces that have them. */
 static void read__as_with_netlink(void **state)
 {

@@ -7,6 +7,7 @@
 #include "os/net.h"
 #include "os/wait.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -7,6 +7,7 @@
 #include "os/net.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <sys/resource.h>
 

@@ -11,6 +11,7 @@
 #include "os/wait.h"
 #include "threads.h"
 
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>

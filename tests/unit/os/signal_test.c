@@ -4,7 +4,7 @@
 #include "host_fixture.h"
 #include "os/clock.h"
 #include "os/signal.h"
-#include "os/sys.h"
+#include "os/sys_file.h"
 #include "os/wait.h"
 
 #include <signal.h>

@@ -11,6 +11,7 @@
 
 #include <sched.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 enum { BUF = 66000 };
 
