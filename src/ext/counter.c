@@ -3,6 +3,7 @@
 #include "ext/ext.h"
 #include "nic/event_counter.h"
 #include "nic/pair.h"
+#include "verbs/post.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef NOPIN_EXT_EXT_H
 #define NOPIN_EXT_EXT_H
 
-#include "verbs/verbs.h"
+#include "verbs/object.h"
 
 #include "ext/nopin.h"
 

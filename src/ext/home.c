@@ -9,6 +9,7 @@
  * last one, and all others in the order of coming.
  * What a member wrote may change at any time: it is copied, then looked at.
  */
+#include "sync/home.h"
 #include "ext/link.h"
 #include "nic/event_counter.h"
 #include "nic/nic.h"

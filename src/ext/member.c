@@ -8,6 +8,7 @@
  * without an answer: what it was granted, or will be, the home takes back. Both
  * answers are read before it asks again.
  */
+#include "sync/member.h"
 #include "ext/link.h"
 #include "nic/event_counter.h"
 #include "nic/nic.h"

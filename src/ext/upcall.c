@@ -3,6 +3,7 @@
 #include "ext/ext.h"
 #include "nic/memory.h"
 #include "nic/upcall_queue.h"
+#include "verbs/mr_api.h"
 
 #include <assert.h>
 #include <errno.h>

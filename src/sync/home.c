@@ -8,6 +8,7 @@
  * not what it must be was written by a member that does not keep to this: it is put
  * right, and nobody but those who share the object had harm.
  */
+#include "sync/home.h"
 #include "sync/sync.h"
 
 #include <errno.h>

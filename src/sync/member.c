@@ -2,6 +2,7 @@
 /* member.c: what a member does, step by step: one atomic where nobody waits and
  * the word is what it was believed to be.
  */
+#include "sync/member.h"
 #include "base/check.h"
 #include "sync/sync.h"
 

@@ -3,7 +3,10 @@
  * said; a request takes a copy of that, so a handle may be destroyed while what was
  * posted with it is still to be sent. Multicast groups are not there.
  */
+#include "verbs/ah.h"
 #include "nic/nic.h"
+#include "verbs/object.h"
+#include "verbs/query.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

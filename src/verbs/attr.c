@@ -4,6 +4,8 @@
  */
 #include "nic/memory.h"
 #include "nic/pair.h"
+#include "verbs/qp_api.h"
+#include "verbs/query.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

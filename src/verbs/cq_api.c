@@ -2,8 +2,11 @@
 /* cq_api.c: creating, resizing and destroying completion queues. Taking
  * completions is in poll.c, their events are in event.c.
  */
+#include "verbs/cq_api.h"
 #include "nic/completion.h"
 #include "nic/nic.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

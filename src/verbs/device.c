@@ -6,6 +6,12 @@
 #include "base/be.h"
 #include "nic/async.h"
 #include "nic/nic.h"
+#include "verbs/cq_api.h"
+#include "verbs/mr_api.h"
+#include "verbs/object.h"
+#include "verbs/post.h"
+#include "verbs/qp_api.h"
+#include "verbs/query.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

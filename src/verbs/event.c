@@ -11,9 +11,12 @@
  * cookie out of the table first. Either the event was counted, and destroying
  * waits for its acknowledgement, or it is dropped and the next one is fetched.
  */
+#include "verbs/event.h"
 #include "base/heap.h"
 #include "nic/async.h"
 #include "nic/completion.h"
+#include "verbs/object.h"
+#include "verbs/query.h"
 #include "verbs/verbs.h"
 
 #include <assert.h>

@@ -3,8 +3,10 @@
  * demand, whether or not the program asked for that; what the range contains is
  * not looked at (mem/ and os/ do when it is used).
  */
+#include "verbs/mr_api.h"
 #include "base/range.h"
 #include "nic/memory.h"
+#include "verbs/object.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -5,11 +5,13 @@
  * its memory stays until the program destroys it, because some destroy in the
  * wrong order.
  */
+#include "verbs/object.h"
 #include "nic/completion.h"
 #include "nic/event_counter.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "nic/upcall_queue.h"
+#include "verbs/event.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

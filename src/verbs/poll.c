@@ -4,6 +4,8 @@
  * allocation. Polling is also what makes progress (design D9); nic/ does that.
  */
 #include "nic/completion.h"
+#include "verbs/cq_api.h"
+#include "verbs/object.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

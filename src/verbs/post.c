@@ -7,6 +7,9 @@
 #include "base/range.h"
 #include "nic/nic.h"
 #include "nic/pair.h"
+#include "verbs/ah.h"
+#include "verbs/object.h"
+#include "verbs/post.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -2,8 +2,12 @@
 /* qp_api.c: creating, modifying, querying and destroying queue pairs, of reliable
  * connections and of datagrams; the state machine is xport/'s.
  */
+#include "verbs/qp_api.h"
 #include "nic/nic.h"
 #include "nic/pair.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
+#include "verbs/post.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -2,9 +2,11 @@
 /* query.c: what the device, its port and their tables say. Numbers that bound
  * something come from nic.h; the others are what hardware of this kind says.
  */
+#include "verbs/query.h"
 #include "base/be.h"
 #include "base/page.h"
 #include "nic/nic.h"
+#include "verbs/object.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

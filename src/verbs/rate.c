@@ -3,7 +3,10 @@
  * 2.5 Gb/s, by name, and in Mb/s as signalled (lane rate before line coding
  * times lanes).
  */
+#include "base/check.h"
 #include "verbs/verbs.h"
+
+#include <stddef.h>
 
 static const struct rate {
 	enum ibv_rate rate;

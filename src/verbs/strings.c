@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* strings.c: verbs' numbers in words, for people. */
+#include "base/check.h"
 #include "verbs/verbs.h"
 
 /* Tables may have holes: numbers that nobody uses. */

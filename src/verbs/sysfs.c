@@ -5,13 +5,16 @@
  * and all others, do not exist here.
  */
 #include "base/be.h"
+#include "base/check.h"
 #include "nic/nic.h"
+#include "verbs/query.h"
 #include "verbs/verbs.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -6,6 +6,9 @@
  */
 #include "nic/pair.h"
 #include "nic/post.h"
+#include "verbs/ah.h"
+#include "verbs/object.h"
+#include "verbs/post.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

@@ -5,6 +5,8 @@
 #ifndef NOPIN_TESTS_SYNC_H
 #define NOPIN_TESTS_SYNC_H
 
+#include "sync/home.h"
+#include "sync/member.h"
 #include "sync/sync.h"
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * leaves behind. What honest ones do is in model_test.c.
  */
 #include "base/check.h"
+#include "sync/home.h"
 #include "sync/sync.h"
 
 #include <setjmp.h>

@@ -3,6 +3,7 @@
  * is never what it was. What members do together is in model_test.c.
  */
 #include "base/check.h"
+#include "sync/member.h"
 #include "sync/sync.h"
 
 #include <setjmp.h>

@@ -8,6 +8,8 @@
  * ones and owned ones are always as many as there were (none is lost or doubled).
  */
 #include "base/check.h"
+#include "sync/home.h"
+#include "sync/member.h"
 #include "sync/sync.h"
 
 #include <setjmp.h>

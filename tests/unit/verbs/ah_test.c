@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ah_test.c: address handles, and requests that take one. */
+#include "base/check.h"
 #include "fake_nic.h"
 
 #include "wire/grh.h"
 #include "wire/pkt.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 static void ah__checks_attributes(void **state)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
 
 #include <errno.h>
 #include <unistd.h>

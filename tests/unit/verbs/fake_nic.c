@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fake_nic.c: see fake_nic.h. Not thread-safe, but for events: those block. */
 #include "fake_nic.h"
+#include "base/counters.h"
 #include "mem/mr.h"
 #include "nic/completion.h"
 #include "nic/event_counter.h"
@@ -9,6 +10,8 @@
 #include "nic/upcall_queue.h"
 #include "ring/cq.h"
 #include "ring/wq.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,9 +6,14 @@
 #ifndef NOPIN_TEST_FAKE_NIC_H
 #define NOPIN_TEST_FAKE_NIC_H
 
+#include "base/counters.h"
 #include "mem/mr.h"
 #include "nic/async.h"
 #include "nic/memory.h"
+#include "nic/nic.h"
+#include "nic/pair.h"
+#include "ring/cqe.h"
+#include "verbs/object.h"
 #include "verbs/verbs.h"
 
 #include <setjmp.h>

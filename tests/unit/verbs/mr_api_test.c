@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
 #include "mem/mr.h"
+#include "verbs/mr_api.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 enum {
 	LW = IBV_ACCESS_LOCAL_WRITE,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
+#include "ring/cqe.h"
+#include "verbs/object.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <unistd.h>
 
 static struct ibv_context *context;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 static struct rc rc;
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
 #include "nic/pair.h"
+#include "verbs/object.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
+#include "base/counters.h"
 #include "fake_nic.h"
+#include "verbs/query.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 static struct ibv_context *context;
 

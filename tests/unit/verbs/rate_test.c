@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 /* The table against a formula: lanes of 2.5, 5, 10, 14.0625, 25.78125, 28.125,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
+
+#include <stddef.h>
 
 static const char *status(unsigned i)
 {

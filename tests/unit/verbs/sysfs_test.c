@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
+#include "base/counters.h"
 #include "fake_nic.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 #define DEV "/sys/class/infiniband/nopin0"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/check.h"
 #include "fake_nic.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 enum {
 	ALL = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* event.h: events that were handed out and not acknowledged. */
+#ifndef NOPIN_VERBS_EVENT_H
+#define NOPIN_VERBS_EVENT_H
+
+#include "verbs/object.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+/** tracked_add() - Return: 0, or -ENOMEM. */
+int tracked_add(struct tracked *t);
+/** tracked_del() - No event is handed out for @t any more. */
+void tracked_del(struct tracked *t);
+/** tracked_wait() - Until *@acked reaches @handed_out. */
+void tracked_wait(pthread_mutex_t *mutex, pthread_cond_t *cond,
+		  const uint32_t *acked, uint32_t handed_out);
+
+#endif
