@@ -17,6 +17,7 @@
 #include "xport/kept.h"
 #include "xport/life.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/requester.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
@@ -108,7 +109,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	if (psn_diff(r->una, r->acc) > 0)
 		r->acc = r->una;
 	flow_accepted(qp, r->acc, now_ns);
-	flow_answered(qp, r->una);
+	reads_answered(qp, r->una);
 	if (psn_diff(r->una, r->snd) > 0)
 		r->snd = r->una;
 	comp_reap(qp, now_ns);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.c: flow control by the receiver (design D14). What a nopin peer's
  * socket may hold on our behalf is its grant, peer.budget; everything sent is
- * charged as its kernel will charge it, until it says "accepted". READ
- * responses come into our own socket, so the requester limits what it asks for.
- * What is sent or asked for again waits for nothing, but is charged besides: what
+ * charged as its kernel will charge it, until it says "accepted". READ responses come
+ * into our own socket: reads.c. What is sent or asked for again waits for nothing, but is charged besides: what
  * it stands for may only be late.
  * What we granted stays charged to our own budget until we said another number,
  * so all grants together never exceed it. A peer that got nothing may still send
@@ -261,7 +260,6 @@ void flow_forget(struct qp *qp)
 	r->doubt = 0;
 	memset(r->copies, 0, sizeof(r->copies));
 	r->late_until = 0;
-	flow_read_forget(qp);
 }
 
 void flow_held(struct qp *qp)
@@ -277,96 +275,4 @@ void flow_resumed(struct qp *qp)
 	r->doubt_at = r->acc;
 	r->forgotten = 0;
 	charge_to(qp, r->doubt);
-}
-
-/* Where responses overtake each other any of them may need a slot. */
-static uint32_t read_most(const struct qp *qp)
-{
-	const struct xport *x = qp->x;
-	uint64_t most;
-
-	if (!qp->peer->late.wait_ns)
-		return x->read_budget;
-	most = (uint64_t)win_spare(x, &qp->req.win) *
-	       flow_charge(false, 1, qp->mtu);
-	return (uint32_t)MIN(x->read_budget, most);
-}
-
-bool flow_may_read(struct qp *qp, uint32_t charge)
-{
-	struct xport *x = qp->x;
-
-	if (!x->read_out || qp->peer->quiet ||
-	    (uint64_t)x->read_out + charge <= read_most(qp))
-		return true;
-	if (list_empty(&qp->peer_link))
-		list_add_tail(&x->read_waiters, &qp->peer_link);
-	return false;
-}
-
-void flow_quiet(struct qp *qp, bool quiet)
-{
-	struct peer *p = qp->peer;
-
-	if (quiet && !p->quiet)
-		qp_kick_all(&qp->x->read_waiters);
-	p->quiet = quiet;
-}
-
-void flow_read(struct qp *qp, uint32_t charge)
-{
-	qp->req.read_charged += charge;
-	qp->x->read_out += charge;
-}
-
-void flow_read_again(struct qp *qp, psn_t to, uint32_t charge)
-{
-	struct req *r = &qp->req;
-
-	if (r->read_twice && psn_diff(to, r->read_twice_to) <= 0)
-		return;
-	r->read_twice_to = to;
-	r->read_twice += charge;
-	flow_read(qp, charge);
-}
-
-void flow_read_forget(struct qp *qp)
-{
-	flow_read_done(qp, qp->req.read_charged);
-	qp->req.read_twice = 0;
-}
-
-void flow_read_done(struct qp *qp, uint32_t charge)
-{
-	struct xport *x = qp->x;
-
-	charge = MIN(charge, qp->req.read_charged);
-	qp->req.read_charged -= charge;
-	x->read_out -= charge;
-	qp_kick_all(&x->read_waiters);
-}
-
-void flow_answered(struct qp *qp, psn_t before)
-{
-	struct req *r = &qp->req;
-
-	if (!r->read_twice || psn_diff(before, r->read_twice_to) < 0)
-		return;
-	flow_read_done(qp, r->read_twice);
-	r->read_twice = 0;
-}
-
-uint32_t flow_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
-{
-	uint32_t c = qp->req.rd_chunk;
-
-	return MIN(w->num_psn, (k / c + 1) * c);
-}
-
-uint32_t flow_chunk_charge(const struct qp *qp, const struct wqe *w, uint32_t k)
-{
-	uint32_t c = qp->req.rd_chunk;
-	uint32_t n = flow_chunk_end(qp, w, k) - k / c * c;
-
-	return flow_charge(false, n, n * qp->mtu);
 }

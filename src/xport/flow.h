@@ -72,27 +72,4 @@ void flow_held(struct qp *qp);
 
 /** flow_resumed() - It may not have come to it yet. */
 void flow_resumed(struct qp *qp);
-bool flow_may_read(struct qp *qp, uint32_t charge);
-
-/** flow_quiet() - The peer of @qp, a standard one, answered nothing for an ACK timeout,
- * or (not @quiet) something came from it. While it is quiet READs to it do not wait for
- * the room that those before them hold: nothing may ever fill it, and they would
- * end one budget full after the other. */
-void flow_quiet(struct qp *qp, bool quiet);
-void flow_read(struct qp *qp, uint32_t charge);
-
-/** flow_read_again() - Charge what ends at @to once more: it was asked for again,
- * until it is answered (flow_answered()). */
-void flow_read_again(struct qp *qp, psn_t to, uint32_t charge);
-void flow_answered(struct qp *qp, psn_t before);
-
-/** flow_read_forget() - None of what was asked for is waited for. */
-void flow_read_forget(struct qp *qp);
-void flow_read_done(struct qp *qp, uint32_t charge);
-
-/** flow_chunk_end() - Return the end of the READ request that asks for packet @k of @w. */
-uint32_t flow_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
-uint32_t flow_chunk_charge(const struct qp *qp, const struct wqe *w,
-			   uint32_t k);
-
 #endif

@@ -13,6 +13,7 @@
 #include "xport/deadline.h"
 #include "xport/flow.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/xport.h"
 
 void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
@@ -35,6 +36,7 @@ void qp_enter_error(struct qp *qp, uint64_t now_ns)
 {
 	qp_set_state(qp, QPS_ERR, now_ns);
 	flow_forget(qp);
+	reads_forget(qp);
 	credit_leave(qp);
 	list_del(&qp->peer_link);
 	qp_rearm(qp);

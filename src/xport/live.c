@@ -47,12 +47,12 @@
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
-#include "xport/flow.h"
 #include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
 #include "xport/waits.h"
@@ -513,7 +513,7 @@ static bool silence(struct qp *qp, uint64_t now_ns)
 	if (!spend(qp, CAUSE_SILENCE, now_ns))
 		return false;
 	if (!qp_open(qp)) {
-		flow_quiet(qp, true);
+		reads_quiet(qp, true);
 		return true;
 	}
 	/* it heard our questions no better than all the rest */

@@ -55,6 +55,7 @@
 #include "xport/open.h"
 #include "xport/owe.h"
 #include "xport/peer.h"
+#include "xport/reads.h"
 #include "xport/replay.h"
 #include "xport/reply.h"
 #include "xport/req.h"
@@ -313,6 +314,7 @@ static void qp_disconnect(struct qp *qp)
 	CHECK(qp_idle(qp));
 	open_end(qp);
 	flow_forget(qp);
+	reads_forget(qp);
 	credit_leave(qp);
 	ack_cancel(qp);
 	win_reset(qp->x, &qp->req.win, 0);
@@ -508,7 +510,7 @@ static enum rx_result take(struct qp *qp, const struct pkt *pkt,
 			       : ud_rx(qp, pkt, payload, run, now_ns);
 	if (pkt->ext)
 		qp->peer->heard_ns = now_ns;
-	flow_quiet(qp, false);
+	reads_quiet(qp, false);
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp_receives(qp)) {
 		ack_answer(qp, pkt->question, now_ns);

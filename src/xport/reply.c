@@ -36,6 +36,7 @@
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/reorder.h"
 #include "xport/requester.h"
 #include "xport/retry.h"
@@ -550,7 +551,7 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 	if (chunk_end && r->rd_out)
 		r->rd_out--;
 	if (chunk_end && w->op == WR_READ)
-		flow_read_done(qp, flow_chunk_charge(qp, w, k));
+		reads_done(qp, reads_chunk_charge(qp, w, k));
 	r->rsp_missed = false;
 	if (!r->ask_again && psn_diff(psn_add(psn, 1), r->again_to) >= 0)
 		r->rsp_gap = false;

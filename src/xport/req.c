@@ -49,6 +49,7 @@
 #include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/reply.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
@@ -247,13 +248,13 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 			  uint32_t k, bool again, uint32_t *psns)
 {
 	struct req *r = &qp->req;
-	uint32_t end = flow_chunk_end(qp, w, k);
+	uint32_t end = reads_chunk_end(qp, w, k);
 	uint64_t off = (uint64_t)k * qp->mtu;
-	uint32_t charge = flow_chunk_charge(qp, w, k);
+	uint32_t charge = reads_chunk_charge(qp, w, k);
 	struct pkt p = pkt_for(qp, w, b->ext);
 
 	if (!again &&
-	    (r->rd_out >= qp->attr.max_rd_atomic || !flow_may_read(qp, charge)))
+	    (r->rd_out >= qp->attr.max_rd_atomic || !reads_may_ask(qp, charge)))
 		return NEXT_STOP;
 	p.opcode = OP_READ_REQ;
 	p.ack_req = true;
@@ -266,9 +267,9 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 		read_again(qp, w);
 	r->rd_out += !again;
 	if (again)
-		flow_read_again(qp, psn_add(w->first_psn, end), charge);
+		reads_asked_again(qp, psn_add(w->first_psn, end), charge);
 	else
-		flow_read(qp, charge);
+		reads_asked(qp, charge);
 	*psns = end - k;
 	return NEXT_OK;
 }

@@ -40,6 +40,7 @@
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/reorder.h"
 #include "xport/requester.h"
 #include "xport/tx.h"
@@ -89,11 +90,11 @@ static void recount_reads(struct qp *qp, psn_t to)
 				continue;
 			out++;
 			if (w->op == WR_READ)
-				charge += flow_chunk_charge(qp, w, k);
+				charge += reads_chunk_charge(qp, w, k);
 		}
 	}
 	r->rd_out = out;
-	flow_read(qp, charge);
+	reads_asked(qp, charge);
 }
 
 void retry_forget(struct req *r)
@@ -122,6 +123,7 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
 	r->ask_again = false;
 	r->epoch++;
 	flow_forget(qp);
+	reads_forget(qp);
 	recount_reads(qp, to);
 	live_restart(qp, now_ns);
 	qp_kick(qp);
@@ -152,7 +154,7 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	r->cur = index;
 	flow_unsent(qp, b->from, b->charge);
 	credit_placed(qp, b->out);
-	flow_read_forget(qp);
+	reads_forget(qp);
 	recount_reads(qp, b->from);
 	qp_kick(qp);
 }
@@ -264,7 +266,7 @@ static bool next_again(struct qp *qp, psn_t *psn)
 		*psn = r->again_at;
 		if (wqe_is_read(w)) {
 			r->again_at = psn_add(w->first_psn,
-					      flow_chunk_end(qp, w, k));
+					      reads_chunk_end(qp, w, k));
 			if (win_has_all(&r->win, *psn, r->again_at))
 				continue;
 			if (psn_diff(r->again_at, r->again_to) > 0)

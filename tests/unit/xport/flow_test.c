@@ -8,6 +8,7 @@
 #include "xport/flow.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/xport.h"
 
 enum { SLOTS = 80, QPS = 2, GRANT = 10000, CHARGE = 6000, END = 1000 };
@@ -118,18 +119,18 @@ static void flow__reads_of_a_quiet_peer(void **state)
 {
 	(void)state;
 	s.x.read_budget = CHARGE;
-	assert_true(flow_may_read(&s.qp[0], CHARGE));
-	flow_read(&s.qp[0], CHARGE);
-	assert_false(flow_may_read(&s.qp[1], CHARGE));
-	flow_quiet(&s.qp[0], true);
+	assert_true(reads_may_ask(&s.qp[0], CHARGE));
+	reads_asked(&s.qp[0], CHARGE);
+	assert_false(reads_may_ask(&s.qp[1], CHARGE));
+	reads_quiet(&s.qp[0], true);
 	assert_true(runs(&s.qp[1]));
-	assert_true(flow_may_read(&s.qp[1], CHARGE));
-	flow_read(&s.qp[1], CHARGE);
-	flow_quiet(&s.qp[0], false);
-	flow_read_forget(&s.qp[0]);
-	assert_false(flow_may_read(&s.qp[0], CHARGE));
-	flow_read_forget(&s.qp[1]);
-	assert_true(flow_may_read(&s.qp[0], CHARGE));
+	assert_true(reads_may_ask(&s.qp[1], CHARGE));
+	reads_asked(&s.qp[1], CHARGE);
+	reads_quiet(&s.qp[0], false);
+	reads_forget(&s.qp[0]);
+	assert_false(reads_may_ask(&s.qp[0], CHARGE));
+	reads_forget(&s.qp[1]);
+	assert_true(reads_may_ask(&s.qp[0], CHARGE));
 	assert_int_equal(s.x.read_out, 0);
 }
 

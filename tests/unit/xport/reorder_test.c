@@ -9,6 +9,7 @@
 #include "xport/live.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/reads.h"
 #include "xport/reorder.h"
 #include "xport/req.h"
 #include "xport/requester.h"
@@ -185,17 +186,18 @@ static void flow_again__once(void **state)
 	flow_accepted(&qp, 8, US);
 	assert_int_equal(p.in_flight, 0);
 
-	flow_read(&qp, charge);
+	reads_asked(&qp, charge);
 	for (int i = 0; i < 1000; i++)
-		flow_read_again(&qp, 4, charge);
+		reads_asked_again(&qp, 4, charge);
 	assert_int_equal(x.read_out, 2 * charge);
-	flow_answered(&qp, 3);
+	reads_answered(&qp, 3);
 	assert_int_equal(x.read_out, 2 * charge);
 	/* not after what is behind it */
-	flow_answered(&qp, 4);
+	reads_answered(&qp, 4);
 	assert_int_equal(x.read_out, charge);
-	flow_read_again(&qp, 8, charge);
+	reads_asked_again(&qp, 8, charge);
 	flow_forget(&qp);
+	reads_forget(&qp);
 	assert_int_equal(x.read_out, 0);
 	assert_int_equal(r->read_twice, 0);
 }
@@ -241,6 +243,7 @@ static void flow_again__late(void **state)
 	flow_again(&qp, 4, 5, each);
 	flow_accepted(&qp, 8, 1400 * US);
 	flow_forget(&qp);
+	reads_forget(&qp);
 	assert_int_equal(r->late_until, 0);
 	qp_rearm(&qp);
 	timerq_fini(&x.timers);
