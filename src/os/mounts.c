@@ -121,21 +121,19 @@ static void mounts_char(struct mounts *m, char c)
 		m->word = m->dash = 0;
 }
 
-/* It is not kept open (file.c): it would keep the mount namespace. */
+/* It is not kept open (file.c): it would keep the mount namespace. Each read(2) goes on
+ * behind the last line, whatever is mounted meanwhile; pread(2) would count bytes anew. */
 static void mounts_read(struct mounts *m)
 {
 	const int fd = fd_high(sys_open("/proc/self/mountinfo", O_RDONLY));
-	uint64_t pos = 0;
 	char buf[1024];
 	ssize_t n;
 
 	if (fd < 0)
 		return;
-	while ((n = sys_pread(fd, buf, sizeof(buf), pos)) > 0) {
+	while ((n = sys_read(fd, buf, sizeof(buf))) > 0)
 		for (ssize_t i = 0; i < n; i++)
 			mounts_char(m, buf[i]);
-		pos += (uint64_t)n;
-	}
 	sys_close(fd);
 }
 
