@@ -29,7 +29,7 @@ static uint64_t weight_of(const struct fair *f)
 	return MIN(MAX(f->weight, 1u), (uint32_t)FAIR_WEIGHT_MAX);
 }
 
-static uint64_t fill(const struct vessels *all, unsigned i, uint64_t level)
+static uint64_t fair_fill(const struct vessels *all, unsigned i, uint64_t level)
 {
 	const struct fair *f = &all->v[i];
 	const uint64_t high = MIN(f->demand, all->budget);
@@ -44,7 +44,7 @@ static uint64_t fill_all(const struct vessels *all, uint64_t level)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < all->n; i++)
-		sum += fill(all, i, level);
+		sum += fair_fill(all, i, level);
 	return sum;
 }
 
@@ -74,7 +74,7 @@ static void share_out(const struct vessels *all, uint64_t *share)
 	uint64_t rest = all->budget, weights = 0, spare;
 
 	for (unsigned i = 0; i < all->n; i++) {
-		share[i] = fill(all, i, level);
+		share[i] = fair_fill(all, i, level);
 		rest -= share[i];
 		weights += weight_of(&all->v[i]);
 	}

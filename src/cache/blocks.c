@@ -12,7 +12,7 @@
 
 enum { NOTHING = UINT32_MAX };
 
-static uint32_t *bucket_of(const struct blocks *b, uint64_t number)
+static uint32_t *blocks_bucket_of(const struct blocks *b, uint64_t number)
 {
 	/* the fraction of the golden ratio: neighbours are far from each other */
 	return &b->bucket[number * UINT64_C(0x9e3779b97f4a7c15) >>
@@ -69,9 +69,9 @@ static void order_add(struct blocks *b, uint32_t i)
 
 /* --- the set --------------------------------------------------------------------- */
 
-static uint32_t find(const struct blocks *b, uint64_t number)
+static uint32_t blocks_find(const struct blocks *b, uint64_t number)
 {
-	uint32_t i = *bucket_of(b, number);
+	uint32_t i = *blocks_bucket_of(b, number);
 
 	while (i != NOTHING && b->block[i].number != number)
 		i = b->block[i].next;
@@ -80,7 +80,7 @@ static uint32_t find(const struct blocks *b, uint64_t number)
 
 bool blocks_use(struct blocks *b, uint64_t number)
 {
-	const uint32_t i = find(b, number);
+	const uint32_t i = blocks_find(b, number);
 
 	if (i == NOTHING)
 		return false;
@@ -91,10 +91,10 @@ bool blocks_use(struct blocks *b, uint64_t number)
 	return true;
 }
 
-static void take_out(struct blocks *b, uint32_t i)
+static void blocks_take_out(struct blocks *b, uint32_t i)
 {
 	struct block *e = &b->block[i];
-	uint32_t *at = bucket_of(b, e->number);
+	uint32_t *at = blocks_bucket_of(b, e->number);
 
 	while (*at != i)
 		at = &b->block[*at].next;
@@ -113,9 +113,9 @@ bool blocks_add(struct blocks *b, uint64_t number)
 	if (blocks_use(b, number))
 		return false;
 	if (full)
-		take_out(b, b->oldest);
+		blocks_take_out(b, b->oldest);
 	i = b->spare;
-	bucket = bucket_of(b, number);
+	bucket = blocks_bucket_of(b, number);
 	b->spare = b->block[i].next;
 	b->block[i].number = number;
 	b->block[i].next = *bucket;
@@ -133,7 +133,7 @@ static void drop_wide(struct blocks *b, uint64_t first, uint64_t last)
 	for (uint32_t i = b->newest; i != NOTHING; i = older) {
 		older = b->block[i].older;
 		if (b->block[i].number - first <= last - first)
-			take_out(b, i);
+			blocks_take_out(b, i);
 	}
 }
 
@@ -148,10 +148,10 @@ uint32_t blocks_drop(struct blocks *b, uint64_t first, uint64_t last)
 		return was - b->num;
 	}
 	for (uint64_t n = first; n - first <= last - first; n++) {
-		const uint32_t i = find(b, n);
+		const uint32_t i = blocks_find(b, n);
 
 		if (i != NOTHING)
-			take_out(b, i);
+			blocks_take_out(b, i);
 		if (n == UINT64_MAX)
 			break;
 	}

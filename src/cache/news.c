@@ -20,7 +20,7 @@ static uint64_t room(const struct news_row *r)
 	return r->cap - (r->written - r->consumed);
 }
 
-static void put(struct news_row *r, const struct news *n)
+static void news_put(struct news_row *r, const struct news *n)
 {
 	CHECK(room(r) > 0);
 	r->slot[r->written++ % r->cap] = *n;
@@ -50,9 +50,10 @@ static void tell(struct news_row *r, uint64_t addr, uint64_t last)
 	if (r->silent || merge(r, addr, last))
 		return;
 	r->silent = room(r) < NEWS_ROOM_MIN;
-	put(r, &(struct news){.kind = r->silent ? NEWS_ALL_LOST : NEWS_LOST,
-			      .addr = addr,
-			      .last = last});
+	news_put(r,
+		 &(struct news){.kind = r->silent ? NEWS_ALL_LOST : NEWS_LOST,
+				.addr = addr,
+				.last = last});
 }
 
 void row_lost(struct news_row *r, uint64_t addr, uint64_t last)
@@ -73,7 +74,7 @@ bool row_answer(struct news_row *r, enum news_result result)
 {
 	if (room(r) < 2)
 		return false;
-	put(r, &(struct news){.kind = NEWS_ANSWER, .result = result});
+	news_put(r, &(struct news){.kind = NEWS_ANSWER, .result = result});
 	r->silent = false;
 	if (r->doubt)
 		tell(r, r->addr, r->last);

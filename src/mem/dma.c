@@ -252,20 +252,20 @@ static struct ticket *walk_open(const struct walk *w, const struct waiter *wait,
 }
 
 /* Half of the tickets are for who waits. */
-static bool room_ahead(struct mem *m, struct share *s)
+static bool dma_room_ahead(struct mem *m, struct share *s)
 {
 	const struct tickets *ts = &m->tickets;
 
 	return ts->out < ts->num / 2 && (!s || share_ahead(m, s));
 }
 
-static struct ticket *ask_ahead(const struct walk *w, uint64_t vpn,
-				uint64_t pages)
+static struct ticket *dma_ask_ahead(const struct walk *w, uint64_t vpn,
+				    uint64_t pages)
 {
 	struct share *s = w->d->share;
 	struct mem *m = w->m;
 
-	if (!room_ahead(m, s) || !spt_room(&m->spt, vpn))
+	if (!dma_room_ahead(m, s) || !spt_room(&m->spt, vpn))
 		return NULL;
 	return ticket_open(m, s, vpn, pages, w->d->write, false);
 }
@@ -297,7 +297,7 @@ static void guess(const struct walk *w, const struct pages *likely)
 		end = ticket_room(&m->tickets, p, likely->end);
 		while (next < end && worth_it(w, next))
 			next++;
-		t = ask_ahead(w, p, next - p);
+		t = dma_ask_ahead(w, p, next - p);
 		if (!t)
 			return;
 		t->guess = w->mr->key;
@@ -342,7 +342,7 @@ static void foresee(const struct walk *w, uint64_t vpn, bool hit)
 		return;
 	all.end = MIN(all.end, page_of(a->addr + (a->length - 1)) + 1);
 	s = pattern_note(p, vpn, pages_known(w, vpn), hit);
-	while (s && room_ahead(w->m, w->d->share) &&
+	while (s && dma_room_ahead(w->m, w->d->share) &&
 	       pattern_next(p, s, &all, &likely))
 		guess(w, &likely);
 }
@@ -740,7 +740,7 @@ void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
 		    walk_over(&w, p) != OVER_NO)
 			continue;
 		next = ahead_run(&w, p, end);
-		if (!ask_ahead(&w, p, next - p))
+		if (!dma_ask_ahead(&w, p, next - p))
 			return;
 	}
 }

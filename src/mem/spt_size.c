@@ -88,7 +88,7 @@ static unsigned interleave(const struct spt *s, const uint64_t *a,
 	return n;
 }
 
-static unsigned take_out(uint64_t *e, unsigned n, unsigned out)
+static unsigned spt_size_take_out(uint64_t *e, unsigned n, unsigned out)
 {
 	memmove(&e[out], &e[out + 1], (n - 1 - out) * sizeof(*e));
 	return n - 1;
@@ -116,7 +116,7 @@ static void shrink_watched(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
 
 		spt_replace(m, e[out], set);
 		memmove(&w[out], &w[out + 1], (n - 1 - out) * sizeof(*w));
-		n = take_out(e, n, out);
+		n = spt_size_take_out(e, n, out);
 		if (regions)
 			worth_less(m, e, w, n, set);
 	}
@@ -143,7 +143,7 @@ static unsigned shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
 		const unsigned out = (unsigned)spare_oldest(&m->spt, e, n, 0);
 
 		spt_replace(m, e[out], set);
-		n = take_out(e, n, out);
+		n = spt_size_take_out(e, n, out);
 	}
 	return n;
 }

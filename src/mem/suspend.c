@@ -61,7 +61,7 @@ int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
 
 /* What is known of its pages was learned before: another mapping may be there
  * now, or other memory. */
-static void forget(struct mem *m, struct mr *mr)
+static void suspend_forget(struct mem *m, struct mr *mr)
 {
 	mr->since = spt_renew(m, page_of(mr->attr.addr),
 			      pages_spanned(mr->attr.addr, mr->attr.length));
@@ -91,13 +91,13 @@ int mr_update(struct mem *m, uint32_t key, uint64_t addr, uint64_t length)
 	if (mr->holds > 0)
 		return -EBUSY;
 	mr->attr.addr = addr;
-	forget(m, mr);
+	suspend_forget(m, mr);
 	upcall_region(m, mr, UPCALL_MOVED);
 	return 0;
 }
 
 /* Everybody who waits for this region goes on, in the order of coming. */
-static void wake(struct mem *m, uint32_t key)
+static void suspend_wake(struct mem *m, uint32_t key)
 {
 	list_for_each_safe(pos, tmp, &m->suspend_wait) {
 		const struct waiter *w = list_entry(pos, struct waiter, link);
@@ -127,10 +127,10 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
 	s = mr->suspension;
 	s->pause_ns = s->met_ns ? now_ns - s->met_ns : 0;
 	mr->state = MR_LIVE;
-	forget(m, mr);
+	suspend_forget(m, mr);
 	m->spt.now_ns = now_ns;
 	upcall_region(m, mr, UPCALL_RESUMED);
-	wake(m, key);
+	suspend_wake(m, key);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
 void suspend_gone(struct mem *m, const struct mr *mr)
 {
 	if (unlikely(mr->state == MR_SUSPENDED))
-		wake(m, mr->key);
+		suspend_wake(m, mr->key);
 }
 
 /**

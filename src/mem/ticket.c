@@ -38,7 +38,7 @@
 
 static_assert(TICKET_PAGES <= 1 << TICKET_BLOCK_SHIFT, "two blocks at most");
 
-static uint32_t *bucket_of(struct tickets *t, uint64_t block)
+static uint32_t *ticket_bucket_of(struct tickets *t, uint64_t block)
 {
 	uint64_t h = block * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -62,7 +62,7 @@ static void ticket_hash(struct tickets *ts, struct ticket *t)
 	uint32_t link = (uint32_t)(t - ts->v) * 2 + 1;
 
 	for (unsigned i = 0; i < num_blocks(t); i++) {
-		uint32_t *b = bucket_of(ts, block_of(t, i));
+		uint32_t *b = ticket_bucket_of(ts, block_of(t, i));
 
 		t->hash[i] = *b;
 		*b = link + i;
@@ -80,7 +80,7 @@ static void ticket_unhash(struct tickets *ts, struct ticket *t)
 	uint32_t link = (uint32_t)(t - ts->v) * 2 + 1;
 
 	for (unsigned i = 0; i < num_blocks(t); i++) {
-		uint32_t *p = bucket_of(ts, block_of(t, i));
+		uint32_t *p = ticket_bucket_of(ts, block_of(t, i));
 
 		while (*p != link + i) {
 			CHECK(*p != 0);
@@ -110,7 +110,7 @@ struct ticket *ticket_find(struct tickets *ts, uint64_t vpn, bool write)
 
 	if (ts->hashed == 0)
 		return NULL;
-	link = *bucket_of(ts, vpn >> TICKET_BLOCK_SHIFT);
+	link = *ticket_bucket_of(ts, vpn >> TICKET_BLOCK_SHIFT);
 	for (; link != 0; link = *link_next(ts, link)) {
 		struct ticket *t = &ts->v[(link - 1) / 2];
 
@@ -156,7 +156,7 @@ uint64_t ticket_room(struct tickets *ts, uint64_t vpn, uint64_t end)
 	end = MIN(end, vpn + TICKET_PAGES);
 	last = (end - 1) >> TICKET_BLOCK_SHIFT;
 	for (; ts->hashed > 0 && block <= last; block++) {
-		uint32_t link = *bucket_of(ts, block);
+		uint32_t link = *ticket_bucket_of(ts, block);
 
 		for (; link != 0; link = *link_next(ts, link)) {
 			const struct ticket *t = &ts->v[(link - 1) / 2];

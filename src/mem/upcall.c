@@ -105,8 +105,8 @@ static bool queue_merge(struct upcalls *q, const struct upcall_event *new)
 	return false;
 }
 
-static void queue_add(struct mem *m, struct upcalls *q,
-		      const struct upcall_event *new)
+static void upcall_queue_add(struct mem *m, struct upcalls *q,
+			     const struct upcall_event *new)
 {
 	count(m->cnt, CNT_upcalls);
 	if (q->lost || queue_merge(q, new)) {
@@ -228,7 +228,7 @@ void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
 			continue;
 		ev.below = reason == UPCALL_REPLACED && spare_below(m, mr, e);
 		page_bytes(&mr->attr, vpn, &ev);
-		queue_add(m, mr->attr.upcalls, &ev);
+		upcall_queue_add(m, mr->attr.upcalls, &ev);
 	}
 }
 
@@ -242,11 +242,12 @@ void upcall_region(struct mem *m, const struct mr *mr,
 		   enum upcall_reason reason)
 {
 	if (mr->watched && mr->attr.upcalls)
-		queue_add(m, mr->attr.upcalls,
-			  &(struct upcall_event){.len = mr->attr.length,
-						 .key = mr->key,
-						 .reason = (uint8_t)reason,
-						 .at_ns = m->spt.now_ns});
+		upcall_queue_add(
+			m, mr->attr.upcalls,
+			&(struct upcall_event){.len = mr->attr.length,
+					       .key = mr->key,
+					       .reason = (uint8_t)reason,
+					       .at_ns = m->spt.now_ns});
 }
 
 /**

@@ -165,7 +165,7 @@ static void measure(struct nic *nic, uint64_t now_ns)
 
 /* --- notes ---------------------------------------------------------------------- */
 
-static int post(struct nic *nic)
+static int arbiter_post(struct nic *nic)
 {
 	const struct arbiter *a = &nic->arbiter;
 	uint8_t bytes[OS_NOTE_BYTES] = {0};
@@ -254,7 +254,7 @@ static uint32_t slots_for(const struct nic *nic)
 }
 
 /* Return: is there more to do? */
-static bool apply(struct nic *nic, uint64_t now_ns)
+static bool arbiter_apply(struct nic *nic, uint64_t now_ns)
 {
 	struct arbiter *a = &nic->arbiter;
 	const uint32_t pagers = (uint32_t)(a->share[ARB_PAGERS] / PAGER_MS);
@@ -280,7 +280,7 @@ static bool apply(struct nic *nic, uint64_t now_ns)
 }
 
 /* We are alone: as configured. */
-static void give_up(struct nic *nic, int err)
+static void arbiter_give_up(struct nic *nic, int err)
 {
 	struct arbiter *a = &nic->arbiter;
 
@@ -288,10 +288,10 @@ static void give_up(struct nic *nic, int err)
 	os_board_close(nic->os);
 	a->on = false;
 	memcpy(a->share, a->cap, sizeof(a->share));
-	a->resizing = apply(nic, os_now(nic->os));
+	a->resizing = arbiter_apply(nic, os_now(nic->os));
 }
 
-static void look(struct nic *nic, uint64_t now_ns)
+static void arbiter_look(struct nic *nic, uint64_t now_ns)
 {
 	struct arbiter *a = &nic->arbiter;
 	int err, others;
@@ -299,7 +299,7 @@ static void look(struct nic *nic, uint64_t now_ns)
 	measure(nic, now_ns);
 	others = read_others(nic);
 	if (others < 0) {
-		give_up(nic, others);
+		arbiter_give_up(nic, others);
 		return;
 	}
 	a->wants = false;
@@ -310,11 +310,11 @@ static void look(struct nic *nic, uint64_t now_ns)
 				      : a->shares[0];
 		a->wants |= a->short_ns[r] > now_ns;
 	}
-	err = post(nic);
+	err = arbiter_post(nic);
 	if (err)
-		give_up(nic, err);
+		arbiter_give_up(nic, err);
 	else
-		a->resizing = apply(nic, now_ns);
+		a->resizing = arbiter_apply(nic, now_ns);
 }
 
 uint64_t arbiter_turn(struct nic *nic, uint64_t until)
@@ -326,9 +326,9 @@ uint64_t arbiter_turn(struct nic *nic, uint64_t until)
 		return until;
 	if (a->on && now >= a->next_ns) {
 		a->next_ns = now + LOOK_NS;
-		look(nic, now);
+		arbiter_look(nic, now);
 	} else if (a->resizing) {
-		a->resizing = apply(nic, now);
+		a->resizing = arbiter_apply(nic, now);
 	}
 	if (a->resizing)
 		return MIN(until, now + LOOK_NS / 10);
@@ -390,7 +390,7 @@ void arbiter_text(struct nic *nic, struct ctl_answer *answer)
 	int others = 0;
 
 	if (a->on) {
-		look(nic, os_now(nic->os));
+		arbiter_look(nic, os_now(nic->os));
 		others = a->on ? read_others(nic) : -EBADF;
 	}
 	if (!a->on || others < 0) {

@@ -51,7 +51,7 @@ int nic_cq_create(struct nic *nic, struct nic_async *async,
 	return 0;
 }
 
-static void unqueue(struct nic_cq *cq)
+static void completion_unqueue(struct nic_cq *cq)
 {
 	list_del(&cq->cq.link);
 	if (cq->channel) {
@@ -78,7 +78,7 @@ int nic_cq_destroy(struct nic_cq *cq)
 		nic_unlock(nic);
 		return -EBUSY;
 	}
-	unqueue(cq);
+	completion_unqueue(cq);
 	nic_unlock(nic);
 	pthread_mutex_destroy(&cq->poll);
 	cq_fini(&cq->cq);

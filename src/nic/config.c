@@ -24,7 +24,7 @@ const char *const arbiter_names[ARBITER_NUM] = {
 	[ARBITER_FIRST] = "first",
 };
 
-static int refuse(const char *name, const char *value, const char *valid)
+static int config_refuse(const char *name, const char *value, const char *valid)
 {
 	log_error("%s=%s is not understood; valid: %s", name, value, valid);
 	return -EINVAL;
@@ -43,7 +43,7 @@ static int read_one_of(const char *name, const char *const *names, int num,
 			*out = i;
 			return 0;
 		}
-	return refuse(name, v, valid);
+	return config_refuse(name, v, valid);
 }
 
 static int read_log(struct nic_config *cfg)
@@ -62,7 +62,7 @@ static int read_fault(struct nic_config *cfg)
 	enum strategy s = v ? strategy_by_name(v) : STRATEGY_ADAPTIVE;
 
 	if (s == STRATEGY_NONE)
-		return refuse("NOPIN_FAULT", v, STRATEGY_NAMES);
+		return config_refuse("NOPIN_FAULT", v, STRATEGY_NAMES);
 	cfg->fault = s;
 	cfg->strategies = strategy_set(s);
 	return 0;
@@ -73,7 +73,8 @@ static int read_reg(struct nic_config *cfg)
 	const char *v = getenv("NOPIN_REG");
 
 	cfg->reg = v ? reg_by_name(v) : REG_ONDEMAND;
-	return cfg->reg < REG_NUM ? 0 : refuse("NOPIN_REG", v, REG_NAMES);
+	return cfg->reg < REG_NUM ? 0
+				  : config_refuse("NOPIN_REG", v, REG_NAMES);
 }
 
 static int read_ahead(struct nic_config *cfg)
@@ -138,7 +139,7 @@ static int read_size(const char *name, uint64_t min, uint64_t max,
 		shift = 40;
 	if (overflow || end == v || v[0] == '-' || end[shift ? 1 : 0] ||
 	    n > max >> shift || n << shift < min)
-		return refuse(name, v, valid);
+		return config_refuse(name, v, valid);
 	*out = n << shift;
 	return 0;
 }
@@ -150,8 +151,8 @@ static int read_mtu(struct nic_config *cfg)
 			    "256 512 1024 2048 4096", &mtu);
 
 	if (!err && mtu & (mtu - 1))
-		return refuse("NOPIN_MTU", getenv("NOPIN_MTU"),
-			      "256 512 1024 2048 4096");
+		return config_refuse("NOPIN_MTU", getenv("NOPIN_MTU"),
+				     "256 512 1024 2048 4096");
 	cfg->mtu = (uint32_t)mtu;
 	return err;
 }
@@ -215,7 +216,7 @@ static int read_link(void)
 	const char *v = getenv("NOPIN_LINK");
 
 	if (v && strcmp(v, "auto") != 0 && strcmp(v, "udp") != 0)
-		return refuse("NOPIN_LINK", v, "auto udp");
+		return config_refuse("NOPIN_LINK", v, "auto udp");
 	return 0;
 }
 
@@ -260,5 +261,6 @@ int config_check(const struct nic_config *cfg, struct os *os)
 	char valid[1024];
 	int err = os_addr_check(os, valid, sizeof(valid));
 
-	return err == -EINVAL ? refuse("NOPIN_ADDR", cfg->os.addr, valid) : err;
+	return err == -EINVAL ? config_refuse("NOPIN_ADDR", cfg->os.addr, valid)
+			      : err;
 }

@@ -405,7 +405,7 @@ static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
 	return false;
 }
 
-static bool plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
+static bool engine_plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	struct list *head = &nic->x.runnable;
 
@@ -505,9 +505,9 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 	if (!nic->dead)
 		run_timers(nic, now_ns);
 	s->kind = STEP_NONE;
-	found = !nic->dead &&
-		(plan_drain(nic, s, now_ns) || plan_send(nic, s, now_ns) ||
-		 plan_acks(nic, s, flush_acks, now_ns));
+	found = !nic->dead && (plan_drain(nic, s, now_ns) ||
+			       engine_plan_send(nic, s, now_ns) ||
+			       plan_acks(nic, s, flush_acks, now_ns));
 	peers_say_open(nic);
 	ask_pages(nic);
 	events_deliver(nic);

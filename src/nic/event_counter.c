@@ -48,8 +48,8 @@ void nic_counter_raise(struct nic_counter *c)
 
 /* --- users ----------------------------------------------------------------- */
 
-static void enter(struct nic_counter *c, struct counter_user *u, bool shy,
-		  int fd)
+static void event_counter_enter(struct nic_counter *c, struct counter_user *u,
+				bool shy, int fd)
 {
 	*u = (struct counter_user){.counter = c,
 				   .thread = os_self(),
@@ -61,7 +61,7 @@ static void enter(struct nic_counter *c, struct counter_user *u, bool shy,
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void leave(struct nic_counter *c, struct counter_user *u)
+static void event_counter_leave(struct nic_counter *c, struct counter_user *u)
 {
 	pthread_mutex_lock(&c->lock);
 	list_del(&u->link);
@@ -181,12 +181,12 @@ int nic_counter_wait(struct nic_counter *c, uint64_t target,
 	if ((unsigned)how >= NIC_WAIT_NUM)
 		return -EINVAL;
 	now = os_now(c->nic->os);
-	enter(c, &u, how == NIC_WAIT_FUTEX, -1);
+	event_counter_enter(c, &u, how == NIC_WAIT_FUTEX, -1);
 	err = wait_as(c, &u, target,
 		      timeout_ns < TIME_NEVER - now ? now + timeout_ns
 						    : TIME_NEVER,
 		      how);
-	leave(c, &u);
+	event_counter_leave(c, &u);
 	return err;
 }
 
@@ -227,17 +227,17 @@ static void leave_run(void *arg)
 {
 	struct counter_user *u = arg;
 
-	leave(u->counter, u);
+	event_counter_leave(u->counter, u);
 }
 
 /* @fd: to be woken by, or -1: not made yet */
-static int run(struct nic_counter *c, nic_counter_fn handler, void *arg,
-	       bool shy, int fd)
+static int event_counter_run(struct nic_counter *c, nic_counter_fn handler,
+			     void *arg, bool shy, int fd)
 {
 	struct counter_user u;
 	int err;
 
-	enter(c, &u, shy, fd);
+	event_counter_enter(c, &u, shy, fd);
 	/* the handler may end the thread, or be cancelled */
 	pthread_cleanup_push(leave_run, &u);
 	err = run_user(c, &u, handler, arg);
@@ -249,14 +249,14 @@ int nic_counter_run(struct nic_counter *c, nic_counter_fn handler, void *arg)
 {
 	if (nic_child(c->nic))
 		return -ENODEV;
-	return run(c, handler, arg, false, -1);
+	return event_counter_run(c, handler, arg, false, -1);
 }
 
 static void handler_thread(void *arg)
 {
 	struct nic_counter *c = arg;
 
-	run(c, c->handler, c->arg, true, c->handler_fd);
+	event_counter_run(c, c->handler, c->arg, true, c->handler_fd);
 }
 
 /* --- life ------------------------------------------------------------------ */
@@ -333,7 +333,7 @@ int nic_counter_reserve(struct nic_counter *c)
 	return err;
 }
 
-static bool is_user(struct nic_counter *c)
+static bool event_counter_is_user(struct nic_counter *c)
 {
 	bool found = false;
 
@@ -392,7 +392,7 @@ int nic_counter_free(struct nic_counter *c)
 {
 	if (!c->gone && nic_child(c->nic))
 		return -ENODEV;
-	if (is_user(c))
+	if (event_counter_is_user(c))
 		return -EDEADLK;
 	nic_counter_close(c);
 	wait_left(c, true);

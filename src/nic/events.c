@@ -67,7 +67,7 @@ static void overflowed(struct nic_cq *cq)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void report(struct nic_qp *qp)
+static void events_report(struct nic_qp *qp)
 {
 	struct nic_async *a = qp->async;
 	uint32_t events = qp->qp.events;
@@ -103,7 +103,7 @@ void events_deliver(struct nic *nic)
 		struct qp *qp = list_entry(l, struct qp, err_link);
 
 		list_del(l);
-		report(container_of(qp, struct nic_qp, qp));
+		events_report(container_of(qp, struct nic_qp, qp));
 	}
 	upcalls_deliver(nic);
 }

@@ -187,7 +187,7 @@ enum last_ack { LAST_ACK_OWED, LAST_ACK_LEAVING, LAST_ACK_SAID };
 
 /* Engine lock held. Is there, or will be, an ACK that cannot be sent at once? What
  * another thread has placed, and the program seen, may not be committed yet. */
-static bool unsaid(const struct nic_qp *qp, uint64_t now_ns)
+static bool pair_unsaid(const struct nic_qp *qp, uint64_t now_ns)
 {
 	return qp->qp.rx_moving || ack_leaving(&qp->qp, now_ns);
 }
@@ -198,7 +198,7 @@ static enum last_ack last_ack(struct nic *nic, struct nic_qp *qp, bool again)
 	uint64_t now = os_now(nic->os);
 
 	nic_lock(nic);
-	if (unsaid(qp, now))
+	if (pair_unsaid(qp, now))
 		ret = LAST_ACK_LEAVING;
 	else if (again && ack_last(&qp->qp, now))
 		ret = LAST_ACK_OWED;
@@ -242,7 +242,7 @@ static bool some_unsaid(struct nic *nic)
 
 	nic_lock(nic);
 	list_for_each(l, &nic->qps)
-		some |= unsaid(list_entry(l, struct nic_qp, all), now);
+		some |= pair_unsaid(list_entry(l, struct nic_qp, all), now);
 	nic_unlock(nic);
 	return some;
 }

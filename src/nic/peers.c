@@ -193,15 +193,16 @@ static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
 	}
 }
 
-static void ask(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void peers_ask(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
 	ask_once(nic, p, now_ns);
 	p->hello_tries++;
 	timerq_set(&nic->hello_timers, &p->hello, now_ns + HELLO_NS);
 }
 
-static struct peer *find(const struct list *peers, const struct endpoint *ep,
-			 const struct ipaddr *local)
+static struct peer *peers_find(const struct list *peers,
+			       const struct endpoint *ep,
+			       const struct ipaddr *local)
 {
 	list_for_each(l, peers) {
 		struct peer *p = list_entry(l, struct peer, link);
@@ -250,7 +251,7 @@ static void disconnect_lines(struct nic *nic, struct peer *p)
 	}
 }
 
-static void answered(struct nic *nic, struct peer *p, enum peer_kind kind)
+static void peers_answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 {
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	p->kind = kind;
@@ -268,7 +269,7 @@ void peer_deny(struct nic *nic, struct peer *p)
 {
 	p->denied = true;
 	if (p->kind == PEER_PROBING) {
-		answered(nic, p, PEER_STANDARD);
+		peers_answered(nic, p, PEER_STANDARD);
 		return;
 	}
 	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
@@ -281,16 +282,16 @@ void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns)
 	    p->hello.at_ns != TIME_NEVER)
 		return;
 	p->hello_tries = 0;
-	ask(nic, p, now_ns);
+	peers_ask(nic, p, now_ns);
 }
 
-static void begin(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void peers_begin(struct nic *nic, struct peer *p, uint64_t now_ns)
 {
 	roce_claim(nic, now_ns);
 	if (nic->cfg.standard)
 		peer_deny(nic, p);
 	else
-		ask(nic, p, now_ns);
+		peers_ask(nic, p, now_ns);
 }
 
 /* Where the NIC is that @to names. */
@@ -325,7 +326,7 @@ static int find_or_ask(struct nic *nic, const struct wqe_to *to,
 		       const struct qp *qp, uint64_t now_ns, struct peer **out)
 {
 	const struct endpoint ep = locate(to);
-	struct peer *p = find(&nic->peers, &ep, &to->local);
+	struct peer *p = peers_find(&nic->peers, &ep, &to->local);
 
 	if (!p) {
 		p = new_peer(nic, &ep, to, qp);
@@ -335,7 +336,7 @@ static int find_or_ask(struct nic *nic, const struct wqe_to *to,
 		nic->x.peers++;
 		tell_shares(nic, now_ns);
 		peers_lend(nic, now_ns);
-		begin(nic, p, now_ns);
+		peers_begin(nic, p, now_ns);
 	}
 	p->refs++;
 	*out = p;
@@ -410,7 +411,7 @@ static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 			     const struct qp *qp, uint64_t now_ns)
 {
 	const struct endpoint ep = locate(to);
-	struct peer *p = find(&nic->dests, &ep, &to->local);
+	struct peer *p = peers_find(&nic->dests, &ep, &to->local);
 
 	if (ipaddr_is_any(&to->dgid))
 		return NULL;
@@ -423,7 +424,7 @@ static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 			return NULL;
 		p->datagrams = true;
 		nic->ndests++;
-		begin(nic, p, now_ns);
+		peers_begin(nic, p, now_ns);
 	}
 	list_insert_after(&nic->dests, &p->link);
 	p->refs++;
@@ -470,7 +471,7 @@ static void is_nopin(struct nic *nic, struct peer *p, uint64_t now_ns)
 	nic->standard_peers -= mistaken;
 	p->unasked = mistaken;
 	p->denied = false;
-	answered(nic, p, PEER_NOPIN);
+	peers_answered(nic, p, PEER_NOPIN);
 	if (!mistaken || p->datagrams)
 		return;
 	list_for_each(l, &nic->qps) {
@@ -501,8 +502,8 @@ static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p,
 static void take_reply(struct nic *nic, const struct pkt *p,
 		       const struct os_rx *rx, uint64_t now_ns)
 {
-	struct peer *peer = find(&nic->peers, &rx->src, &rx->dst);
-	struct peer *dest = find(&nic->dests, &rx->src, &rx->dst);
+	struct peer *peer = peers_find(&nic->peers, &rx->src, &rx->dst);
+	struct peer *dest = peers_find(&nic->dests, &rx->src, &rx->dst);
 
 	if ((!peer && !dest) || p->nonce != peers_nonce(nic, &rx->src)) {
 		count(&nic->cnt, CNT_drop_nonce);
@@ -521,7 +522,7 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
 		  uint64_t now_ns)
 {
-	struct peer *asker = find(&nic->peers, &rx->src, &rx->dst);
+	struct peer *asker = peers_find(&nic->peers, &rx->src, &rx->dst);
 	const bool proved = p->nonce == peers_nonce(nic, &rx->src);
 
 	if (asker && proved)
@@ -615,11 +616,11 @@ void peers_timers(struct nic *nic, uint64_t now_ns)
 		if (p->kind == PEER_NOPIN)
 			remind(nic, p, now_ns);
 		else if (p->hello_tries < hello_tries_max(p))
-			ask(nic, p, now_ns);
+			peers_ask(nic, p, now_ns);
 		else if (p->kind == PEER_STANDARD)
 			peer_deny(nic, p);
 		else
-			answered(nic, p, PEER_STANDARD);
+			peers_answered(nic, p, PEER_STANDARD);
 	}
 }
 

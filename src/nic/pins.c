@@ -51,7 +51,7 @@ void pins_open(struct pins *p, struct os *os, struct counters *cnt)
 /* --- edges ----------------------------------------------------------------- */
 
 /* Room for @more edges, and to give back all that is in use. */
-static bool make_room(struct pins *p, uint32_t more)
+static bool pins_make_room(struct pins *p, uint32_t more)
 {
 	uint32_t need = p->num + more + 2 * p->users, cap = MAX(p->cap, 16);
 	struct pin_edge *v;
@@ -215,7 +215,7 @@ static int mark_theirs(struct pins *p, uint64_t vpn, uint64_t end)
 
 		if (!os_pinned(p->os, &addr, &len))
 			return 0;
-		if (!make_room(p, 2))
+		if (!pins_make_room(p, 2))
 			return -ENOMEM;
 		vpn = page_of(addr) + pages_spanned(addr, len);
 		i = edge_cut(p, page_of(addr));
@@ -291,7 +291,7 @@ static void put(struct pins *p, uint64_t vpn, uint64_t end, bool failed)
 }
 
 /* Return: are all of them locked already? */
-static bool enter(struct pins *p, uint64_t vpn, uint64_t end)
+static bool pins_enter(struct pins *p, uint64_t vpn, uint64_t end)
 {
 	uint32_t i = edge_cut(p, vpn), to = edge_cut(p, end);
 	bool all = true;
@@ -313,9 +313,9 @@ static int get(struct pins *p, uint64_t vpn, uint64_t end, bool fetch)
 	bool hit;
 	int err;
 
-	if (!make_room(p, 4))
+	if (!pins_make_room(p, 4))
 		return -ENOMEM;
-	hit = enter(p, vpn, end);
+	hit = pins_enter(p, vpn, end);
 	if (p->limit)
 		count_atomic(p->cnt, hit ? CNT_pin_hits : CNT_pin_misses, 1);
 	if (hit)
@@ -354,12 +354,12 @@ void pins_put(struct pins *p, uint64_t addr, uint64_t len)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static int look_again(struct pins *p, uint64_t vpn, uint64_t end)
+static int pins_look_again(struct pins *p, uint64_t vpn, uint64_t end)
 {
 	uint32_t i, to;
 	int err;
 
-	if (!make_room(p, 4))
+	if (!pins_make_room(p, 4))
 		return -ENOMEM;
 	i = edge_cut(p, vpn);
 	to = edge_cut(p, end);
@@ -379,7 +379,7 @@ int pins_look(struct pins *p, uint64_t addr, uint64_t len)
 	if (!len)
 		return 0;
 	pthread_mutex_lock(&p->lock);
-	err = look_again(p, vpn, vpn + pages_spanned(addr, len));
+	err = pins_look_again(p, vpn, vpn + pages_spanned(addr, len));
 	pthread_mutex_unlock(&p->lock);
 	return err;
 }

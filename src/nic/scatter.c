@@ -52,7 +52,7 @@ static bool peek(struct nic *nic, struct step *s, struct pkt *p)
 	return false;
 }
 
-static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
+static bool scatter_plan(struct nic *nic, struct step *s, const struct pkt *p)
 {
 	unsigned segs = s->rx.len / s->rx.seg;
 	uint64_t now = os_now(nic->os);
@@ -73,7 +73,7 @@ static bool plan(struct nic *nic, struct step *s, const struct pkt *p)
 }
 
 /* One piece list for the whole burst. Return: pieces, 0: too many. */
-static unsigned build(struct step *s)
+static unsigned scatter_build(struct step *s)
 {
 	const struct scatter *sc = &s->scatter;
 	uint32_t left = sc->bytes, mtu = s->rx.seg - SIDE_BYTES;
@@ -129,7 +129,7 @@ static int receive(struct nic *nic, struct step *s, unsigned n)
 }
 
 /* Planned: take it. */
-static bool take(struct nic *nic, struct step *s)
+static bool scatter_take(struct nic *nic, struct step *s)
 {
 	struct scatter *sc = &s->scatter;
 	uint32_t len, seg;
@@ -140,7 +140,7 @@ static bool take(struct nic *nic, struct step *s)
 	 * that happens later, s->lost tells.
 	 */
 	n = __atomic_load_n(&nic->token, __ATOMIC_RELAXED) == s->token
-		    ? build(s)
+		    ? scatter_build(s)
 		    : 0;
 	len = s->rx.len;
 	seg = s->rx.seg;
@@ -170,7 +170,7 @@ bool scatter_receive(struct nic *nic, struct step *s)
 	if (!peek(nic, s, &p))
 		return false;
 	begun = os_step_begin();
-	taken = plan(nic, s, &p) && take(nic, s);
+	taken = scatter_plan(nic, s, &p) && scatter_take(nic, s);
 	os_step_end(begun);
 	return taken;
 }

@@ -131,7 +131,7 @@ static void add_mrs(struct text *t, const struct stat_all *s)
 
 /* --- what there is --------------------------------------------------------- */
 
-static void copy_qps(struct nic *nic, struct stat_all *s)
+static void stat_copy_qps(struct nic *nic, struct stat_all *s)
 {
 	nic_lock(nic);
 	s->qps_all = nic->nqps;
@@ -214,7 +214,7 @@ void stat_text(struct nic *nic, struct ctl_answer *a)
 	s->mrs = malloc(STAT_MRS_MAX * sizeof(*s->mrs));
 	if (s->qps && s->mrs) {
 		copy_nic(nic, s);
-		copy_qps(nic, s);
+		stat_copy_qps(nic, s);
 		copy_mrs(nic, s);
 		format(&t, s, os_now(nic->os));
 	}

@@ -258,9 +258,9 @@ static const char *why(int err, const char *einval)
 	}
 }
 
-static void say(struct ctl_answer *a, const char *fmt, ...)
+static void suspend_say(struct ctl_answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-static void say(struct ctl_answer *a, const char *fmt, ...)
+static void suspend_say(struct ctl_answer *a, const char *fmt, ...)
 {
 	enum { LINE = 256 };
 	va_list ap;
@@ -339,10 +339,10 @@ void ctl_suspend(struct nic *nic, int argc, char **argv, struct ctl_answer *a)
 	if (!regions_do(nic, argv[1], &order_suspend, ms * NS_PER_MS, &d, a))
 		return;
 	if (d.limit_ns == UINT64_MAX)
-		say(a, "suspended: %u\nlimit_ms: none\n", d.num);
+		suspend_say(a, "suspended: %u\nlimit_ms: none\n", d.num);
 	else
-		say(a, "suspended: %u\nlimit_ms: %" PRIu64 "\n", d.num,
-		    d.limit_ns / NS_PER_MS);
+		suspend_say(a, "suspended: %u\nlimit_ms: %" PRIu64 "\n", d.num,
+			    d.limit_ns / NS_PER_MS);
 }
 
 void ctl_resume(struct nic *nic, int argc, char **argv, struct ctl_answer *a)
@@ -354,8 +354,8 @@ void ctl_resume(struct nic *nic, int argc, char **argv, struct ctl_answer *a)
 		return;
 	}
 	if (regions_do(nic, argv[1], &order_resume, 0, &d, a))
-		say(a, "resumed: %u\npause_us: %" PRIu64 "\n", d.num,
-		    d.pause_ns / 1000);
+		suspend_say(a, "resumed: %u\npause_us: %" PRIu64 "\n", d.num,
+			    d.pause_ns / 1000);
 }
 
 static bool parse_move(int argc, char **argv, struct os_move_req *req)
@@ -436,11 +436,11 @@ static int move_suspended(struct nic *nic, uint32_t key,
 	if (!err)
 		err = nic_mr_suspension(nic, key, &s);
 	if (!err)
-		say(a,
-		    "moved: %" PRIu64 "\ncopied: %" PRIu64 "\nmove_us: %" PRIu64
-		    "\npause_us: %" PRIu64 "\n",
-		    req->len, copied, took_ns / 1000,
-		    before ? 0 : s.pause_ns / 1000);
+		suspend_say(a,
+			    "moved: %" PRIu64 "\ncopied: %" PRIu64
+			    "\nmove_us: %" PRIu64 "\npause_us: %" PRIu64 "\n",
+			    req->len, copied, took_ns / 1000,
+			    before ? 0 : s.pause_ns / 1000);
 	return err;
 }
 

@@ -154,7 +154,7 @@ static size_t add_counters(char *buf, size_t size, const struct counters *c)
 /* Nothing is allocated under the lock, so the number of QPs may have changed.
  * Return: how many were copied to @out, newest first.
  */
-static unsigned copy_qps(struct nic *nic, struct trace_qp **out)
+static unsigned trace_copy_qps(struct nic *nic, struct trace_qp **out)
 {
 	unsigned n = 0, max;
 
@@ -180,7 +180,7 @@ void trace_text(struct nic *nic, struct ctl_answer *a)
 	uint64_t now;
 	unsigned n;
 
-	n = copy_qps(nic, &qps);
+	n = trace_copy_qps(nic, &qps);
 	now = os_now(nic->os);
 	nic_counters(nic, &cnt);
 	size = TRACE_COUNTERS_BYTES + n * (size_t)TRACE_QP_BYTES;

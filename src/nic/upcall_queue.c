@@ -71,7 +71,7 @@ struct upcalls *nic_upcalls_queue(struct nic_upcalls *u)
 
 /* An empty queue costs no lock. With what was taken one returns at once: what others
  * left meanwhile is not for who has news, which may be old by then. */
-static bool take(struct nic_upcalls *u, struct upcall *out)
+static bool upcall_queue_take(struct nic_upcalls *u, struct upcall *out)
 {
 	struct nic *nic = u->nic;
 	bool got;
@@ -92,7 +92,7 @@ static bool take(struct nic_upcalls *u, struct upcall *out)
 
 bool nic_upcalls_try(struct nic_upcalls *u, struct upcall *out)
 {
-	return !nic_child(u->nic) && take(u, out);
+	return !nic_child(u->nic) && upcall_queue_take(u, out);
 }
 
 void nic_upcalls_count(struct nic_upcalls *u, struct nic_counter *c)
@@ -105,12 +105,12 @@ void nic_upcalls_count(struct nic_upcalls *u, struct nic_counter *c)
 /* Who looks again and again is polling, and runs the engine (D9). Who looks once,
  * when he has taken all there was, is about to sleep: nothing must be taken for
  * looked after on his account. */
-static bool look_again(struct nic_upcalls *u, struct upcall *out)
+static bool upcall_queue_look_again(struct nic_upcalls *u, struct upcall *out)
 {
 	if (!__atomic_exchange_n(&u->looked, true, __ATOMIC_RELAXED))
 		return false;
 	attend_poll(u->nic);
-	return take(u, out);
+	return upcall_queue_take(u, out);
 }
 
 /* Return: 1: the caller is to wait. */
@@ -118,11 +118,11 @@ static int get_now(struct nic_upcalls *u, struct upcall *out)
 {
 	if (nic_child(u->nic))
 		return -ENODEV;
-	if (take(u, out))
+	if (upcall_queue_take(u, out))
 		return 0;
 	if (!os_event_nonblock(u->fd) && !u->nic->cfg.manual)
 		return 1;
-	return look_again(u, out) ? 0 : -EAGAIN;
+	return upcall_queue_look_again(u, out) ? 0 : -EAGAIN;
 }
 
 int nic_upcalls_get(struct nic_upcalls *u, struct upcall *out)

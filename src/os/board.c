@@ -139,7 +139,7 @@ static unsigned find_locked(const struct board *b, unsigned first, unsigned end,
 	return at < end ? (unsigned)at : first;
 }
 
-static bool is_known(const struct board *b, int pid)
+static bool board_is_known(const struct board *b, int pid)
 {
 	for (unsigned i = 0; pid && i < b->num; i++)
 		if (b->locked[i].pid == pid)
@@ -162,7 +162,7 @@ static void find_all(struct board *b)
 
 		if (at == r.end)
 			continue;
-		if (pid >= 0 && !is_known(b, pid))
+		if (pid >= 0 && !board_is_known(b, pid))
 			b->locked[b->num++] = (struct locked){at, pid};
 		if (at > r.first)
 			b->spans[spans++] = (struct span){r.first,
@@ -276,7 +276,7 @@ static void who_we_are(struct os_note *n, int pid)
 	n->pid = pid;
 }
 
-static bool take(void)
+static bool board_take(void)
 {
 	return !__atomic_exchange_n(&board_taken, true, __ATOMIC_ACQUIRE);
 }
@@ -305,7 +305,7 @@ int os_board_open(struct os *os, const char *dir)
 	struct board *b;
 	int ret;
 
-	if (!take())
+	if (!board_take())
 		return -EBUSY;
 	b = heap_alloc(sizeof(*b));
 	if (!b) {
@@ -376,7 +376,7 @@ const struct os_note *os_board_mine(struct os *os)
 }
 
 /* Return: is there something to go by? */
-static bool look_at(struct board *b, unsigned slot, int pid)
+static bool board_look_at(struct board *b, unsigned slot, int pid)
 {
 	struct slot s = {.seq = 0};
 
@@ -410,7 +410,7 @@ int os_board_read(struct os *os, const struct os_note **out)
 	for (unsigned i = 0; i < b->num; i++) {
 		const struct locked *l = &b->locked[i];
 
-		if (look_at(b, l->slot, l->pid))
+		if (board_look_at(b, l->slot, l->pid))
 			out[n++] = &b->seen[l->slot].note;
 	}
 	return n;

@@ -68,8 +68,8 @@ static struct iovec app_iov(uint64_t addr, uint64_t len)
 }
 
 /* Read all of @v from @fd. Return: bytes that arrived; @err why not more. */
-static uint64_t copy_out(int fd, struct iovec *v, unsigned n, uint64_t off,
-			 uint64_t want, int *err)
+static uint64_t copy_copy_out(int fd, struct iovec *v, unsigned n, uint64_t off,
+			      uint64_t want, int *err)
 {
 	uint64_t done = 0;
 	ssize_t got;
@@ -142,8 +142,8 @@ struct run {
 	uint64_t start, end; /* file offsets */
 };
 
-static bool run_add(struct os *os, struct run *run, const struct os_region *r,
-		    const struct move *m)
+static bool copy_run_add(struct os *os, struct run *run,
+			 const struct os_region *r, const struct move *m)
 {
 	uint64_t off = region_offset(r, m->nic), gap = off - run->end;
 
@@ -211,7 +211,7 @@ static int scatter_bounced(struct os *os, const struct move *m)
 		len = MIN(m->len - at, (uint64_t)OS_LANE_BYTES);
 		v = app_iov(m->addr + at, len);
 		memcpy(os->lane[lane].buf, (uint8_t *)m->nic + at, len);
-		copy_out(os->lane[lane].fd, &v, 1, 0, len, &err);
+		copy_copy_out(os->lane[lane].fd, &v, 1, 0, len, &err);
 	}
 	lane_put(os, lane);
 	return err;
@@ -234,12 +234,12 @@ static unsigned scatter(struct os *os, struct move *m, unsigned n, int *err)
 	}
 	for (unsigned i = 0; i < n && scatters(&m[i]); i++) {
 		r = region_of(os, m[i].nic, m[i].len);
-		if (!r || !run_add(os, &run, r, &m[i]))
+		if (!r || !copy_run_add(os, &run, r, &m[i]))
 			break;
 	}
 	drop(m, run.moves);
-	got = copy_out(os->memfd, run.v, run.pieces, run.start,
-		       run.end - run.start, err);
+	got = copy_copy_out(os->memfd, run.v, run.pieces, run.start,
+			    run.end - run.start, err);
 	return *err == 0 ? run.moves : run_whole(os, m, &run, got);
 }
 
@@ -313,7 +313,7 @@ static unsigned gather_run(const struct os_lane *l, struct move *m, unsigned n,
 	return k;
 }
 
-static unsigned gather(struct os *os, struct move *m, unsigned n, int *err)
+static unsigned copy_gather(struct os *os, struct move *m, unsigned n, int *err)
 {
 	int lane = lane_get(os);
 	unsigned done;
@@ -361,7 +361,7 @@ static int word_write(const struct os *os, const struct os_lane *l,
 	if (!l)
 		return copy_direct(os, &m, sys_vm_writev);
 	memcpy(l->buf, &word, sizeof(word));
-	copy_out(l->fd, &v, 1, 0, sizeof(word), &err);
+	copy_copy_out(l->fd, &v, 1, 0, sizeof(word), &err);
 	return err;
 }
 
@@ -412,7 +412,7 @@ void os_moves(struct os *os, struct moves *mv)
 			mv->done += scatter(os, m, left, &err);
 			break;
 		case MOVE_GATHER:
-			mv->done += gather(os, m, left, &err);
+			mv->done += copy_gather(os, m, left, &err);
 			break;
 		case MOVE_FETCH_ADD:
 		case MOVE_CMP_SWP:

@@ -208,7 +208,7 @@ void *heap_alloc_ready(size_t bytes)
 	return b ? b + 1 : NULL;
 }
 
-static bool ready(const struct heap *h)
+static bool heap_ready(const struct heap *h)
 {
 	return h->end - h->at >= READY;
 }
@@ -222,7 +222,7 @@ void heap_prepare(void)
 
 	if (!h)
 		return;
-	enough = ready(h);
+	enough = heap_ready(h);
 	pthread_mutex_unlock(&h->lock);
 	if (!enough)
 		s = span_map(CHUNK);
@@ -230,7 +230,7 @@ void heap_prepare(void)
 		/* Not under the lock, for this may wait. */
 		(void)sys_madvise((uintptr_t)s, CHUNK, MADV_POPULATE_WRITE);
 		pthread_mutex_lock(&h->lock);
-		enough = ready(h);
+		enough = heap_ready(h);
 		if (!enough)
 			chunk_put(h, s);
 		pthread_mutex_unlock(&h->lock);

@@ -174,7 +174,7 @@ static int take_away(struct moving *m)
 }
 
 /* What is behind @at is where it was. */
-static void put_back(struct moving *m, uint64_t at)
+static void move_put_back(struct moving *m, uint64_t at)
 {
 	for (unsigned i = 0; i < m->taken; i++) {
 		struct piece *p = &m->piece[i];
@@ -219,7 +219,8 @@ static int copy_in(struct moving *m, uint64_t to, uint64_t from, uint64_t len)
 	return 0;
 }
 
-static int copy_out(struct moving *m, uint64_t to, uint64_t from, uint64_t len)
+static int move_copy_out(struct moving *m, uint64_t to, uint64_t from,
+			 uint64_t len)
 {
 	while (len) {
 		ssize_t n = sys_call(SYS_pwrite64, m->file, (long)from,
@@ -251,7 +252,7 @@ static int copy_some(struct moving *m, uint64_t *at, uint64_t aside,
 				break;
 		bytes = n << PAGE_SHIFT;
 		if (is)
-			err = (m->file < 0 ? copy_in : copy_out)(
+			err = (m->file < 0 ? copy_in : move_copy_out)(
 				m, *at, aside + (i << PAGE_SHIFT), bytes);
 		if (err)
 			return err;
@@ -316,7 +317,7 @@ static int move_pages_of(struct moving *m)
 	if (!err)
 		at = m->end;
 	else
-		put_back(m, at);
+		move_put_back(m, at);
 	drop_aside(m, at);
 	return err;
 }

@@ -88,7 +88,7 @@ bool node_cwd(char *out, size_t size)
 
 /* Append what @path names to @out, an absolute path of @len bytes ("": the root).
  * There are no links among ours, so ".." is one name less. */
-static bool append(const char *path, char *out, size_t len, size_t size)
+static bool node_append(const char *path, char *out, size_t len, size_t size)
 {
 	while (*path) {
 		const size_t n = strcspn(path, "/");
@@ -117,9 +117,9 @@ static bool absolute(int at, const char *path, char *out, size_t size)
 	if (path[0] == '/')
 		return (strncmp(path, "/sys/", 5) == 0 ||
 			strncmp(path, "/dev/", 5) == 0) &&
-		       append(path, out, 0, size);
+		       node_append(path, out, 0, size);
 	return path[0] && at == AT_FDCWD && node_cwd(out, size) &&
-	       append(path, out, strlen(out), size);
+	       node_append(path, out, strlen(out), size);
 }
 
 static void find_dev(struct node *node)

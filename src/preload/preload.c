@@ -70,7 +70,7 @@ _Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one dirent");
 #define REPLACE(...)	REPLACE_FROM(AT_FDCWD, __VA_ARGS__)
 #define REPLACE_AT(...) REPLACE_FROM(at, __VA_ARGS__)
 
-static int fail(int err)
+static int preload_fail(int err)
 {
 	errno = err;
 	return -1;
@@ -83,11 +83,12 @@ static int open_node(const struct node *node, int flags)
 	if (node->kind == NODE_DEVICE)
 		return REAL(open)("/dev/null", flags);
 	if (node->kind == NODE_DIR)
-		return fail((flags & O_ACCMODE) == O_RDONLY ? EACCES : EISDIR);
+		return preload_fail((flags & O_ACCMODE) == O_RDONLY ? EACCES
+								    : EISDIR);
 	if ((flags & O_ACCMODE) != O_RDONLY)
-		return fail(EACCES);
+		return preload_fail(EACCES);
 	if (flags & O_DIRECTORY)
-		return fail(ENOTDIR);
+		return preload_fail(ENOTDIR);
 	return text_open(node, flags);
 }
 
@@ -222,7 +223,7 @@ static int access_node(const struct node *node, int mode)
 	const bool may_search = node->kind == NODE_DIR;
 
 	if ((mode & W_OK && !may_write) || (mode & X_OK && !may_search))
-		return fail(EACCES);
+		return preload_fail(EACCES);
 	return 0;
 }
 
@@ -247,13 +248,13 @@ REPLACE(char *, realpath, (const char *path, char *out), (path, out),
 REPLACE(char *, __realpath_chk, (const char *path, char *out, size_t size),
 	(path, out, size), realpath_node(&node, out))
 REPLACE(ssize_t, readlink, (const char *path, char *buf, size_t len),
-	(path, buf, len), fail(EINVAL))
+	(path, buf, len), preload_fail(EINVAL))
 REPLACE(ssize_t, __readlink_chk,
 	(const char *path, char *buf, size_t len, size_t size),
-	(path, buf, len, size), fail(EINVAL))
+	(path, buf, len, size), preload_fail(EINVAL))
 REPLACE_AT(ssize_t, readlinkat,
 	   (int at, const char *path, char *buf, size_t len),
-	   (at, path, buf, len), fail(EINVAL))
+	   (at, path, buf, len), preload_fail(EINVAL))
 
 /* --- directories ---------------------------------------------------------------------- */
 
@@ -418,7 +419,7 @@ static int copy_entries(const struct node *node, void ***out)
 		while (n-- > 0)
 			free(v[n]);
 		free(v);
-		return fail(ENOMEM);
+		return preload_fail(ENOMEM);
 	}
 	*out = v ? v : malloc(1);
 	return n;
@@ -438,7 +439,7 @@ typedef int compare_fn(const void *a, const void *b);
 		if (!node_find(AT_FDCWD, &path, &node))                        \
 			return REAL(name)(path, list, filter, compare);        \
 		if (node.kind != NODE_DIR)                                     \
-			return fail(ENOTDIR);                                  \
+			return preload_fail(ENOTDIR);                          \
 		n = copy_entries(&node, &v);                                   \
 		if (n < 0)                                                     \
 			return n;                                              \
@@ -461,10 +462,10 @@ SCANDIR(scandir64, struct dirent64)
 
 /* For functions that we do not replace it is one where names mean nothing much and
  * nothing can be made or removed. */
-static int enter(const struct node *node)
+static int preload_enter(const struct node *node)
 {
 	if (node->kind != NODE_DIR)
-		return fail(ENOTDIR);
+		return preload_fail(ENOTDIR);
 	if (REAL(chdir)("/sys") && REAL(chdir)("/"))
 		return -1;
 	node_enter(node);
@@ -477,7 +478,7 @@ EXPORT int chdir(const char *path)
 	int rc;
 
 	if (node_find(AT_FDCWD, &path, &node))
-		return enter(&node);
+		return preload_enter(&node);
 	rc = REAL(chdir)(path);
 	if (!rc)
 		node_leave();

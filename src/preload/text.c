@@ -48,14 +48,14 @@ static void set_known(int fd, bool is)
 		__atomic_fetch_and(&known[fd / 64], ~bit, __ATOMIC_RELAXED);
 }
 
-static bool is_known(int fd)
+static bool text_is_known(int fd)
 {
 	return fd >= 0 && fd < FD_MAX &&
 	       __atomic_load_n(&known[fd / 64], __ATOMIC_RELAXED) >> fd % 64 &
 		       1;
 }
 
-static struct file *find(int fd)
+static struct file *text_find(int fd)
 {
 	for (unsigned i = 0; i < FILES_MAX; i++)
 		if (files[i].path[0] && files[i].fd == fd)
@@ -63,24 +63,24 @@ static struct file *find(int fd)
 	return NULL;
 }
 
-static void forget(struct file *file)
+static void text_forget(struct file *file)
 {
 	if (file->path[0])
 		set_known(file->fd, false);
 	file->path[0] = '\0';
 }
 
-static void remember(int fd, const struct node *node)
+static void text_remember(int fd, const struct node *node)
 {
 	struct file *file;
 	struct stat st;
 
 	if (fd >= FD_MAX || fstat(fd, &st) || !tables_lock())
 		return;
-	file = find(fd);
+	file = text_find(fd);
 	if (!file)
 		file = &files[opened++ % FILES_MAX];
-	forget(file);
+	text_forget(file);
 	file->fd = fd;
 	file->ino = st.st_ino;
 	memcpy(file->path, node->path, sizeof(file->path));
@@ -88,7 +88,7 @@ static void remember(int fd, const struct node *node)
 	tables_unlock();
 }
 
-static bool fill(int fd, const struct node *node)
+static bool text_fill(int fd, const struct node *node)
 {
 	return ftruncate(fd, 0) == 0 &&
 	       pwrite(fd, node->text, node->len, 0) == (ssize_t)node->len;
@@ -101,11 +101,11 @@ int text_open(const struct node *node, int flags)
 
 	if (fd < 0)
 		return -1;
-	if (!fill(fd, node)) {
+	if (!text_fill(fd, node)) {
 		close(fd);
 		return -1;
 	}
-	remember(fd, node);
+	text_remember(fd, node);
 	return fd;
 }
 
@@ -121,22 +121,22 @@ static void renew(int fd)
 
 	if (!tables_lock())
 		return;
-	file = find(fd);
+	file = text_find(fd);
 	ours = file && !fstat(fd, &st) && st.st_ino == file->ino;
 	if (ours)
 		memcpy(path, file->path, sizeof(path));
 	else if (file)
-		forget(file);
+		text_forget(file);
 	tables_unlock();
 	if (ours && node_find(AT_FDCWD, &at, &node))
-		fill(fd, &node);
+		text_fill(fd, &node);
 	errno = saved;
 }
 
 /* Before @fd is read at @at, or (-1) where it stands. */
 static void renew_at(int fd, off64_t at)
 {
-	if (__builtin_expect(is_known(fd), 0) &&
+	if (__builtin_expect(text_is_known(fd), 0) &&
 	    (at < 0 ? lseek64(fd, 0, SEEK_CUR) : at) == 0)
 		renew(fd);
 }

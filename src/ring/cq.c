@@ -66,7 +66,7 @@ void cq_fini(struct cq *cq)
 	list_init(&cq->link);
 }
 
-static struct cqe *slot(const struct cq *cq, uint32_t index)
+static struct cqe *cq_slot(const struct cq *cq, uint32_t index)
 {
 	return &cq->ring[index & (cq->slots - 1)];
 }
@@ -87,7 +87,7 @@ unsigned cq_take(struct cq *cq, unsigned n, struct cqe *out)
 
 	n = MIN(n, ready);
 	for (unsigned i = 0; i < n; i++)
-		out[i] = *slot(cq, cq->cons + i);
+		out[i] = *cq_slot(cq, cq->cons + i);
 	/* pairs with cq_push(): we are done with the slots */
 	if (n)
 		store_release(&cq->cons, cq->cons + n);
@@ -115,7 +115,7 @@ int cq_push(struct cq *cq, const struct cqe *e)
 		cq->overflow = true;
 		return -ENOSPC;
 	}
-	*slot(cq, cq->prod) = *e;
+	*cq_slot(cq, cq->prod) = *e;
 	/* pairs with cq_take() and cq_empty() */
 	store_release(&cq->prod, cq->prod + 1);
 	if (fires(cq, e))
@@ -150,8 +150,8 @@ void cq_forget(struct cq *cq, uint32_t qpn)
 	uint32_t to = cq->cons;
 
 	for (uint32_t from = cq->cons; from != cq->prod; from++)
-		if (slot(cq, from)->qpn != qpn)
-			*slot(cq, to++) = *slot(cq, from);
+		if (cq_slot(cq, from)->qpn != qpn)
+			*cq_slot(cq, to++) = *cq_slot(cq, from);
 	/* pairs with cq_empty(), which may be called without that lock */
 	store_release(&cq->prod, to);
 }

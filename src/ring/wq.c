@@ -21,7 +21,7 @@ static uint32_t pow2_at_least(uint32_t n)
 	return n <= 1 ? 1 : UINT32_C(1) << (32 - __builtin_clz(n - 1));
 }
 
-static struct wqe *slot(const struct wq *q, uint32_t index)
+static struct wqe *wq_slot(const struct wq *q, uint32_t index)
 {
 	return (struct wqe *)(q->mem + (size_t)(index & q->mask) * q->stride);
 }
@@ -67,7 +67,7 @@ struct wqe *wq_reserve_ahead(struct wq *q, uint32_t ahead)
 
 	if (ahead >= q->slots - used)
 		return NULL;
-	return slot(q, q->prod + ahead);
+	return wq_slot(q, q->prod + ahead);
 }
 
 struct wqe *wq_reserve(struct wq *q)
@@ -94,7 +94,7 @@ uint32_t wq_end(const struct wq *q)
 
 struct wqe *wq_at(const struct wq *q, uint32_t index)
 {
-	return slot(q, index);
+	return wq_slot(q, index);
 }
 
 void wq_release(struct wq *q, uint32_t index)

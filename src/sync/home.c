@@ -24,7 +24,8 @@ static bool queue_empty(const struct sync_object *o)
 	return o->head == NOBODY;
 }
 
-static void queue_add(struct sync_home *h, uint32_t object, uint32_t member)
+static void home_queue_add(struct sync_home *h, uint32_t object,
+			   uint32_t member)
 {
 	struct sync_object *o = &h->object[object];
 	struct sync_seat *s = &h->seat[member];
@@ -74,7 +75,8 @@ static void grant_first(struct sync_home *h, uint32_t object)
 
 /* --- the word ------------------------------------------------------------------ */
 
-static int64_t word_add(struct sync_home *h, uint32_t object, uint64_t delta)
+static int64_t home_word_add(struct sync_home *h, uint32_t object,
+			     uint64_t delta)
 {
 	return h->port.add(h->port.arg, object, (int64_t)delta);
 }
@@ -87,10 +89,10 @@ static void word_release(struct sync_home *h, uint32_t object, uint64_t wakes)
 	const uint64_t is = sem ? -UINT64_C(1)
 				: (uint64_t)o->wakes | (uint64_t)SYNC_WAITED;
 	const uint64_t to = sem ? 0 : (uint64_t)o->wakes + wakes;
-	const uint64_t was = (uint64_t)word_add(h, object, to - is);
+	const uint64_t was = (uint64_t)home_word_add(h, object, to - is);
 
 	if (was != is)
-		word_add(h, object, is - was);
+		home_word_add(h, object, is - was);
 }
 
 /* --- semaphores ---------------------------------------------------------------- */
@@ -100,7 +102,7 @@ static void sem_wait(struct sync_home *h, uint32_t object, uint32_t member)
 	int64_t was = 0;
 
 	if (queue_empty(&h->object[object]))
-		was = word_add(h, object, -UINT64_C(1));
+		was = home_word_add(h, object, -UINT64_C(1));
 	if (was > 0) {
 		h->seat[member].object = object;
 		h->seat[member].wait = h->seat[member].taken;
@@ -108,17 +110,17 @@ static void sem_wait(struct sync_home *h, uint32_t object, uint32_t member)
 		return;
 	}
 	if (was < 0)
-		word_add(h, object, -(uint64_t)was);
-	queue_add(h, object, member);
+		home_word_add(h, object, -(uint64_t)was);
+	home_queue_add(h, object, member);
 }
 
 /* One that is too many is taken away again: members may change the word meanwhile. */
 static enum sync_result sem_post(struct sync_home *h, uint32_t object)
 {
 	if (queue_empty(&h->object[object])) {
-		if (word_add(h, object, 1) < SYNC_UNITS_MAX)
+		if (home_word_add(h, object, 1) < SYNC_UNITS_MAX)
 			return SYNC_OK;
-		word_add(h, object, -UINT64_C(1));
+		home_word_add(h, object, -UINT64_C(1));
 		return SYNC_FULL;
 	}
 	grant_first(h, object);
@@ -138,10 +140,10 @@ static bool waitq_enter(struct sync_home *h, uint32_t object, uint64_t wakes)
 
 	if (!queue_empty(o))
 		return (uint64_t)o->wakes == wakes;
-	was = word_add(h, object, (uint64_t)SYNC_WAITED);
+	was = home_word_add(h, object, (uint64_t)SYNC_WAITED);
 	o->wakes = was & INT64_MAX;
 	if (was < 0)
-		word_add(h, object, (uint64_t)SYNC_WAITED);
+		home_word_add(h, object, (uint64_t)SYNC_WAITED);
 	if ((uint64_t)o->wakes == wakes)
 		return true;
 	word_release(h, object, 0);
@@ -152,7 +154,7 @@ static void waitq_wait(struct sync_home *h, uint32_t object, uint32_t member,
 		       uint64_t wakes)
 {
 	if (waitq_enter(h, object, wakes)) {
-		queue_add(h, object, member);
+		home_queue_add(h, object, member);
 		return;
 	}
 	h->seat[member].state = SEAT_IDLE;
@@ -166,7 +168,7 @@ static void waitq_wake(struct sync_home *h, uint32_t object, uint64_t num)
 	struct sync_object *o = &h->object[object];
 
 	if (queue_empty(o)) {
-		word_add(h, object, num > 0);
+		home_word_add(h, object, num > 0);
 		return;
 	}
 	while (num-- && !queue_empty(o))
@@ -177,7 +179,8 @@ static void waitq_wake(struct sync_home *h, uint32_t object, uint64_t num)
 
 /* --- messages ------------------------------------------------------------------ */
 
-static enum sync_result wake(struct sync_home *h, uint32_t object, uint64_t num)
+static enum sync_result home_wake(struct sync_home *h, uint32_t object,
+				  uint64_t num)
 {
 	if (h->object[object].kind == SYNC_SEM)
 		return sem_post(h, object);
@@ -185,7 +188,7 @@ static enum sync_result wake(struct sync_home *h, uint32_t object, uint64_t num)
 	return SYNC_OK;
 }
 
-static void unqueue(struct sync_home *h, uint32_t member)
+static void home_unqueue(struct sync_home *h, uint32_t member)
 {
 	const uint32_t object = h->seat[member].object;
 
@@ -194,26 +197,27 @@ static void unqueue(struct sync_home *h, uint32_t member)
 		word_release(h, object, 0);
 }
 
-static void cancel(struct sync_home *h, uint32_t member)
+static void home_cancel(struct sync_home *h, uint32_t member)
 {
 	struct sync_seat *s = &h->seat[member];
 
 	if (s->state != SEAT_WAITING)
 		return; /* the wake-up was first */
-	unqueue(h, member);
+	home_unqueue(h, member);
 	s->state = SEAT_IDLE;
 	h->port.answer(h->port.arg, member, SYNC_LATE);
 }
 
 /* It did not wait for the answer, and does not know that it was granted something. */
-static void give_up(struct sync_home *h, uint32_t member, enum seat_state was)
+static void home_give_up(struct sync_home *h, uint32_t member,
+			 enum seat_state was)
 {
 	if (was == SEAT_GRANTED)
-		(void)wake(h, h->seat[member].object, 1);
+		(void)home_wake(h, h->seat[member].object, 1);
 	h->port.answer(h->port.arg, member, SYNC_OK);
 }
 
-static bool is_known(uint32_t op)
+static bool home_is_known(uint32_t op)
 {
 	return op == SYNC_WAIT || op == SYNC_WAKE || op == SYNC_GIVE_UP ||
 	       op == SYNC_LEAVE;
@@ -235,20 +239,21 @@ bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
 
 	s->taken++;
 	if (msg->op == SYNC_CANCEL) {
-		cancel(h, member);
+		home_cancel(h, member);
 		return true;
 	}
-	if (was == SEAT_WAITING || s->left || !is_known(msg->op))
+	if (was == SEAT_WAITING || s->left || !home_is_known(msg->op))
 		return false;
 	s->state = SEAT_IDLE; /* who asks again has confirmed */
 	if (msg->op == SYNC_LEAVE) {
 		s->left = true;
 	} else if (msg->op == SYNC_GIVE_UP) {
-		give_up(h, member, was);
+		home_give_up(h, member, was);
 	} else if (!is_object(h, msg->id)) {
 		h->port.answer(h->port.arg, member, SYNC_INVALID);
 	} else if (msg->op == SYNC_WAKE) {
-		h->port.answer(h->port.arg, member, wake(h, object, msg->arg));
+		h->port.answer(h->port.arg, member,
+			       home_wake(h, object, msg->arg));
 	} else if (h->object[object].kind == SYNC_SEM) {
 		sem_wait(h, object, member);
 	} else {
@@ -264,10 +269,10 @@ uint32_t home_gone(struct sync_home *h, uint32_t member, uint64_t confirmed)
 
 	s->state = SEAT_FREE;
 	if (was == SEAT_GRANTED && confirmed != s->wait)
-		(void)wake(h, s->object, 1);
+		(void)home_wake(h, s->object, 1);
 	if (was != SEAT_WAITING)
 		return UINT32_MAX;
-	unqueue(h, member);
+	home_unqueue(h, member);
 	return s->object;
 }
 

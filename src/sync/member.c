@@ -18,7 +18,7 @@ static struct sync_step done(enum sync_result result)
 	return (struct sync_step){.kind = TODO_DONE, .result = result};
 }
 
-static struct sync_step ask(const struct sync_call *c, enum sync_op op)
+static struct sync_step member_ask(const struct sync_call *c, enum sync_op op)
 {
 	return (struct sync_step){.kind = TODO_ASK,
 				  .msg = {op, c->id, c->value}};
@@ -44,7 +44,7 @@ static int64_t target(const struct sync_call *c)
 	}
 }
 
-static struct sync_step swap(const struct sync_call *c)
+static struct sync_step member_swap(const struct sync_call *c)
 {
 	return (struct sync_step){
 		.kind = TODO_SWAP, .compare = *c->guess, .swap = target(c)};
@@ -58,18 +58,18 @@ struct sync_step call_begin(struct sync_call *c, enum call_kind kind,
 	*c = (struct sync_call){
 		.kind = kind, .id = id, .value = value, .guess = guess};
 	if (kind == CALL_WAIT)
-		return ask(c, SYNC_WAIT);
+		return member_ask(c, SYNC_WAIT);
 	/* what would end it is no guess */
 	*guess = MAX(*guess, (int64_t)takes);
 	if (kind == CALL_SEM_POST)
 		*guess = MIN(*guess, (int64_t)SYNC_UNITS_MAX - 1);
-	return swap(c);
+	return member_swap(c);
 }
 
 /* It was not what we believed, but nobody waits. */
-static struct sync_step again(struct sync_call *c, enum sync_op op)
+static struct sync_step member_again(struct sync_call *c, enum sync_op op)
 {
-	return ++c->tries < TRIES ? swap(c) : ask(c, op);
+	return ++c->tries < TRIES ? member_swap(c) : member_ask(c, op);
 }
 
 static struct sync_step sem_swapped(struct sync_call *c, int64_t old)
@@ -77,11 +77,13 @@ static struct sync_step sem_swapped(struct sync_call *c, int64_t old)
 	if (c->kind == CALL_SEM_POST) {
 		if (old >= SYNC_UNITS_MAX)
 			return done(SYNC_FULL);
-		return old < 0 ? ask(c, SYNC_WAKE) : again(c, SYNC_WAKE);
+		return old < 0 ? member_ask(c, SYNC_WAKE)
+			       : member_again(c, SYNC_WAKE);
 	}
 	if (old > 0)
-		return again(c, SYNC_WAIT);
-	return c->kind == CALL_SEM_TRY ? done(SYNC_LATE) : ask(c, SYNC_WAIT);
+		return member_again(c, SYNC_WAIT);
+	return c->kind == CALL_SEM_TRY ? done(SYNC_LATE)
+				       : member_ask(c, SYNC_WAIT);
 }
 
 struct sync_step call_swapped(struct sync_call *c, int64_t old)
@@ -101,7 +103,7 @@ struct sync_step call_swapped(struct sync_call *c, int64_t old)
 	/* somebody was woken last, then this is what the home made of it */
 	if (old < 0)
 		*c->guess = plus(old & INT64_MAX, 1);
-	return old < 0 ? ask(c, SYNC_WAKE) : again(c, SYNC_WAKE);
+	return old < 0 ? member_ask(c, SYNC_WAKE) : member_again(c, SYNC_WAKE);
 }
 
 struct sync_step call_answered(struct sync_call *c, enum sync_result result)

@@ -104,7 +104,7 @@ int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 /* --- the iterator ------------------------------------------------------------ */
 
-static struct vcq *of(struct ibv_cq_ex *cq)
+static struct vcq *poll_of(struct ibv_cq_ex *cq)
 {
 	return container_of(cq, struct vcq, ex);
 }
@@ -112,7 +112,7 @@ static struct vcq *of(struct ibv_cq_ex *cq)
 /* Return: 0, ENOENT: nothing there, or an errno. */
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct vcq *q = of(cq);
+	struct vcq *q = poll_of(cq);
 	const int got = nic_cq_poll(q->nic, 1, &q->cqe);
 
 	if (got <= 0)
@@ -124,8 +124,8 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	if (!of(cq)->single_threaded)
-		pthread_mutex_unlock(&of(cq)->ex_lock);
+	if (!poll_of(cq)->single_threaded)
+		pthread_mutex_unlock(&poll_of(cq)->ex_lock);
 }
 
 /* A failed start is not followed by an end (ibv_create_cq_ex(3)). */
@@ -135,11 +135,11 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	if (!of(cq)->single_threaded &&
-	    pthread_mutex_trylock(&of(cq)->ex_lock)) {
+	if (!poll_of(cq)->single_threaded &&
+	    pthread_mutex_trylock(&poll_of(cq)->ex_lock)) {
 		if (in_child(cq->context))
 			return ENODEV;
-		pthread_mutex_lock(&of(cq)->ex_lock);
+		pthread_mutex_lock(&poll_of(cq)->ex_lock);
 	}
 	rc = next_poll(cq);
 	if (rc)
@@ -149,42 +149,42 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-	return opcode_to_verbs(of(cq)->cqe.op);
+	return opcode_to_verbs(poll_of(cq)->cqe.op);
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-	return of(cq)->cqe.vendor_err;
+	return poll_of(cq)->cqe.vendor_err;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 {
-	return of(cq)->cqe.byte_len;
+	return poll_of(cq)->cqe.byte_len;
 }
 
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	return of(cq)->cqe.imm;
+	return poll_of(cq)->cqe.imm;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *cq)
 {
-	return of(cq)->cqe.qpn;
+	return poll_of(cq)->cqe.qpn;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 {
-	return of(cq)->cqe.src_qpn;
+	return poll_of(cq)->cqe.src_qpn;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 {
-	return flags_to_verbs(of(cq)->cqe.flags);
+	return flags_to_verbs(poll_of(cq)->cqe.flags);
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-	return sl_to_verbs(of(cq)->cqe.flags);
+	return sl_to_verbs(poll_of(cq)->cqe.flags);
 }
 
 /* Ethernet has no LIDs. */

@@ -191,8 +191,8 @@ static int wqe_fill(struct wqe *wqe, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-static int post(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		const uint32_t *counter, struct ibv_send_wr **bad)
+static int post_post(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     const uint32_t *counter, struct ibv_send_wr **bad)
 {
 	struct nic_qp *nic = vqp_of(qp)->nic;
 	int rc = -nic_send_begin(nic);
@@ -218,7 +218,7 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr,
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	      struct ibv_send_wr **bad)
 {
-	return post(qp, wr, NULL, bad);
+	return post_post(qp, wr, NULL, bad);
 }
 
 int post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
@@ -228,7 +228,7 @@ int post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		*bad = wr;
 		return EOPNOTSUPP;
 	}
-	return post(qp, wr, &counter, bad);
+	return post_post(qp, wr, &counter, bad);
 }
 
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,

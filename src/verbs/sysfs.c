@@ -194,7 +194,7 @@ static void list_children(struct out *o, const struct row *parent)
 /* The NIC is opened only for what it alone knows: a program that lists
  * directories need not have one.
  */
-static int ask(struct nic_attr *attr)
+static int sysfs_ask(struct nic_attr *attr)
 {
 	struct nic *nic;
 	int rc = nic_get(&nic);
@@ -247,7 +247,7 @@ static int list_row(struct out *o, const struct row *row)
 		list_children(o, row);
 		return 0;
 	}
-	rc = ask(&attr);
+	rc = sysfs_ask(&attr);
 	if (rc)
 		return rc;
 	if (row->content == NETDEV) {
@@ -273,7 +273,7 @@ static int read_row(struct out *o, const struct row *row)
 		return put_counter(o, row);
 	if (!is_file(row))
 		return -EISDIR;
-	rc = ask(&attr);
+	rc = sysfs_ask(&attr);
 	if (rc)
 		return rc;
 	guid = be64_put(attr.guid);
@@ -313,7 +313,7 @@ static int read_gid(struct out *o, enum content content, const char *name)
 static int find_netdev(const char *name, bool list)
 {
 	struct nic_attr attr;
-	const int rc = ask(&attr);
+	const int rc = sysfs_ask(&attr);
 
 	if (rc)
 		return rc;

@@ -32,16 +32,16 @@ static struct wqe *nowhere(struct vqp *q, int err)
 	return NULL;
 }
 
-static struct vqp *of(struct ibv_qp_ex *qp)
+static struct vqp *wr_of(struct ibv_qp_ex *qp)
 {
 	return container_of(qp, struct vqp, ex);
 }
 
 /* Begin the next request. Return: NULL after an error. */
-static struct wqe *build(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs)
+static struct wqe *wr_build(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs)
 {
 	const int flags = wqe_flags(qp->wr_flags);
-	struct vqp *q = of(qp);
+	struct vqp *q = wr_of(qp);
 	struct wqe *wqe;
 
 	if (q->wr_error)
@@ -66,7 +66,7 @@ static struct wqe *build(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs)
 static void build_rdma(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs,
 		       uint32_t rkey, uint64_t raddr)
 {
-	struct wqe *wqe = build(qp, op, needs);
+	struct wqe *wqe = wr_build(qp, op, needs);
 
 	if (wqe) {
 		wqe->rkey = rkey;
@@ -84,8 +84,8 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey,
 {
 	build_rdma(qp, WR_WRITE_IMM, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, rkey,
 		   raddr);
-	if (of(qp)->wr)
-		of(qp)->wr->imm = imm;
+	if (wr_of(qp)->wr)
+		wr_of(qp)->wr->imm = imm;
 }
 
 static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t raddr)
@@ -96,8 +96,8 @@ static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t raddr)
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey,
 			      uint64_t raddr, uint64_t compare, uint64_t swap)
 {
-	struct wqe *wqe = build(qp, WR_CMP_SWP,
-				IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
+	struct wqe *wqe = wr_build(qp, WR_CMP_SWP,
+				   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
 
 	if (wqe) {
 		wqe->rkey = rkey;
@@ -110,8 +110,8 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey,
 static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 				uint64_t raddr, uint64_t add)
 {
-	struct wqe *wqe = build(qp, WR_FETCH_ADD,
-				IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
+	struct wqe *wqe = wr_build(qp, WR_FETCH_ADD,
+				   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
 
 	if (wqe) {
 		wqe->rkey = rkey;
@@ -122,13 +122,13 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 
 static void wr_send(struct ibv_qp_ex *qp)
 {
-	build(qp, WR_SEND, IBV_QP_EX_WITH_SEND);
+	wr_build(qp, WR_SEND, IBV_QP_EX_WITH_SEND);
 }
 
 static void build_imm(struct ibv_qp_ex *qp, enum wr_op op, uint64_t needs,
 		      uint32_t imm)
 {
-	struct wqe *wqe = build(qp, op, needs);
+	struct wqe *wqe = wr_build(qp, op, needs);
 
 	if (wqe)
 		wqe->imm = imm;
@@ -152,7 +152,7 @@ static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num,
 			    const struct ibv_sge *sge)
 {
-	struct vqp *q = of(qp);
+	struct vqp *q = wr_of(qp);
 	int rc;
 
 	if (!q->wr)
@@ -175,7 +175,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num,
 				    const struct ibv_data_buf *buf)
 {
-	struct vqp *q = of(qp);
+	struct vqp *q = wr_of(qp);
 	const struct nic_qp_init *limits = nic_qp_limits(q->nic);
 	int rc = 0;
 
@@ -201,7 +201,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 /* EOPNOTSUPP: this kind of QP does not have these, or nopin has none of them. */
 static void wr_unsupported(struct ibv_qp_ex *qp)
 {
-	nowhere(of(qp), EOPNOTSUPP);
+	nowhere(wr_of(qp), EOPNOTSUPP);
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
@@ -225,7 +225,7 @@ static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz,
 static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
 			   uint32_t qpn, uint32_t qkey)
 {
-	struct vqp *q = of(qp);
+	struct vqp *q = wr_of(qp);
 
 	int rc;
 
@@ -257,7 +257,7 @@ static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t raddr,
  * lock: there wr_complete must not unlock. */
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct vqp *q = of(qp);
+	struct vqp *q = wr_of(qp);
 	const int rc = nic_send_lock(q->nic);
 
 	q->wr_started = rc == 0;
@@ -268,7 +268,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct vqp *q = of(qp);
+	struct vqp *q = wr_of(qp);
 	const int rc = q->wr_error;
 
 	if (!q->wr_started)
@@ -283,7 +283,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	of(qp)->wr_error = ECANCELED;
+	wr_of(qp)->wr_error = ECANCELED;
 	wr_complete(qp);
 }
 

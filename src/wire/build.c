@@ -22,7 +22,7 @@ struct writer {
 	unsigned at;
 };
 
-static void *put(struct writer *w, unsigned n)
+static void *build_put(struct writer *w, unsigned n)
 {
 	uint8_t *p = w->out + w->at;
 
@@ -32,7 +32,7 @@ static void *put(struct writer *w, unsigned n)
 }
 
 #define PUT(w, type, ...)                                                      \
-	(*(struct type *)put((w), sizeof(struct type)) =                       \
+	(*(struct type *)build_put((w), sizeof(struct type)) =                 \
 		 (struct type){__VA_ARGS__})
 
 static void build_bth(struct writer *w, const struct pkt *pkt, uint8_t opcode)
@@ -53,7 +53,7 @@ static void build_imm_or_inv(struct writer *w, const struct pkt *pkt,
 			     uint32_t op)
 {
 	if (op & OPF_IMM)
-		memcpy(put(w, sizeof(struct immdt)), &pkt->imm,
+		memcpy(build_put(w, sizeof(struct immdt)), &pkt->imm,
 		       sizeof(pkt->imm));
 	if (op & (OPF_INV | OPF_NOTIFY))
 		PUT(w, ieth, be32_put(pkt->imm));
@@ -116,7 +116,7 @@ static void build_open(struct writer *w, const struct pkt *pkt)
 
 static void build_forward(struct writer *w, const struct pkt *pkt)
 {
-	struct forward *h = put(w, sizeof(*h));
+	struct forward *h = build_put(w, sizeof(*h));
 
 	memcpy(h->src, pkt->fwd_src.ip.b, sizeof(h->src));
 	h->sport = be16_put(pkt->fwd_src.port);
@@ -131,9 +131,10 @@ static void build_xack(struct writer *w, const struct pkt *pkt)
 	    (uint8_t)pkt->xack_flags, be32_put(pkt->credit),
 	    be16_put(pkt->question), be16_put(pkt->answer));
 	if (pkt->xack_flags & XACK_SACK)
-		*(be64_t *)put(w, sizeof(be64_t)) = be64_put(pkt->sack);
+		*(be64_t *)build_put(w, sizeof(be64_t)) = be64_put(pkt->sack);
 	if (pkt->xack_flags & XACK_SUSPEND)
-		*(be32_t *)put(w, sizeof(be32_t)) = be32_put(pkt->hold_us);
+		*(be32_t *)build_put(w,
+				     sizeof(be32_t)) = be32_put(pkt->hold_us);
 }
 
 /* What goes into the BTH: control packets have codes of their own. */

@@ -78,7 +78,7 @@ struct pseudo {
 	unsigned len;
 };
 
-static void add(struct pseudo *ps, const void *p, size_t len)
+static void icrc_add(struct pseudo *ps, const void *p, size_t len)
 {
 	memcpy(ps->b + ps->len, p, len);
 	ps->len += (unsigned)len;
@@ -105,7 +105,7 @@ static void add_ip4(struct pseudo *ps, const struct path *path, uint16_t ident,
 
 	memcpy(ip.src, path->src.b + 12, sizeof(ip.src));
 	memcpy(ip.dst, path->dst.b + 12, sizeof(ip.dst));
-	add(ps, &ip, sizeof(ip));
+	icrc_add(ps, &ip, sizeof(ip));
 }
 
 static void add_ip6(struct pseudo *ps, const struct path *path, size_t udp_len)
@@ -119,7 +119,7 @@ static void add_ip6(struct pseudo *ps, const struct path *path, size_t udp_len)
 
 	memcpy(ip.src, path->src.b, sizeof(ip.src));
 	memcpy(ip.dst, path->dst.b, sizeof(ip.dst));
-	add(ps, &ip, sizeof(ip));
+	icrc_add(ps, &ip, sizeof(ip));
 }
 
 /* CRC of all that precedes the byte behind the BTH at @bth. */
@@ -136,14 +136,14 @@ static uint32_t crc_headers(const struct path *path, uint16_t ident,
 	struct pseudo ps;
 
 	ps.len = 0;
-	add(&ps, lrh, sizeof(lrh));
+	icrc_add(&ps, lrh, sizeof(lrh));
 	if (path_is_v4(path))
 		add_ip4(&ps, path, ident, udp_len);
 	else
 		add_ip6(&ps, path, udp_len);
-	add(&ps, &udp, sizeof(udp));
+	icrc_add(&ps, &udp, sizeof(udp));
 	masked.resv8a = 0xff;
-	add(&ps, &masked, sizeof(masked));
+	icrc_add(&ps, &masked, sizeof(masked));
 	return crc32_add(0, ps.b, ps.len);
 }
 

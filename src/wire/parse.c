@@ -22,7 +22,7 @@ struct cursor {
 };
 
 /* That @n bytes are there was checked against op_info.hdr_bytes. */
-static const void *take(struct cursor *c, size_t n)
+static const void *parse_take(struct cursor *c, size_t n)
 {
 	const uint8_t *p = c->at;
 
@@ -32,7 +32,8 @@ static const void *take(struct cursor *c, size_t n)
 	return p;
 }
 
-#define TAKE(c, type) ((const struct type *)take((c), sizeof(struct type)))
+#define TAKE(c, type)                                                          \
+	((const struct type *)parse_take((c), sizeof(struct type)))
 
 static void parse_aeth(const struct aeth *h, struct pkt *pkt)
 {
@@ -156,10 +157,11 @@ static bool parse_xack_tail(struct cursor *c, struct pkt *pkt)
 	    (sack ? sizeof(be64_t) : 0) + (suspend ? sizeof(be32_t) : 0))
 		return false;
 	if (sack)
-		pkt->sack = be64_get(*(const be64_t *)take(c, sizeof(be64_t)));
+		pkt->sack = be64_get(
+			*(const be64_t *)parse_take(c, sizeof(be64_t)));
 	if (suspend)
-		pkt->hold_us =
-			be32_get(*(const be32_t *)take(c, sizeof(be32_t)));
+		pkt->hold_us = be32_get(
+			*(const be32_t *)parse_take(c, sizeof(be32_t)));
 	return true;
 }
 

@@ -275,7 +275,7 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 }
 
 /* @b says @p: should it not leave, that is owed again. */
-static void remember(struct qp *qp, struct burst *b, const struct pkt *p)
+static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 
@@ -309,7 +309,7 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 			break;
 		if (b->nsegs == 1)
 			burst_mark(b, q);
-		remember(q, b, &p);
+		ack_remember(q, b, &p);
 		said(q, &p, now_ns);
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
@@ -318,7 +318,8 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 }
 
 /* What of it is still so is owed again. */
-static void unsaid(struct qp *qp, const struct burst_ack *a, uint64_t now_ns)
+static void ack_unsaid(struct qp *qp, const struct burst_ack *a,
+		       uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
@@ -338,7 +339,7 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 	if (error == -EAGAIN)
 		qp->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
 	if (error && again)
-		unsaid(qp, a, now_ns);
+		ack_unsaid(qp, a, now_ns);
 	if (!qp_open(qp))
 		qp_kick(qp); /* ack_first() */
 }

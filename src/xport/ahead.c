@@ -30,7 +30,7 @@ enum {
 	AHEAD_SCAN = 64, /* accepted packets that are looked through */
 };
 
-static void ask(const struct qp *qp, const struct dma *d, uint64_t now_ns)
+static void ahead_ask(const struct qp *qp, const struct dma *d, uint64_t now_ns)
 {
 	dma_ahead(qp->x->mem, d, now_ns, qp->x->fresh_ns);
 }
@@ -44,15 +44,15 @@ void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
 		const uint32_t n = (uint32_t)MIN(len, s[i].len);
 		struct dma d = sge_dma(qp, &s[i], 0, n, write);
 
-		ask(qp, &d, now_ns);
+		ahead_ask(qp, &d, now_ns);
 		len -= n;
 	}
 }
 
 /* Which receive will the SEND that begins with @p use? Those that the packets
  * waiting before it complete are used up by then. false: not easily told. */
-static bool receive_of(const struct qp *qp, const struct pkt *p,
-		       uint32_t *index)
+static bool ahead_receive_of(const struct qp *qp, const struct pkt *p,
+			     uint32_t *index)
 {
 	const struct resp *r = &qp->resp;
 	uint32_t i = r->msg.rq_next;
@@ -78,7 +78,7 @@ static void ask_receive(const struct qp *qp, const struct pkt *p,
 {
 	uint32_t index;
 
-	if (receive_of(qp, p, &index))
+	if (ahead_receive_of(qp, p, &index))
 		ahead_sges(qp, wq_at(qp->cfg.rq, index),
 			   p->ext ? p->dma_len : p->payload_len, true, now_ns);
 }
@@ -101,7 +101,7 @@ void ahead_request(const struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		return;
 	d = remote_dma(qp, p->rkey, p->va, p->op & OPF_ATOMIC ? 8 : p->dma_len,
 		       need);
-	ask(qp, &d, now_ns);
+	ahead_ask(qp, &d, now_ns);
 }
 
 void ahead_sources(struct qp *qp, uint64_t now_ns)
@@ -144,6 +144,6 @@ void ahead_responses(const struct qp *qp, uint64_t now_ns)
 					  ACCESS_REMOTE_READ);
 
 		if (!s->atomic)
-			ask(qp, &d, now_ns);
+			ahead_ask(qp, &d, now_ns);
 	}
 }

@@ -94,8 +94,8 @@ bool burst_full(const struct burst *b)
 
 /* @n bytes of headers (payload of @inl_len may be among them), then @gathered
  * bytes, then @trailer. NULL: that does not fit. */
-static struct seg *append(struct burst *b, uint32_t n, uint32_t gathered,
-			  uint32_t trailer)
+static struct seg *burst_append(struct burst *b, uint32_t n, uint32_t gathered,
+				uint32_t trailer)
 {
 	uint32_t len = n + gathered + trailer;
 	struct seg *s = &b->seg[b->nsegs];
@@ -122,8 +122,8 @@ struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl)
 	unsigned n = pkt_build(pkt, hdr);
 	uint32_t inl_len = inl ? pkt->payload_len : 0;
 	uint32_t trailer = pkt->pad + ICRC_BYTES;
-	struct seg *s = append(b, n + inl_len, pkt->payload_len - inl_len,
-			       trailer);
+	struct seg *s = burst_append(b, n + inl_len, pkt->payload_len - inl_len,
+				     trailer);
 	uint8_t *out;
 
 	if (!s)
@@ -145,7 +145,7 @@ struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
 		       uint32_t payload_len)
 {
 	const uint8_t *prev = b->bytes + b->seg[b->nsegs - 1].hdr;
-	struct seg *s = append(b, XDATA_HDR, payload_len, ICRC_BYTES);
+	struct seg *s = burst_append(b, XDATA_HDR, payload_len, ICRC_BYTES);
 
 	if (s)
 		pkt_build_next(b->bytes + s->hdr, prev, opcode, psn);
@@ -163,7 +163,7 @@ uint64_t burst_payload(const struct burst *b)
 
 /* How many bytes of payload may follow in this burst, if all packets are as
  * long as the first? */
-static uint64_t room_ahead(const struct burst *b)
+static uint64_t burst_room_ahead(const struct burst *b)
 {
 	uint64_t bytes = BURST_MAX - b->total;
 
@@ -184,7 +184,7 @@ enum verdict burst_gather(struct burst *b, const struct dma *d,
 		b->ahead -= (uint32_t)d->len;
 		return V_OK;
 	}
-	more = MIN(d->ahead, room_ahead(b));
+	more = MIN(d->ahead, burst_room_ahead(b));
 	if (b->ext && more && !b->narrow) {
 		struct dma wide = *d;
 

@@ -59,8 +59,8 @@ static const struct failure recv_buffer = {AETH_NAK | NAK_REMOTE_OPERATION,
 					   WC_LOC_PROT_ERR, QP_NO_EVENT,
 					   CAUSE_ACCESS};
 
-static enum exec_result fail(struct qp *qp, const struct pkt *p,
-			     const struct failure *f, uint64_t now_ns)
+static enum exec_result exec_fail(struct qp *qp, const struct pkt *p,
+				  const struct failure *f, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
@@ -124,7 +124,7 @@ static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
 		return EXEC_OK;
 	pending = replay_pending(qp, &room) + run->resources;
 	if (pending >= qp->attr.max_dest_rd_atomic)
-		return fail(qp, p, &invalid_request, now_ns);
+		return exec_fail(qp, p, &invalid_request, now_ns);
 	if (run->resources < room)
 		return EXEC_OK;
 	return run->num ? EXEC_FULL : EXEC_DROP;
@@ -149,9 +149,9 @@ static bool length_ok(const struct qp *qp, const struct pkt *p)
 				: p->payload_len < left;
 }
 
-static enum verdict plan_write(struct qp *qp, const struct pkt *p,
-			       const uint8_t *payload, struct rx_run *run,
-			       uint64_t now_ns)
+static enum verdict exec_plan_write(struct qp *qp, const struct pkt *p,
+				    const uint8_t *payload, struct rx_run *run,
+				    uint64_t now_ns)
 {
 	struct message *m = &qp->resp.msg;
 	struct dma d;
@@ -187,9 +187,9 @@ static uint64_t send_rest(const struct pkt *p, const struct message *m)
 	return p->ext && p->dma_len > end ? p->dma_len - end : 0;
 }
 
-static enum verdict plan_send(struct qp *qp, const struct pkt *p,
-			      const uint8_t *payload, struct rx_run *run,
-			      uint64_t now_ns)
+static enum verdict exec_plan_send(struct qp *qp, const struct pkt *p,
+				   const uint8_t *payload, struct rx_run *run,
+				   uint64_t now_ns)
 {
 	struct message *m = &qp->resp.msg;
 	const struct wqe *w = wq_at(qp->cfg.rq, m->rq_next);
@@ -217,16 +217,16 @@ static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
 		qp->x->fresh_ns, &qp->resp.wait, &run->moves, &run->holds);
 }
 
-static enum verdict plan(struct qp *qp, const struct pkt *p,
-			 const uint8_t *payload, struct rx_run *run,
-			 uint64_t now_ns)
+static enum verdict exec_plan(struct qp *qp, const struct pkt *p,
+			      const uint8_t *payload, struct rx_run *run,
+			      uint64_t now_ns)
 {
 	struct dma d;
 
 	if (p->op & OPF_WRITE)
-		return plan_write(qp, p, payload, run, now_ns);
+		return exec_plan_write(qp, p, payload, run, now_ns);
 	if (p->op & OPF_SEND)
-		return plan_send(qp, p, payload, run, now_ns);
+		return exec_plan_send(qp, p, payload, run, now_ns);
 	if (p->op & OPF_ATOMIC)
 		return plan_atomic(qp, p, run, now_ns);
 	d = remote_dma(qp, p->rkey, p->va, p->dma_len, ACCESS_REMOTE_READ);
@@ -255,8 +255,9 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 	m->rq_next++;
 }
 
-static void advance(struct qp *qp, const struct pkt *p, const uint8_t *payload,
-		    const struct message *before, struct rx_run *run)
+static void exec_advance(struct qp *qp, const struct pkt *p,
+			 const uint8_t *payload, const struct message *before,
+			 struct rx_run *run)
 {
 	struct run_pkt *rp = &run->pkt[run->num];
 	struct message *m = &qp->resp.msg;
@@ -299,18 +300,18 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	    holds + SGE_MAX > HOLDS_MAX)
 		return EXEC_FULL;
 	if (!op_follows(before.op, p->op) || !request_allowed(qp, p))
-		return fail(qp, p, &invalid_request, now_ns);
+		return exec_fail(qp, p, &invalid_request, now_ns);
 	if (receive_missing(qp, p))
 		return EXEC_RNR;
 	res = check_resource(qp, p, run, now_ns);
 	if (res != EXEC_OK)
 		return res;
 	if (!length_ok(qp, p))
-		return fail(qp, p, &invalid_request, now_ns);
-	v = plan(qp, p, payload, run, now_ns);
+		return exec_fail(qp, p, &invalid_request, now_ns);
+	v = exec_plan(qp, p, payload, run, now_ns);
 	if (v == V_OK) {
 		met_add(&qp->resp.msg.met, waiter_met(&qp->resp.wait));
-		advance(qp, p, payload, &before, run);
+		exec_advance(qp, p, payload, &before, run);
 		return EXEC_OK;
 	}
 	qp->resp.msg = before;
@@ -319,7 +320,8 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	if (v == V_WAIT || v == V_NO_RESOURCE)
 		return EXEC_WAIT;
 	if (v == V_LENGTH)
-		return fail(qp, p, &too_long, now_ns);
-	return fail(qp, p, p->op & OPF_SEND ? &recv_buffer : &remote_access,
-		    now_ns);
+		return exec_fail(qp, p, &too_long, now_ns);
+	return exec_fail(qp, p,
+			 p->op & OPF_SEND ? &recv_buffer : &remote_access,
+			 now_ns);
 }

@@ -50,7 +50,7 @@ bool backup_keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	return true;
 }
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_backup_answer(const struct fault *f)
 {
 	if (f->site != SITE_DATAGRAM ||
 	    !backup_keep(f->qp, f->pkt, f->payload, f->psn, f->now_ns))
@@ -60,4 +60,4 @@ static enum fault_answer answer(const struct fault *f)
 	return FAULT_KEPT;
 }
 
-const struct strategy_ops fault_backup = {answer};
+const struct strategy_ops fault_backup = {fault_backup_answer};

@@ -8,11 +8,11 @@
 #include "xport/strategy.h"
 #include "xport/xport.h"
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_drop_answer(const struct fault *f)
 {
 	count(f->qp->x->cnt, CNT_fault_drop);
 	fault_note(f, STRATEGY_DROP);
 	return FAULT_FORGOTTEN;
 }
 
-const struct strategy_ops fault_drop = {answer};
+const struct strategy_ops fault_drop = {fault_drop_answer};

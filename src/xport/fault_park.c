@@ -9,7 +9,7 @@
 #include "xport/strategy.h"
 #include "xport/xport.h"
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_park_answer(const struct fault *f)
 {
 	if (f->site != SITE_SOURCE && f->site != SITE_READ_SOURCE)
 		return FAULT_NEXT;
@@ -20,4 +20,4 @@ static enum fault_answer answer(const struct fault *f)
 	return FAULT_FORGOTTEN;
 }
 
-const struct strategy_ops fault_park = {answer};
+const struct strategy_ops fault_park = {fault_park_answer};

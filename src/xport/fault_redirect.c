@@ -13,7 +13,7 @@
 #include "xport/window.h"
 #include "xport/xport.h"
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_redirect_answer(const struct fault *f)
 {
 	struct qp *qp = f->qp;
 	struct window *w = fault_window(f);
@@ -26,4 +26,4 @@ static enum fault_answer answer(const struct fault *f)
 	return FAULT_KEPT;
 }
 
-const struct strategy_ops fault_redirect = {answer};
+const struct strategy_ops fault_redirect = {fault_redirect_answer};

@@ -8,7 +8,7 @@
 #include "xport/strategy.h"
 #include "xport/xport.h"
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_replay_answer(const struct fault *f)
 {
 	if (f->site != SITE_RESPONSE)
 		return FAULT_NEXT;
@@ -18,4 +18,4 @@ static enum fault_answer answer(const struct fault *f)
 	return FAULT_FORGOTTEN;
 }
 
-const struct strategy_ops fault_replay = {answer};
+const struct strategy_ops fault_replay = {fault_replay_answer};

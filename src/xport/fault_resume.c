@@ -23,7 +23,7 @@ enum {
 	AGAIN_MAX_NS = 4 * AGAIN_NS, /* the third is the last */
 };
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_resume_answer(const struct fault *f)
 {
 	struct qp *qp = f->qp;
 
@@ -68,4 +68,4 @@ void resume_timeout(struct qp *qp, uint64_t now_ns)
 		r->resume_at = now_ns + r->resume_ns;
 }
 
-const struct strategy_ops fault_resume = {answer};
+const struct strategy_ops fault_resume = {fault_resume_answer};

@@ -69,7 +69,7 @@ static void rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
 	ack_page_rnr(qp, code, psn, now_ns);
 }
 
-static enum fault_answer answer(const struct fault *f)
+static enum fault_answer fault_rnr_answer(const struct fault *f)
 {
 	struct qp *qp = f->qp;
 	struct resp *r = &qp->resp;
@@ -89,7 +89,7 @@ static enum fault_answer answer(const struct fault *f)
 	return FAULT_FORGOTTEN;
 }
 
-const struct strategy_ops fault_rnr = {answer};
+const struct strategy_ops fault_rnr = {fault_rnr_answer};
 
 /* The last resort. What is in slots stays there: the requester's repetition
  * finds it accepted. */

@@ -135,7 +135,7 @@ uint64_t hold_silent_until(const struct qp *qp)
 
 /* --- requester -------------------------------------------------------------- */
 
-static void begin(struct qp *qp, uint64_t ns, uint64_t now_ns)
+static void hold_begin(struct qp *qp, uint64_t ns, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	const bool first = !r->suspend_until;
@@ -163,7 +163,7 @@ static void end(struct qp *qp, uint64_t now_ns)
 void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 {
 	if (p->xack_flags & XACK_SUSPEND) {
-		begin(qp, (uint64_t)p->hold_us * 1000, now_ns);
+		hold_begin(qp, (uint64_t)p->hold_us * 1000, now_ns);
 		return;
 	}
 	if (!qp->req.suspend_until)

@@ -220,7 +220,7 @@ bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 }
 
 /* Nobody answered for half a second: as if there were nobody to. */
-static void give_up(struct qp *qp)
+static void open_give_up(struct qp *qp)
 {
 	set_plain(qp, !qp->open.theirs);
 	qp_kick(qp);
@@ -236,7 +236,7 @@ void open_timeout(struct qp *qp, uint64_t now_ns)
 	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.nak.owed))
 		return;
 	if (++o->tries == open_tries_max(qp))
-		give_up(qp);
+		open_give_up(qp);
 	if (!o->theirs && !o->known && o->tries >= OPEN_TRIES_STANDARD &&
 	    qp->peer->kind == PEER_STANDARD)
 		return;

@@ -384,8 +384,8 @@ static void to_reset(struct qp *qp, uint64_t now_ns)
 }
 
 /* RTR: the responder starts; RTS for the first time: the requester. */
-static void enter(struct qp *qp, enum qp_state from, enum qp_state to,
-		  struct peer *peer, uint64_t now_ns)
+static void qp_enter(struct qp *qp, enum qp_state from, enum qp_state to,
+		     struct peer *peer, uint64_t now_ns)
 {
 	if (to == QPS_RTR) {
 		if (qp->cfg.ud) {
@@ -448,7 +448,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	else if (to == QPS_ERR)
 		qp_error(qp, now_ns);
 	else if (mask & QPA_STATE)
-		enter(qp, from, to, peer, now_ns);
+		qp_enter(qp, from, to, peer, now_ns);
 	return 0;
 }
 
@@ -494,9 +494,9 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	qp_drainable(qp);
 }
 
-static enum rx_result take(struct qp *qp, const struct pkt *pkt,
-			   const uint8_t *payload, struct rx_run *run,
-			   uint64_t now_ns)
+static enum rx_result qp_take(struct qp *qp, const struct pkt *pkt,
+			      const uint8_t *payload, struct rx_run *run,
+			      uint64_t now_ns)
 {
 	bool response = pkt->op & OPF_RESPONSE;
 
@@ -536,7 +536,7 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		     const uint8_t *payload, struct rx_run *run,
 		     uint64_t now_ns)
 {
-	const enum rx_result result = take(qp, pkt, payload, run, now_ns);
+	const enum rx_result result = qp_take(qp, pkt, payload, run, now_ns);
 
 	qp_flush(qp, now_ns);
 	return result;

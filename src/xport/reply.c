@@ -301,9 +301,10 @@ static bool response_fits(const struct qp *qp, const struct pkt *p,
 	       p->payload_len == MIN(qp->mtu, w->length - off);
 }
 
-static enum verdict plan_response(struct qp *qp, const struct pkt *p,
-				  const uint8_t *payload, const struct wqe *w,
-				  struct rx_run *run, uint64_t now_ns)
+static enum verdict reply_plan_response(struct qp *qp, const struct pkt *p,
+					const uint8_t *payload,
+					const struct wqe *w, struct rx_run *run,
+					uint64_t now_ns)
 {
 	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
 	uint64_t rest = w->length - off - p->payload_len;
@@ -322,8 +323,9 @@ static enum verdict plan_response(struct qp *qp, const struct pkt *p,
 			&qp->req.rsp_wait, &run->moves, &run->holds, now_ns);
 }
 
-static void run_add(struct rx_run *run, struct qp *qp, const struct pkt *p,
-		    const uint8_t *payload, struct accepted *acc)
+static void reply_run_add(struct rx_run *run, struct qp *qp,
+			  const struct pkt *p, const uint8_t *payload,
+			  struct accepted *acc)
 {
 	run_begin(run, qp, true);
 	run->pkt[run->num++] = (struct run_pkt){.pkt = p,
@@ -348,10 +350,10 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 	if (run->num == RUN_PKTS || moves_room(&run->moves) < w->num_sge ||
 	    holds + w->num_sge > HOLDS_MAX)
 		return V_NO_RESOURCE;
-	v = plan_response(qp, p, payload, w, run, now_ns);
+	v = reply_plan_response(qp, p, payload, w, run, now_ns);
 	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
 	if (v == V_OK) {
-		run_add(run, qp, p, payload, acc);
+		reply_run_add(run, qp, p, payload, acc);
 		return V_OK;
 	}
 	run_undo(run, qp, moves, holds, now_ns);
@@ -413,9 +415,9 @@ static bool asked_for(const struct qp *qp, const struct pkt *p)
 }
 
 /* Others before @p, of which @due of @w is the first, have not come. */
-static void take_ahead(struct qp *qp, const struct pkt *p,
-		       const uint8_t *payload, const struct wqe *w, psn_t due,
-		       uint64_t now_ns)
+static void reply_take_ahead(struct qp *qp, const struct pkt *p,
+			     const uint8_t *payload, const struct wqe *w,
+			     psn_t due, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
@@ -457,8 +459,8 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		return RX_NEXT;
 	}
 	if (d > 0 || (p->placed && win_behind(&r->win))) {
-		take_ahead(qp, p, payload, wq_at(qp->cfg.sq, index), due,
-			   now_ns);
+		reply_take_ahead(qp, p, payload, wq_at(qp->cfg.sq, index), due,
+				 now_ns);
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {

@@ -188,7 +188,8 @@ static uint32_t kind_flags(const struct wqe *w)
 	}
 }
 
-static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, bool ext)
+static struct pkt req_pkt_for(const struct qp *qp, const struct wqe *w,
+			      bool ext)
 {
 	struct pkt p = {.ext = ext,
 			.pkey = PKEY_DEFAULT,
@@ -213,7 +214,7 @@ enum next { NEXT_OK, NEXT_END, NEXT_STOP };
 static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w,
 			    bool again)
 {
-	struct pkt p = pkt_for(qp, w, b->ext);
+	struct pkt p = req_pkt_for(qp, w, b->ext);
 
 	if (!again && qp->req.rd_out >= qp->attr.max_rd_atomic)
 		return NEXT_STOP;
@@ -251,7 +252,7 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	uint32_t end = reads_chunk_end(qp, w, k);
 	uint64_t off = (uint64_t)k * qp->mtu;
 	uint32_t charge = reads_chunk_charge(qp, w, k);
-	struct pkt p = pkt_for(qp, w, b->ext);
+	struct pkt p = req_pkt_for(qp, w, b->ext);
 
 	if (!again &&
 	    (r->rd_out >= qp->attr.max_rd_atomic || !reads_may_ask(qp, charge)))
@@ -288,7 +289,7 @@ static struct seg *add_headers(struct qp *qp, struct burst *b, struct wqe *w,
 		inl = wqe_inline(w) + (uint64_t)k * qp->mtu;
 	else if (b->ext && b->nsegs && !first && !last)
 		return burst_next(b, opcode, qp->req.snd, len);
-	p = pkt_for(qp, w, b->ext);
+	p = req_pkt_for(qp, w, b->ext);
 	p.opcode = opcode;
 	p.ack_req = b->ext || last || k % 16 == 15;
 	p.solicited = last && (w->flags & WQE_SOLICITED);
@@ -297,8 +298,9 @@ static struct seg *add_headers(struct qp *qp, struct burst *b, struct wqe *w,
 	return burst_seg(b, &p, inl);
 }
 
-static enum verdict gather(struct qp *qp, struct burst *b, const struct wqe *w,
-			   uint64_t off, uint32_t len, uint64_t now_ns)
+static enum verdict req_gather(struct qp *qp, struct burst *b,
+			       const struct wqe *w, uint64_t off, uint32_t len,
+			       uint64_t now_ns)
 {
 	struct dma d;
 
@@ -371,7 +373,7 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 		return NEXT_END;
 	if ((w->flags & WQE_INLINE) || !len)
 		return NEXT_OK;
-	v = gather(qp, b, w, off, len, now_ns);
+	v = req_gather(qp, b, w, off, len, now_ns);
 	met_add(&w->met, waiter_met(&qp->req.wait));
 	if (v == V_OK) {
 		*psns += add_middle(qp, b, w, k + 1);
@@ -495,7 +497,8 @@ static void new_packets(struct qp *qp, struct burst *b)
 	b->out += n;
 }
 
-static void fill(struct qp *qp, struct burst *b, bool again, uint64_t now_ns)
+static void req_fill(struct qp *qp, struct burst *b, bool again,
+		     uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	uint32_t psns;
@@ -541,7 +544,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	b->from = r->snd;
 	b->max = r->max;
-	fill(qp, b, b->again, now_ns);
+	req_fill(qp, b, b->again, now_ns);
 	burst_trim(b);
 	if (qp->state == QPS_ERR) {
 		/* A part of the oldest request was refused: its buffers are the

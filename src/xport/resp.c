@@ -207,8 +207,9 @@ static bool may_be_ahead(const struct qp *qp, int32_t ahead)
 		       MIN(reads + most_ahead(qp), (uint64_t)REQ_PSNS_AHEAD);
 }
 
-static void take_ahead(struct qp *qp, const struct pkt *p,
-		       const uint8_t *payload, int32_t ahead, uint64_t now_ns)
+static void resp_take_ahead(struct qp *qp, const struct pkt *p,
+			    const uint8_t *payload, int32_t ahead,
+			    uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
@@ -253,7 +254,7 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	if (ahead == 0)
 		return take_next(qp, p, payload, run, now_ns);
 	if (ahead > 0) {
-		take_ahead(qp, p, payload, ahead, now_ns);
+		resp_take_ahead(qp, p, payload, ahead, now_ns);
 		return RX_NEXT;
 	}
 	/* Of what came in place, and once more meanwhile, the copy is placed. */
@@ -345,8 +346,8 @@ static void notify(struct qp *qp, uint32_t counter)
 }
 
 /* Everything of run->pkt[i] is in application memory. */
-static void placed(struct qp *qp, struct rx_run *run, unsigned i,
-		   uint64_t now_ns)
+static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
+			uint64_t now_ns)
 {
 	struct run_pkt *rp = &run->pkt[i];
 	const struct pkt *p = rp->pkt;
@@ -386,8 +387,8 @@ static struct met met_since(const struct rx_run *run, unsigned i)
 }
 
 /* Take the message back to run->pkt[i], keep what is not in a slot yet. */
-static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
-		     uint64_t now_ns)
+static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i,
+			  uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 	struct met met = met_since(run, i);
@@ -420,7 +421,7 @@ static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	const struct move *m = &run->moves.m[run->moves.done];
 
 	dma_fault(qp->x->mem, m->addr, m->len);
-	put_back(qp, run, i, now_ns);
+	resp_put_back(qp, run, i, now_ns);
 }
 
 /* Everything of run->pkt[i] is in application memory, and what its R_Key named is
@@ -436,7 +437,7 @@ static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
 
 	v = qp_invalidate(qp, p->imm, &r->revoked);
 	if (v == V_WAIT) {
-		put_back(qp, run, i, now_ns);
+		resp_put_back(qp, run, i, now_ns);
 		a = win_at(&r->win, p->psn);
 		if (a)
 			a->pkt.placed = true;
@@ -469,7 +470,7 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 		win_copied(run, i);
 		if ((rp->pkt->op & OPF_INV) && !invalidated(qp, run, i, now_ns))
 			break;
-		placed(qp, run, i, now_ns);
+		resp_placed(qp, run, i, now_ns);
 		if (qp->state == QPS_ERR)
 			break;
 		if (rp->acc) {

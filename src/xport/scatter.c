@@ -53,8 +53,9 @@ static unsigned packets_of(uint64_t left, uint32_t mtu, unsigned max,
 	return left ? (unsigned)MIN(n, max) : 0;
 }
 
-static enum verdict plan_write(struct qp *qp, const struct pkt *p, unsigned max,
-			       struct scatter *sc, uint64_t now_ns)
+static enum verdict scatter_plan_write(struct qp *qp, const struct pkt *p,
+				       unsigned max, struct scatter *sc,
+				       uint64_t now_ns)
 {
 	const struct message *m = &qp->resp.msg;
 	bool first = p->op & OPF_FIRST;
@@ -78,8 +79,9 @@ static enum verdict plan_write(struct qp *qp, const struct pkt *p, unsigned max,
 			   &qp->resp.wait, sc->pieces, &sc->holds);
 }
 
-static enum verdict plan_send(struct qp *qp, const struct pkt *p, unsigned max,
-			      struct scatter *sc, uint64_t now_ns)
+static enum verdict scatter_plan_send(struct qp *qp, const struct pkt *p,
+				      unsigned max, struct scatter *sc,
+				      uint64_t now_ns)
 {
 	const struct message *m = &qp->resp.msg;
 	uint64_t done = p->op & OPF_FIRST ? 0 : m->done;
@@ -98,9 +100,9 @@ static enum verdict plan_send(struct qp *qp, const struct pkt *p, unsigned max,
 			now_ns);
 }
 
-static enum verdict plan_response(struct qp *qp, const struct pkt *p,
-				  unsigned max, struct scatter *sc,
-				  uint64_t now_ns)
+static enum verdict scatter_plan_response(struct qp *qp, const struct pkt *p,
+					  unsigned max, struct scatter *sc,
+					  uint64_t now_ns)
 {
 	uint32_t k, chunk = qp->req.rd_chunk;
 	struct wqe *w;
@@ -145,12 +147,12 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 	if (p->op & OPF_RESPONSE) {
 		if (qp->state == QPS_RTS && !qp->rx_moving &&
 		    (p->op & OPF_READ))
-			v = plan_response(qp, p, max, sc, now_ns);
+			v = scatter_plan_response(qp, p, max, sc, now_ns);
 	} else if (responder_ready(qp, p)) {
 		if (p->op & OPF_WRITE)
-			v = plan_write(qp, p, max, sc, now_ns);
+			v = scatter_plan_write(qp, p, max, sc, now_ns);
 		else if (p->op & OPF_SEND)
-			v = plan_send(qp, p, max, sc, now_ns);
+			v = scatter_plan_send(qp, p, max, sc, now_ns);
 	}
 	if (v != V_OK || !sc->num || !sc->pieces->num ||
 	    refused(qp, sc->pieces)) {

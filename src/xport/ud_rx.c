@@ -45,15 +45,15 @@
 
 enum { RING_AHEAD = 16 }; /* receives whose pages are asked for ahead of them */
 
-static uint32_t receive_of(const struct qp *qp, psn_t number)
+static uint32_t ud_rx_receive_of(const struct qp *qp, psn_t number)
 {
 	return qp->cfg.rq->cons + (uint32_t)psn_diff(number, qp->resp.win.head);
 }
 
 /* CNT_NUM: it may have the next receive. */
-static enum counter refuse(const struct qp *qp, const struct pkt *p)
+static enum counter ud_rx_refuse(const struct qp *qp, const struct pkt *p)
 {
-	const uint32_t i = receive_of(qp, qp->resp.win.next);
+	const uint32_t i = ud_rx_receive_of(qp, qp->resp.win.next);
 
 	if (qp->resp.dead)
 		return CNT_drop_state;
@@ -90,8 +90,9 @@ static uint8_t cqe_flags(const struct pkt *p)
 	       (ipaddr_is_v4(&p->fwd_src.ip) ? CQE_IP4 : 0);
 }
 
-static void advance(struct qp *qp, const struct wqe *w, const struct pkt *p,
-		    const uint8_t *payload, struct rx_run *run)
+static void ud_rx_advance(struct qp *qp, const struct wqe *w,
+			  const struct pkt *p, const uint8_t *payload,
+			  struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
 	struct met met = waiter_met(&r->wait);
@@ -121,7 +122,8 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 				const uint8_t *payload, struct rx_run *run,
 				uint64_t now_ns)
 {
-	const struct wqe *w = wq_at(qp->cfg.rq, receive_of(qp, qp->resp.plan));
+	const struct wqe *w = wq_at(qp->cfg.rq,
+				    ud_rx_receive_of(qp, qp->resp.plan));
 	const unsigned moves = run->moves.num, holds = run->holds.num;
 	enum verdict v;
 
@@ -130,7 +132,7 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 		return EXEC_FULL;
 	v = resolve(qp, w, p, payload, run, now_ns);
 	if (v == V_OK) {
-		advance(qp, w, p, payload, run);
+		ud_rx_advance(qp, w, p, payload, run);
 		return EXEC_OK;
 	}
 	run->moves.num = moves;
@@ -149,10 +151,10 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 
 /* A page of a ring is missing, so those of the receives behind it are likely to
  * be. Each of them will be written, and in this order. */
-static void ask_ahead(const struct qp *qp, uint64_t now_ns)
+static void ud_rx_ask_ahead(const struct qp *qp, uint64_t now_ns)
 {
 	const struct wq *rq = qp->cfg.rq;
-	uint32_t i = receive_of(qp, qp->resp.plan);
+	uint32_t i = ud_rx_receive_of(qp, qp->resp.plan);
 
 	for (unsigned n = 0; n < RING_AHEAD && ++i != wq_end(rq); n++)
 		ahead_sges(qp, wq_at(rq, i), GRH_BYTES + qp->mtu, true, now_ns);
@@ -176,14 +178,14 @@ static void missing(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	if (!fault_datagram(qp, p, payload, now_ns))
 		return;
 	qp->resp.win.next = psn_add(qp->resp.win.next, 1);
-	ask_ahead(qp, now_ns);
+	ud_rx_ask_ahead(qp, now_ns);
 }
 
 enum rx_result ud_rx(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 		     struct rx_run *run, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
-	const enum counter why = refuse(qp, p);
+	const enum counter why = ud_rx_refuse(qp, p);
 
 	if (why != CNT_NUM) {
 		count(qp->x->cnt, why);
@@ -223,7 +225,7 @@ bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 					       run, now_ns);
 
 		if (res == EXEC_WAIT)
-			ask_ahead(qp, now_ns);
+			ud_rx_ask_ahead(qp, now_ns);
 		if (res != EXEC_OK)
 			break;
 		run->pkt[run->num - 1].acc = a;
@@ -235,8 +237,8 @@ bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 
 /* run->pkt[i] and later were not placed: they are first in line now. Where one
  * cannot be kept, all behind it are lost with it, for they have its number. */
-static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
-		     uint64_t now_ns)
+static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
+			   uint64_t now_ns)
 {
 	struct window *w = &qp->resp.win;
 	psn_t number = w->head, end = w->next;
@@ -257,7 +259,7 @@ static void put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	}
 }
 
-static void placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
+static void ud_rx_placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
 {
 	struct window *w = &qp->resp.win;
 
@@ -279,11 +281,11 @@ void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
 
 		if (run->pkt[i].move_end > run->moves.done) {
 			dma_fault(qp->x->mem, m->addr, m->len);
-			put_back(qp, run, i, now_ns);
+			ud_rx_put_back(qp, run, i, now_ns);
 			break;
 		}
 		win_copied(run, i);
-		placed(qp, &run->pkt[i], now_ns);
+		ud_rx_placed(qp, &run->pkt[i], now_ns);
 	}
 	if (qp->state != QPS_ERR)
 		resp_settle(qp, now_ns);

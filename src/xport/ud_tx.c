@@ -74,8 +74,8 @@ struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer)
 }
 
 /* The oldest request fails, and all behind it; receiving goes on (IBTA 10.3.1). */
-static void fail(struct qp *qp, enum wc_status status, enum wc_cause cause,
-		 uint64_t now_ns)
+static void ud_tx_fail(struct qp *qp, enum wc_status status,
+		       enum wc_cause cause, uint64_t now_ns)
 {
 	comp_oldest(qp, status, (uint16_t)cause, now_ns);
 	if (qp->state != QPS_RTS)
@@ -87,10 +87,11 @@ static void fail(struct qp *qp, enum wc_status status, enum wc_cause cause,
 
 void ud_refused(struct qp *qp, uint64_t now_ns)
 {
-	fail(qp, WC_LOC_QP_OP_ERR, CAUSE_OPERATION, now_ns);
+	ud_tx_fail(qp, WC_LOC_QP_OP_ERR, CAUSE_OPERATION, now_ns);
 }
 
-static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, psn_t psn)
+static struct pkt ud_tx_pkt_for(const struct qp *qp, const struct wqe *w,
+				psn_t psn)
 {
 	const bool own = w->to.qkey >> QKEY_OWN_BIT;
 
@@ -107,11 +108,11 @@ static struct pkt pkt_for(const struct qp *qp, const struct wqe *w, psn_t psn)
 }
 
 /* V_NO_RESOURCE: it does not fit this burst. */
-static enum verdict add(struct qp *qp, struct burst *b, struct wqe *w,
-			uint64_t now_ns)
+static enum verdict ud_tx_add(struct qp *qp, struct burst *b, struct wqe *w,
+			      uint64_t now_ns)
 {
 	const uint32_t hold = b->holds.num, move = b->gathers.num;
-	struct pkt p = pkt_for(qp, w, psn_add(qp->req.snd, b->nsegs));
+	struct pkt p = ud_tx_pkt_for(qp, w, psn_add(qp->req.snd, b->nsegs));
 	const bool inl = w->flags & WQE_INLINE;
 	enum verdict v;
 
@@ -136,7 +137,7 @@ static enum verdict add(struct qp *qp, struct burst *b, struct wqe *w,
 	return v;
 }
 
-static enum verdict fill(struct qp *qp, struct burst *b, uint64_t now_ns)
+static enum verdict ud_tx_fill(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	struct wq *sq = qp->cfg.sq;
 	enum verdict v = V_OK;
@@ -147,7 +148,7 @@ static enum verdict fill(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (!same_nic(&w->to, &qp->ud.to))
 			break;
 		qp->req.started = i + 1;
-		v = add(qp, b, w, now_ns);
+		v = ud_tx_add(qp, b, w, now_ns);
 	}
 	return v;
 }
@@ -165,7 +166,7 @@ bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	}
 	burst_reset(b, qp, qp->peer, false);
-	v = fill(qp, b, now_ns);
+	v = ud_tx_fill(qp, b, now_ns);
 	if (b->nsegs) {
 		r->max = psn_add(r->snd, b->nsegs);
 		flight_note(&qp->log, now_ns, FLIGHT_TX, r->snd,
@@ -173,9 +174,9 @@ bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return true;
 	}
 	if (v == V_PROT)
-		fail(qp, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
+		ud_tx_fail(qp, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
 	else if (v == V_LENGTH)
-		fail(qp, WC_LOC_LEN_ERR, CAUSE_LENGTH, now_ns);
+		ud_tx_fail(qp, WC_LOC_LEN_ERR, CAUSE_LENGTH, now_ns);
 	return false;
 }
 
