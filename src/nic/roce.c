@@ -31,7 +31,7 @@
 
 enum {
 	REFUSED_MAX_NS = 1000 * 1000 * 1000,
-	REFUSED_AGAIN_NS = 1000 * 1000 * 1000,
+	REFUSED_RETRY_NS = 1000 * 1000 * 1000,
 };
 
 static const struct ipaddr loopback4 = {
@@ -165,7 +165,7 @@ void roce_claim(struct nic *nic, uint64_t now_ns)
 	nic->roce_try_ns = now_ns + CLAIM_AGAIN_NS;
 	if (!guest_served(nic)) {
 		if (asked && nic->roce_state == ROCE_REFUSED)
-			nic->roce_try_ns = now_ns + REFUSED_AGAIN_NS;
+			nic->roce_try_ns = now_ns + REFUSED_RETRY_NS;
 		else
 			claim_or_ask(nic, now_ns);
 	}

@@ -152,7 +152,7 @@ bool op_atomic(const struct op *op);
 bool op_consumes(const struct op *op);
 /** op_data() - Bytes [off, off + len) of what @op carries. */
 void op_data(const struct op *op, uint64_t off, uint8_t *out, uint64_t len);
-/** parts_read() - What the first @len bytes of local memory hold. */
+/** parts_read() - Read the first @len bytes of local memory. */
 void parts_read(struct node *node, const struct part *part, unsigned parts,
 		uint8_t *out, uint32_t len);
 /** message_check() - Is the message of @x in the receive buffer @r? */

@@ -279,7 +279,7 @@ void upcall_close(struct node *node);
 /** node_registered() - An explicit region of @addr was made. */
 void node_registered(struct node *node, uint64_t addr);
 
-/** node_watch() - What must be true of its NIC at any time. */
+/** node_watch() - Check what must be true of its NIC at any time. */
 void node_watch(const struct node *node);
 /** node_live() - Of its requests, each will end (I8; live.c). */
 void node_live(const struct node *node);

@@ -66,7 +66,7 @@ struct ibv_context *fake_open(void);
 
 /** fake_wqe() - The i-th published request since the QP was created, or NULL. */
 struct wqe *fake_wqe(struct ibv_qp *qp, bool send, unsigned i);
-/** fake_slots() - How many slots of a queue are published. */
+/** fake_slots() - Count the published slots of a queue. */
 unsigned fake_published(struct ibv_qp *qp);
 /** fake_complete() - A completion appears in @cq. */
 void fake_complete(struct ibv_cq *cq, const struct cqe *cqe);
