@@ -87,7 +87,7 @@ static uint64_t ack_timeout_ns(const struct qp *qp)
 	uint64_t t = ack_timeout_to_ns(qp->attr.timeout);
 	uint64_t least = TIMEOUT_MIN_NS;
 
-	if (qp->peer->kind != PEER_STANDARD)
+	if (qp_open(qp) || qp->peer->kind != PEER_STANDARD)
 		least = qp->req.retries == qp->attr.retry_cnt
 				? TIMEOUT_MIN_NOPIN_NS
 				: TIMEOUT_NEXT_NOPIN_NS;

@@ -174,7 +174,11 @@ static void opened(struct qp *qp, uint32_t epoch, uint64_t now_ns)
 	list_del(&qp->peer_link);
 	qp_kick(qp);
 	ack_again(qp);
-	if ((qp->state == QPS_RTS || qp->state == QPS_SQD) && r->una != r->max)
+	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
+		return;
+	/* what it cost to take it for a standard NIC says nothing of this one */
+	live_progress(qp, now_ns);
+	if (r->una != r->max)
 		live_ask(qp, now_ns);
 }
 

@@ -16,6 +16,7 @@
 #include "xport/hold.h"
 #include "xport/life.h"
 #include "xport/live.h"
+#include "xport/open.h"
 #include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
@@ -37,7 +38,7 @@
 #define FIRST_NS (2000 * MS)
 #define NEXT_NS	 (250 * MS)
 
-enum { UNA = 10, MAX_PSN = 14, RETRIES = 3 };
+enum { UNA = 10, MAX_PSN = 14, RETRIES = 3, MINE = 5, THEIRS = 6 };
 
 static struct {
 	struct xport x;
@@ -667,6 +668,32 @@ static void live__standard(void **state)
 	close_qp();
 }
 
+/* What it cost while the peer was taken for a standard NIC says nothing of a nopin. */
+static void live__opens_late(void **state)
+{
+	const uint64_t timeout_ns = ack_timeout_to_ns(14);
+	const struct pkt p = {.opcode = OP_X_OPEN,
+			      .ext = true,
+			      .epoch = MINE,
+			      .my_epoch = THEIRS};
+
+	(void)state;
+	open_qp(PEER_STANDARD);
+	s.qp.open.mine = MINE;
+	list_init(&s.x.opens);
+	for (int i = 0; i < RETRIES; i++) {
+		pass(timeout_ns);
+		s.qp.req.snd = MAX_PSN;
+		live_sent(&s.qp, true, s.now);
+	}
+	assert_int_equal(s.qp.req.retries, 0);
+	assert_true(open_take(&s.qp, &p, s.now));
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	waits(LIVE_ANSWER, FIRST_NS);
+	open_end(&s.qp);
+	close_qp();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -693,6 +720,7 @@ int main(void)
 		cmocka_unit_test(live__window_did_not_run),
 		cmocka_unit_test(live__suspension_ends_by_silence),
 		cmocka_unit_test(live__standard),
+		cmocka_unit_test(live__opens_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
