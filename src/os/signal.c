@@ -12,12 +12,16 @@
  * What is installed is asked of the kernel, signal by signal, before a sleep (a
  * handler may remove itself) and after one that was interrupted (it may be new). A
  * signal costs 150 ns, so an answer of the last millisecond serves for a sleep until
- * it is that old. If in doubt the wait ends: a loop that goes on after EINTR loses
- * nothing, one that ought to end would hang.
+ * it is that old, and one of just now for a second. If in doubt the wait ends: a loop
+ * that goes on after EINTR loses nothing, one that ought to end would hang. So it ends
+ * where no handler is known that can have run: one came and removed itself since.
+ *
+ * Not told is a handler that does both within a second beside one with SA_RESTART. The
+ * C library's own signals count for nothing: setuid() in another thread ends a wait
+ * that no handler of the program's can have interrupted.
  */
 #include "os/signal.h"
 #include "base/check.h"
-#include "base/timerq.h"
 #include "os/clock.h"
 #include "os/sys.h"
 #include "os/wait.h"
@@ -29,6 +33,7 @@
 
 enum {
 	CAUGHT_OLD_NS = 1000 * 1000,
+	CAUGHT_AGAIN_NS = 1000 * 1000 * 1000,
 	SIGNALS = 64,
 	SIG_LIBC_FIRST = 32, /* cancellation and setuid() of the C library */
 	SIG_LIBC_LAST = 33,
@@ -117,7 +122,8 @@ struct caught caught_before(struct os_signals *s, uint64_t now_ns,
 	const uint64_t at = __atomic_load_n(&seen.at, __ATOMIC_RELAXED);
 	const bool old = !at || now_ns >= at + CAUGHT_OLD_NS;
 
-	*again_ns = old || s->asked ? TIME_NEVER : at + CAUGHT_OLD_NS;
+	*again_ns = old || s->asked ? now_ns + CAUGHT_AGAIN_NS
+				    : at + CAUGHT_OLD_NS;
 	s->asked = old;
 	if (old)
 		return caught_ask();
@@ -130,7 +136,8 @@ bool caught_ends(const struct os_signals *s, struct caught before)
 {
 	const struct caught after = caught_ask();
 
-	return ((before.ends | after.ends) & ~s->mask) != 0;
+	return ((before.ends | after.ends) & ~s->mask) != 0 ||
+	       ((before.restarts | after.restarts) & ~s->mask) == 0;
 }
 
 bool os_signals_differ(struct os_signals *s)

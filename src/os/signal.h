@@ -16,8 +16,8 @@ struct caught {
 
 /**
  * caught_before() - Read the installed handlers, for a sleep that begins now.
- * @again_ns:	by then it is to end, and to ask again; TIME_NEVER: it has just been
- *		asked, now or by os_signals_differ()
+ * @again_ns:	by then it is to end, and to ask again: later if it has just been asked,
+ *		now or by os_signals_differ()
  */
 struct caught caught_before(struct os_signals *s, uint64_t now_ns,
 			    uint64_t *again_ns);
