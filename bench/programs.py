@@ -185,6 +185,9 @@ class Veth:
 
 
 def output_of(*command):
+    """What @command says; "" if it fails, or this host has no such program."""
+    if not shutil.which(command[0]):
+        return ""
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           cwd=os.path.dirname(os.path.abspath(__file__)))
     return done.stdout.strip() if done.returncode == 0 else ""

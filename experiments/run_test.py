@@ -278,6 +278,13 @@ def judge_report():
     assert row[2:] == ["ran", "1 s", "3", "2", "1", "1"], row
 
 
+def judge_output_of():
+    """A tree that is no clone may be on a host without git."""
+    assert programs.output_of("echo", "x") == "x"
+    assert programs.output_of("false") == ""
+    assert programs.output_of("no-such-program", "x") == ""
+
+
 def judge_budgets():
     """All together in under half an hour."""
     budgets = {}
@@ -299,6 +306,7 @@ def judge():
     judge_limit()
     judge_overcommit()
     judge_report()
+    judge_output_of()
 
 
 if __name__ == "__main__":
