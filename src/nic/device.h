@@ -91,6 +91,7 @@ struct nic {
 	uint64_t roce_secret; /* ours, or the holder's */
 	bool roce_told; /* that secret is known */
 	bool roce_late; /* it was waited for once, too long */
+	bool roce_short; /* there were no descriptors to ask by */
 	enum roce_state roce_state, roce_said;
 	bool roce_wanted; /* standard peers matter */
 	bool roce_news; /* to be said (relaxed) */

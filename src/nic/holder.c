@@ -107,7 +107,8 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 	if (os_holder_spoke(nic->os) || orphan) {
 		now = os_now(nic->os);
 		nic_lock(nic);
-		if (!orphan && nic->roce_state != ROCE_REFUSED)
+		/* what it says is read at once: unread it ends each sleep */
+		if (nic->roce_guest >= 0)
 			nic->roce_try_ns = now;
 		roce_claim(nic, now);
 		if (__atomic_load_n(&nic->roce_orphan, __ATOMIC_RELAXED))

@@ -32,6 +32,7 @@
 enum {
 	REFUSED_MAX_NS = 1000 * 1000 * 1000,
 	REFUSED_RETRY_NS = 1000 * 1000 * 1000,
+	SHORT_RETRY_NS = 1000 * 1000 * 1000,
 };
 
 static const struct ipaddr loopback4 = {
@@ -80,10 +81,20 @@ static bool guest_served(struct nic *nic)
 	return false;
 }
 
+/* Does the process, or the system, lack what it may have again in a moment? */
+static bool is_short(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
+	       err == -ENOBUFS;
+}
+
 static void guest_begin(struct nic *nic, uint64_t now_ns)
 {
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
 
+	nic->roce_short = is_short(fd);
+	if (nic->roce_short)
+		return;
 	if (fd >= 0) {
 		nic->roce_guest = fd;
 		nic->roce_late = false;
@@ -110,6 +121,7 @@ static void hold(struct nic *nic, int claim)
 
 	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
 	if (nic->roce_port < 0) {
+		nic->roce_short = is_short(nic->roce_port);
 		if (nic->roce_port == -EADDRINUSE)
 			nic->roce_state = ROCE_TAKEN;
 		nic->roce_port = -1;
@@ -133,23 +145,26 @@ static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 {
 	const int claim = os_claim(nic->os, ROCE_NAME);
 
+	nic->roce_short = is_short(claim);
 	if (claim == -EADDRINUSE)
 		guest_begin(nic, now_ns);
-	else
+	else if (!nic->roce_short)
 		hold(nic, claim);
+	if (nic->roce_short)
+		nic->roce_try_ns = now_ns + SHORT_RETRY_NS;
 }
 
 /* Is it time to ask for the holder's favour, or the port, once more? */
-static bool seeks(const struct nic *nic)
+static bool roce_seeks(const struct nic *nic)
 {
-	return (nic->roce_state == ROCE_SERVED ||
-		nic->roce_state == ROCE_REFUSED) &&
-	       nic->roce_guest < 0;
+	return nic->roce_short || ((nic->roce_state == ROCE_SERVED ||
+				    nic->roce_state == ROCE_REFUSED) &&
+				   nic->roce_guest < 0);
 }
 
 static void roce_changed(struct nic *nic)
 {
-	__atomic_store_n(&nic->roce_orphan, seeks(nic), __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->roce_orphan, roce_seeks(nic), __ATOMIC_RELAXED);
 	if (nic->roce_wanted)
 		__atomic_store_n(&nic->roce_news,
 				 nic->roce_state != nic->roce_said,

@@ -11,6 +11,7 @@
 #include "nic/stat.h"
 #include "nic/step.h"
 #include "nic/text.h"
+#include "os/os.h"
 #include "steps.h"
 #include "wire/icrc.h"
 #include "wire/opcode.h"
@@ -25,14 +26,14 @@
 /* The two: who holds the port, and who is passed on to; NULL until they are known. */
 static struct nic *holder, *guest;
 
-/* No name can be had. */
-static bool nameless;
+/* Why no name can be had; 0: one can. */
+static int nameless;
 
 int __real_os_claim(struct os *os, const char *name);
 int __wrap_os_claim(struct os *os, const char *name);
 int __wrap_os_claim(struct os *os, const char *name)
 {
-	return nameless ? -EAFNOSUPPORT : __real_os_claim(os, name);
+	return nameless ? nameless : __real_os_claim(os, name);
 }
 
 static int setup_roce(void **state)
@@ -425,15 +426,63 @@ static void roce_claim__without_a_name(void **state)
 	/* the guest has no thread that runs now */
 	nic_lock(holder);
 	roce_release(holder);
-	nameless = true;
+	nameless = -EAFNOSUPPORT;
 	holder->roce_try_ns = 0;
 	roce_claim(holder, 1);
 	roce_claim(guest, 1);
 	nic_unlock(holder);
-	nameless = false;
+	nameless = 0;
 	assert_true(holder->roce_claim < 0 && holder->roce_port >= 0);
 	assert_int_equal(holder->roce_state, ROCE_OURS);
 	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+}
+
+/* A moment without descriptors is none: neither the port without a name, nor for ever
+ * without the port. */
+static void roce_claim__short_of_descriptors(void **state)
+{
+	uint64_t now, until;
+
+	(void)state;
+	forget_holder();
+	nic_lock(holder);
+	roce_release(holder);
+	holder->roce_state = ROCE_UNASKED;
+	holder->roce_try_ns = 0;
+	nameless = -EMFILE;
+	roce_claim(holder, 1);
+	nic_unlock(holder);
+	assert_true(holder->roce_port < 0);
+	assert_int_equal(holder->roce_state, ROCE_UNASKED);
+	now = os_now(holder->os);
+	until = roce_turn(holder, TIME_NEVER);
+	assert_in_range(until, now + 1000000000,
+			os_now(holder->os) + 1000000000);
+	nameless = 0;
+	holder->roce_try_ns = 0; /* the second is over */
+	assert_int_equal(roce_turn(holder, TIME_NEVER), TIME_NEVER);
+	assert_int_equal(holder->roce_state, ROCE_OURS);
+	assert_true(holder->roce_claim >= 0 && holder->roce_port >= 0);
+}
+
+/* One that was asked again, and ends the connection again, is heard at once: what it
+ * leaves in the descriptor ends each sleep. */
+static void roce_turn__refused_again(void **state)
+{
+	(void)state;
+	roce_needed(guest, 0);
+	forget_holder();
+	refuses = true;
+	connect_one_more();
+	assert_int_equal(guest->roce_state, ROCE_REFUSED);
+	guest->roce_try_ns = 0; /* the second is over */
+	turn();
+	assert_true(guest->roce_guest >= 0);
+	assert_true(guest->roce_try_ns > os_now(guest->os));
+	guest->os->holder_spoke = true;
+	turn();
+	assert_true(guest->roce_guest < 0);
+	refuses = false;
 }
 
 int main(void)
@@ -452,6 +501,8 @@ int main(void)
 		T(roce_claim__refused),
 		T(roce_turn__of_a_closed_holder),
 		T(roce_claim__without_a_name),
+		T(roce_claim__short_of_descriptors),
+		T(roce_turn__refused_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
