@@ -23,6 +23,7 @@
 #include "nic/pins.h"
 #include "nic/prefetch.h"
 #include "nic/roce.h"
+#include "nic/turn.h"
 #include "os/names.h"
 #include "os/net.h"
 #include "os/run.h"
@@ -138,9 +139,7 @@ struct nic {
 	uint32_t blocked, blocks, lapsed;
 	uint32_t asleep, asleep_left;
 	uint64_t bg_until; /* when the background thread wakes by itself */
-	/* for how long it left the NIC to those that sleep, at the last look */
-	uint64_t left_ns;
-	uint32_t left_blocks; /* @blocks then */
+	struct left left[2]; /* of that, and of the thread that stands in for it */
 	uint32_t peek; /* a large transfer is in progress (relaxed) */
 	bool stop;
 	struct os_thread *bg;

@@ -16,6 +16,7 @@
 #include "nic/busy.h"
 #include "nic/device.h"
 #include "nic/follow.h"
+#include "nic/progress.h"
 #include "nic/step.h"
 #include "nic/turn.h"
 #include "os/run.h"
@@ -32,6 +33,8 @@ static bool stopping(const struct nic *nic)
 	return __atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE);
 }
 
+/* Its sleeps are short, so nobody kicks it: what is due wakes the background thread, which
+ * may be back and asleep by then. */
 static void stand_in(struct nic *nic, uint64_t since)
 {
 	while (busy_since(nic) == since && !stopping(nic)) {
@@ -40,8 +43,12 @@ static void stand_in(struct nic *nic, uint64_t since)
 
 		until = net_turn(nic, until);
 		/* It may come back without a kick for us. */
-		turn_sleep(nic, MIN(until, os_now(nic->os) + TICK_NS), what);
+		os_wait(nic->os, what, MIN(until, os_now(nic->os) + TICK_NS),
+			-1);
+		progress_closed(nic);
 	}
+	/* a kick that was for it may have ended a sleep of ours */
+	os_kick(nic->os);
 }
 
 static void doze(struct nic *nic, bool quiet)

@@ -48,7 +48,8 @@ static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
  * handler may take long, or never come back (siglongjmp()). A packet that is still in a
  * socket was not come for, so none of those that sleep counts until one begins or ends
  * that anew; were it on its way just now, it ends that in a moment. */
-static uint64_t left_to_program(struct nic *nic, uint64_t now_ns)
+static uint64_t left_to_program(struct nic *nic, struct left *last,
+				uint64_t now_ns)
 {
 	const uint32_t blocks = __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED);
 	uint64_t left = POLLED_RECENTLY_NS;
@@ -56,24 +57,24 @@ static uint64_t left_to_program(struct nic *nic, uint64_t now_ns)
 	if (!progress_looked_after(nic, now_ns))
 		return 0;
 	if (!progress_polled(nic, now_ns) &&
-	    blocks == __atomic_load_n(&nic->left_blocks, __ATOMIC_RELAXED)) {
+	    blocks == __atomic_load_n(&last->blocks, __ATOMIC_RELAXED)) {
 		if (os_has_packet(nic->os)) {
 			__atomic_store_n(&nic->lapsed, blocks,
 					 __ATOMIC_RELAXED);
 			return 0;
 		}
-		left = 2 * __atomic_load_n(&nic->left_ns, __ATOMIC_RELAXED);
+		left = 2 * __atomic_load_n(&last->ns, __ATOMIC_RELAXED);
 		left = MIN(left, LEFT_MAX_NS);
 	}
-	__atomic_store_n(&nic->left_blocks, blocks, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->left_ns, left, __ATOMIC_RELAXED);
+	__atomic_store_n(&last->blocks, blocks, __ATOMIC_RELAXED);
+	__atomic_store_n(&last->ns, left, __ATOMIC_RELAXED);
 	return left;
 }
 
 uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what)
 {
 	uint64_t now = os_now(nic->os), deadline;
-	const uint64_t left = left_to_program(nic, now);
+	const uint64_t left = left_to_program(nic, &nic->left[!step], now);
 	int empty = 0, rounds = 0;
 
 	if (left) {
@@ -116,13 +117,20 @@ uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what)
 	return now + POLLED_RECENTLY_NS;
 }
 
-/* Is what we rely on until then still so? (due_left()) */
+/* Is what we rely on until then still so? A thread that began or ended a sleep since, and
+ * whoever set a timer, saw no sleep of ours to end (due.c). */
 static bool left_still(const struct nic *nic, uint64_t until)
 {
 	const uint64_t now = os_now(nic->os);
+	const uint64_t deadline = __atomic_load_n(&nic->deadline,
+						  __ATOMIC_SEQ_CST);
 
 	return until <= now + POLLED_RECENTLY_NS ||
-	       progress_looked_after(nic, now);
+	       (progress_looked_after(nic, now) &&
+		until <= sat_add(deadline, POLLED_RECENTLY_NS) &&
+		__atomic_load_n(&nic->blocks, __ATOMIC_SEQ_CST) ==
+			__atomic_load_n(&nic->left[0].blocks,
+					__ATOMIC_RELAXED));
 }
 
 void turn_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)

@@ -2,7 +2,10 @@
 /* turn_test.c: for how long the background thread leaves the NIC to threads of the
  * program that sleep for an event.
  */
+#include "base/timerq.h"
+#include "nic/attend.h"
 #include "nic/due.h"
+#include "nic/turn.h"
 #include "side.h"
 
 #include <unistd.h>
@@ -25,7 +28,7 @@ static void blocks(struct nic *nic, int more)
 
 static bool sleeps_long(const struct nic *nic)
 {
-	return __atomic_load_n(&nic->left_ns, __ATOMIC_RELAXED) >= LONG_NS &&
+	return __atomic_load_n(&nic->left[0].ns, __ATOMIC_RELAXED) >= LONG_NS &&
 	       __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST) >
 		       os_now(nic->os) + LONG_NS / 2;
 }
@@ -108,6 +111,98 @@ static void due_left__wakes(void **state)
 	write_ends();
 }
 
+/* Another that seems to sleep may have left its sleep by siglongjmp(). */
+static void attend_block__wakes_as_it_leaves(void **state)
+{
+	struct os_signals sig = {.blocked = false};
+	struct nic *nic = side[1].nic;
+	const int fd = os_event_own();
+	const uint32_t woken = 0;
+	unsigned before;
+
+	(void)state;
+	assert_true(fd >= 0);
+	blocks(nic, 1);
+	await_long_sleep(nic);
+	before = __atomic_load_n(&kicks, __ATOMIC_RELAXED);
+	assert_int_equal(attend_block(nic, fd, &woken,
+				      os_now(nic->os) + LONG_NS / 50, &sig),
+			 0);
+	os_signals_restore(&sig);
+	assert_true(__atomic_load_n(&kicks, __ATOMIC_RELAXED) > before);
+	blocks(nic, -1);
+	os_event_close(fd);
+}
+
+void __real_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int extra_fd);
+void __wrap_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int extra_fd);
+
+static struct os *sleepless; /* of a NIC that has no threads */
+static unsigned sleeps;
+
+void __wrap_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
+		    int extra_fd)
+{
+	if (os == sleepless)
+		sleeps++;
+	else
+		__real_os_wait(os, what, deadline_ns, extra_fd);
+}
+
+/* The turn before saw a thread that sleeps, and is to sleep for long itself. */
+static struct nic *open_after_a_turn(void)
+{
+	const struct nic_config cfg = {.os = {.addr = "lo", .pagers = 1},
+				       .entries = 1 << 10,
+				       .pool_bytes = 1 << 20,
+				       .manual = true};
+	struct nic *nic;
+
+	assert_int_equal(nic_open(&nic, &cfg), 0);
+	sleepless = nic->os;
+	sleeps = 0;
+	nic->deadline = TIME_NEVER;
+	nic->last_poll = 0;
+	blocks(nic, 1);
+	nic->left[0] = (struct left){LONG_NS, nic->blocks};
+	return nic;
+}
+
+static unsigned sleeps_of(struct nic *nic)
+{
+	const unsigned before = sleeps;
+
+	turn_sleep(nic, os_now(nic->os) + LONG_NS, OS_WAIT_TIMER);
+	return sleeps - before;
+}
+
+/* A timer that is set between its look and its sleep is not slept over: nobody kicks a
+ * thread that does not sleep yet. */
+static void turn_sleep__of_a_deadline_set_meanwhile(void **state)
+{
+	struct nic *nic = open_after_a_turn();
+
+	(void)state;
+	assert_int_equal(sleeps_of(nic), 1);
+	nic->deadline = os_now(nic->os) + LONG_NS / 10;
+	assert_int_equal(sleeps_of(nic), 0);
+	nic_close(nic);
+}
+
+/* Nor is it the NIC's sleeper any more that has left since, and polled once. */
+static void turn_sleep__of_a_thread_that_left_meanwhile(void **state)
+{
+	struct nic *nic = open_after_a_turn();
+
+	(void)state;
+	blocks(nic, -1);
+	nic->last_poll = os_now(nic->os);
+	assert_int_equal(sleeps_of(nic), 0);
+	nic_close(nic);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, sides_close)
 
 int main(void)
@@ -116,6 +211,9 @@ int main(void)
 		TEST(left__to_a_thread_that_does_not_come),
 		TEST(left__longer_and_longer),
 		TEST(due_left__wakes),
+		TEST(attend_block__wakes_as_it_leaves),
+		cmocka_unit_test(turn_sleep__of_a_deadline_set_meanwhile),
+		cmocka_unit_test(turn_sleep__of_a_thread_that_left_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
