@@ -131,6 +131,12 @@ void host_no_retries(void)
 	}
 }
 
+void host_no_slow_move(uint64_t page_ns)
+{
+	if (host_counter("engine_majflt"))
+		REQUIRE_LE(host_counter("move_sleep_max"), page_ns / 10);
+}
+
 struct ibv_mr *host_reg(struct host *h, void *addr, size_t bytes)
 {
 	struct ibv_mr *mr = ibv_reg_mr(

@@ -318,7 +318,7 @@ static void victim(int pfd, int bfd)
 	if (arg.expect == EXPECT_WRONG)
 		REQUIRE_LE(1, host_counter("engine_majflt"));
 	else
-		REQUIRE_EQ(host_counter("engine_majflt"), 0);
+		host_no_slow_move(PAGE_NS);
 }
 
 int main(int argc, char **argv)
