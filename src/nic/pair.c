@@ -22,6 +22,7 @@
 #include "os/run.h"
 #include "os/wait.h"
 #include "ring/cq.h"
+#include "ring/rq.h"
 #include "ring/wq.h"
 #include "ring/wqe.h"
 #include "xport/attr.h"
@@ -51,7 +52,7 @@ static int queues_init(struct nic_qp *qp)
 	err = wq_init(&qp->sq, i->max_send_wr, i->max_send_sge, i->max_inline);
 	if (err)
 		return err;
-	err = wq_init(&qp->rq, i->max_recv_wr, i->max_recv_sge, 0);
+	err = rq_init(&qp->rq, i->max_recv_wr, i->max_recv_sge);
 	if (err)
 		wq_fini(&qp->sq);
 	return err;
@@ -71,6 +72,7 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 	struct qp_config cfg = {.pd = qp->init.pd,
 				.sq = &qp->sq,
 				.rq = &qp->rq,
+				.receives = &qp->rq.source,
 				.send_cq = &qp->init.send_cq->cq,
 				.recv_cq = &qp->init.recv_cq->cq,
 				.sq_sig_all = qp->init.sq_sig_all,
@@ -134,7 +136,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	nic_unlock(nic);
 	if (err) {
 		wq_fini(&qp->sq);
-		wq_fini(&qp->rq);
+		rq_fini(&qp->rq);
 		heap_free(qp);
 		return err;
 	}
@@ -282,7 +284,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 	pthread_mutex_destroy(&qp->sq_lock);
 	pthread_mutex_destroy(&qp->rq_lock);
 	wq_fini(&qp->sq);
-	wq_fini(&qp->rq);
+	rq_fini(&qp->rq);
 	heap_free(qp);
 	return 0;
 }
@@ -456,12 +458,12 @@ int nic_recv_begin(struct nic_qp *qp)
 
 struct wqe *nic_recv_slot(struct nic_qp *qp)
 {
-	return wq_reserve(&qp->rq);
+	return wq_reserve(&qp->rq.wq);
 }
 
 void nic_recv_publish(struct nic_qp *qp)
 {
-	wq_publish(&qp->rq);
+	wq_publish(&qp->rq.wq);
 }
 
 void nic_recv_end(struct nic_qp *qp)

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "nic/pair.h"
+#include "ring/rq.h"
 #include "ring/wq.h"
 #include "xport/qp.h"
 
@@ -20,7 +21,8 @@ struct nic_qp {
 	struct nic *nic;
 	struct nic_async *async;
 	struct nic_qp_init init;
-	struct wq sq, rq;
+	struct wq sq;
+	struct rq rq;
 	pthread_mutex_t sq_lock, rq_lock;
 	struct list all;
 	struct list async_link;

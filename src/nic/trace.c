@@ -115,7 +115,7 @@ void trace_copy(struct trace_qp *t, const struct nic_qp *nq)
 			       .head = qp->resp.win.head,
 			       .next = qp->resp.win.next,
 			       .sq = wq_end(&nq->sq) - nq->sq.cons,
-			       .rq = wq_end(&nq->rq) - nq->rq.cons,
+			       .rq = wq_end(&nq->rq.wq) - nq->rq.wq.cons,
 			       .retries = qp->req.retries,
 			       .retry_cnt = qp->attr.retry_cnt,
 			       .log = qp->log};

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
+#include "ring/receive.h"
 #include "ring/wq.h"
 #include "ring/wqe.h"
 #include "wire/opcode.h"
@@ -49,16 +50,17 @@ void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
 	}
 }
 
-/* Which receive will the SEND that begins with @p use? Those that the packets
- * waiting before it complete are used up by then. false: not easily told. */
-static bool ahead_receive_of(const struct qp *qp, const struct pkt *p,
-			     uint32_t *index)
+/* The receive that the SEND which begins with @p will have: those that the packets
+ * waiting before it complete are used up by then. NULL: none, or not easily told. */
+static const struct wqe *ahead_receive_of(const struct qp *qp,
+					  const struct pkt *p)
 {
 	const struct resp *r = &qp->resp;
-	uint32_t i = r->msg.rq_next;
+	const struct wqe *now = r->msg.recv.wqe;
+	uint32_t before = 0;
 
 	if (r->win.num > AHEAD_SCAN || p->psn != r->win.next)
-		return false;
+		return NULL;
 	list_for_each(l, &r->win.waiting) {
 		const struct pkt *q =
 			&list_entry(l, struct accepted, link)->pkt;
@@ -67,20 +69,21 @@ static bool ahead_receive_of(const struct qp *qp, const struct pkt *p,
 			break;
 		if (psn_diff(q->psn, r->plan) >= 0 && q->op & OPF_LAST &&
 		    q->op & (OPF_SEND | OPF_IMM))
-			i++;
+			before++;
 	}
-	*index = i;
-	return (int32_t)(wq_end(qp->cfg.rq) - i) > 0;
+	if (!now)
+		return receive_peek(r->msg.source, before);
+	return before ? receive_peek(r->msg.source, before - 1) : now;
 }
 
 static void ask_receive(const struct qp *qp, const struct pkt *p,
 			uint64_t now_ns)
 {
-	uint32_t index;
+	const struct wqe *w = ahead_receive_of(qp, p);
 
-	if (ahead_receive_of(qp, p, &index))
-		ahead_sges(qp, wq_at(qp->cfg.rq, index),
-			   p->ext ? p->dma_len : p->payload_len, true, now_ns);
+	if (w)
+		ahead_sges(qp, w, p->ext ? p->dma_len : p->payload_len, true,
+			   now_ns);
 }
 
 void ahead_request(const struct qp *qp, const struct pkt *p, uint64_t now_ns)

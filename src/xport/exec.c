@@ -16,7 +16,7 @@
 #include "mem/eventcount.h"
 #include "mem/mr.h"
 #include "ring/cqe.h"
-#include "ring/wq.h"
+#include "ring/receive.h"
 #include "ring/wqe.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
@@ -103,14 +103,13 @@ static bool notifies(const struct qp *qp, const struct pkt *p, uint32_t *id)
 	return true;
 }
 
-static bool receive_missing(const struct qp *qp, const struct pkt *p)
+/* The message keeps it, whatever becomes of @p now. false: none is posted. */
+static bool exec_receive(struct qp *qp, const struct pkt *p)
 {
-	const struct message *m = &qp->resp.msg;
+	struct message *m = &qp->resp.msg;
 
-	if (!takes_receive(qp, p) ||
-	    ((p->op & OPF_SEND) && !(p->op & OPF_FIRST)))
-		return false;
-	return m->rq_next == wq_end(qp->cfg.rq);
+	return !takes_receive(qp, p) || m->recv.wqe ||
+	       receive_take(m->source, &m->recv);
 }
 
 /* EXEC_OK: there is a resource for @p, or it needs none. */
@@ -192,17 +191,17 @@ static enum verdict exec_plan_send(struct qp *qp, const struct pkt *p,
 				   uint64_t now_ns)
 {
 	struct message *m = &qp->resp.msg;
-	const struct wqe *w = wq_at(qp->cfg.rq, m->rq_next);
 
 	if (p->op & OPF_FIRST)
 		m->done = 0;
-	if (!range_ok(m->done, p->payload_len, w->length))
+	if (!range_ok(m->done, p->payload_len, m->recv.wqe->length))
 		return V_LENGTH;
 	if (p->placed)
 		return V_OK;
-	return sge_walk(qp, w, m->done, p->payload_len, send_rest(p, m), true,
-			(uint8_t *)(uintptr_t)payload, (uint16_t)run->num,
-			&qp->resp.wait, &run->moves, &run->holds, now_ns);
+	return sge_walk(qp, m->recv.wqe, m->done, p->payload_len,
+			send_rest(p, m), true, (uint8_t *)(uintptr_t)payload,
+			(uint16_t)run->num, &qp->resp.wait, &run->moves,
+			&run->holds, now_ns);
 }
 
 static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
@@ -241,8 +240,9 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 
 	if (!(p->op & OPF_LAST) || !takes_receive(qp, p))
 		return;
-	rp->completes = true;
-	rp->cqe = (struct cqe){.wr_id = wq_at(qp->cfg.rq, m->rq_next)->wr_id,
+	rp->recv = m->recv;
+	m->recv.wqe = NULL;
+	rp->cqe = (struct cqe){.wr_id = rp->recv.wqe->wr_id,
 			       .byte_len = (uint32_t)m->done,
 			       .imm = p->imm,
 			       .qpn = qp->cfg.qpn,
@@ -252,7 +252,6 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 					(p->op & OPF_INV ? CQE_INV : 0),
 			       .solicited = p->solicited,
 			       .met = m->met};
-	m->rq_next++;
 }
 
 static void exec_advance(struct qp *qp, const struct pkt *p,
@@ -289,7 +288,7 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 			      const uint8_t *payload, struct rx_run *run,
 			      uint64_t now_ns)
 {
-	struct message before = qp->resp.msg;
+	struct message before;
 	unsigned moves = run->moves.num, holds = run->holds.num;
 	enum exec_result res;
 	enum verdict v;
@@ -299,10 +298,11 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
 	    holds + SGE_MAX > HOLDS_MAX)
 		return EXEC_FULL;
-	if (!op_follows(before.op, p->op) || !request_allowed(qp, p))
+	if (!op_follows(qp->resp.msg.op, p->op) || !request_allowed(qp, p))
 		return exec_fail(qp, p, &invalid_request, now_ns);
-	if (receive_missing(qp, p))
+	if (!exec_receive(qp, p))
 		return EXEC_RNR;
+	before = qp->resp.msg;
 	res = check_resource(qp, p, run, now_ns);
 	if (res != EXEC_OK)
 		return res;

@@ -5,6 +5,7 @@
 
 #include "base/account.h"
 #include "base/list.h"
+#include "ring/receive.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"
 
@@ -16,6 +17,7 @@ struct peer;
  * @slot:	or NO_SLOT: there is no payload
  * @bytes:	of payload in the slot, until they are copied
  * @source:	datagrams: how many of its sender are kept, or NULL
+ * @recv:	datagrams: the receive that it takes
  */
 struct accepted {
 	struct list link;
@@ -23,6 +25,7 @@ struct accepted {
 	int slot;
 	uint32_t bytes;
 	uint32_t *source;
+	struct receive recv;
 	uint64_t at_ns;
 };
 

@@ -4,12 +4,13 @@
 #define NOPIN_XPORT_MESSAGE_H
 
 #include "base/account.h"
+#include "ring/receive.h"
 
 /**
  * struct message - Where the responder is within a message, at window.head (or
  * at the end of what is being moved).
  * @op:		OPF_SEND or OPF_WRITE while inside a message, 0 between two
- * @rq_next:	index of the receive that is in use or is next
+ * @source:	where it takes a receive, if it needs one, and @recv: that it has
  * @msn:	messages completed (24 bits)
  * @done:	bytes so far
  * @met:	faults so far
@@ -18,8 +19,9 @@
 struct message {
 	uint32_t op;
 	uint32_t rkey;
-	uint32_t rq_next;
 	uint32_t msn;
+	struct receive_source *source;
+	struct receive recv;
 	uint64_t done;
 	struct met met;
 	uint64_t va, left;

@@ -30,6 +30,7 @@
 #include "mem/mr.h"
 #include "mem/waiter.h"
 #include "ring/cqe.h"
+#include "ring/rq.h"
 #include "ring/wq.h"
 #include "wire/ext.h"
 #include "wire/opcode.h"
@@ -317,6 +318,7 @@ static void qp_disconnect(struct qp *qp)
 	reads_forget(qp);
 	credit_leave(qp);
 	ack_cancel(qp);
+	resp_untake(qp);
 	win_reset(qp->x, &qp->req.win, 0);
 	win_reset(qp->x, &qp->resp.win, 0);
 	waiter_cancel(m, &qp->req.wait);
@@ -372,7 +374,8 @@ static void to_reset(struct qp *qp, uint64_t now_ns)
 {
 	qp_disconnect(qp);
 	wq_reset(qp->cfg.sq);
-	wq_reset(qp->cfg.rq);
+	if (qp->cfg.rq)
+		rq_reset(qp->cfg.rq);
 	qp->peer = NULL;
 	qp->abandoned = false;
 	qp->attr = (struct qp_attr){.port = 1};

@@ -20,17 +20,23 @@
 
 struct cq;
 struct peer;
+struct receive_source;
+struct rq;
 struct share;
 struct wq;
 struct xport;
 
 /**
  * struct qp_config - @push_event etc.: none; events travel through qp.events.
+ * @rq:		is flushed and reset with the QP; NULL: it has none
+ * @receives:	where its messages take receives
  * @ud:		it sends and receives datagrams, of up to @mtu bytes
  */
 struct qp_config {
 	uint32_t qpn, pd;
-	struct wq *sq, *rq;
+	struct wq *sq;
+	struct rq *rq;
+	struct receive_source *receives;
 	struct cq *send_cq, *recv_cq;
 	bool sq_sig_all, ud;
 	uint32_t mtu;

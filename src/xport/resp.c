@@ -19,7 +19,8 @@
 #include "mem/eventcount.h"
 #include "mem/waiter.h"
 #include "ring/cqe.h"
-#include "ring/wq.h"
+#include "ring/receive.h"
+#include "ring/rq.h"
 #include "ring/wqe.h"
 #include "wire/aeth.h"
 #include "wire/ext.h"
@@ -54,7 +55,7 @@ void resp_reset(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	r->msg = (struct message){.rq_next = qp->cfg.rq->cons};
+	r->msg = (struct message){.source = qp->cfg.receives};
 	r->plan = qp->attr.rq_psn;
 	r->ack_to = r->ack_said = psn_add(r->plan, PSN_MASK);
 	r->gap_told = r->rnr_told = r->forgot = r->held = r->dead = r->revoked =
@@ -86,28 +87,50 @@ void resp_settle(struct qp *qp, uint64_t now_ns)
 		qp_blame(qp, r->fail_cause, r->fail_event, now_ns);
 }
 
+/* Newest first. Datagrams that wait have theirs, and a message has one. */
+static void untake_waiting(struct window *w)
+{
+	for (struct list *l = w->waiting.prev; l != &w->waiting; l = l->prev)
+		receive_untake(&list_entry(l, struct accepted, link)->recv);
+}
+
+void resp_untake(struct qp *qp)
+{
+	untake_waiting(&qp->resp.win);
+	receive_untake(&qp->resp.msg.recv);
+}
+
+/* The first says what failed. */
+static void flush_receive(struct qp *qp, struct receive *recv, uint64_t now_ns)
+{
+	struct resp *r = &qp->resp;
+	const struct cqe e = {.wr_id = recv->wqe->wr_id,
+			      .status = r->fail_status ? r->fail_status
+						       : WC_WR_FLUSH_ERR,
+			      .op = WR_RECV,
+			      .vendor_err = qp->cause,
+			      .qpn = qp->cfg.qpn};
+
+	r->fail_status = 0;
+	receive_done(recv);
+	qp_push_cqe(qp, qp->cfg.recv_cq, &e, now_ns);
+}
+
+/* A message that has a receive uses it up; others are flushed if they are the QP's
+ * own. */
 void resp_flush(struct qp *qp, uint64_t now_ns)
 {
-	struct wq *rq = qp->cfg.rq;
 	struct resp *r = &qp->resp;
+	struct receive recv;
 
+	untake_waiting(&r->win);
 	win_reset(qp->x, &r->win, r->win.next);
 	waiter_cancel(qp->x->mem, &r->wait);
 	waiter_cancel(qp->x->mem, &r->src_wait);
-	while (rq->cons != wq_end(rq)) {
-		struct cqe e = {.wr_id = wq_at(rq, rq->cons)->wr_id,
-				.status = WC_WR_FLUSH_ERR,
-				.op = WR_RECV,
-				.vendor_err = qp->cause,
-				.qpn = qp->cfg.qpn};
-
-		if (r->fail_status)
-			e.status = r->fail_status;
-		r->fail_status = 0;
-		wq_release(rq, rq->cons + 1);
-		qp_push_cqe(qp, qp->cfg.recv_cq, &e, now_ns);
-	}
-	r->msg.rq_next = rq->cons;
+	if (r->msg.recv.wqe)
+		flush_receive(qp, &r->msg.recv, now_ns);
+	while (qp->cfg.rq && receive_take(&qp->cfg.rq->source, &recv))
+		flush_receive(qp, &recv, now_ns);
 }
 
 /* No receive is posted: say RNR for @psn and forget it and what follows. */
@@ -351,6 +374,7 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
 {
 	struct run_pkt *rp = &run->pkt[i];
 	const struct pkt *p = rp->pkt;
+	const bool completes = rp->recv.wqe != NULL;
 	struct resp *r = &qp->resp;
 
 	if (p->op & OPF_ATOMIC)
@@ -360,8 +384,8 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	else
 		r->ack_to = psn_add(p->psn, rp->more);
 	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
-	if (rp->completes) {
-		wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
+	if (rp->recv.wqe) {
+		receive_done(&rp->recv);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
 	}
 	if (rp->notifies)
@@ -369,7 +393,7 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	/* to a card a response is the answer */
 	if (!p->ext && (!p->ack_req || p->op & (OPF_READ | OPF_ATOMIC)))
 		return;
-	if (rp->completes)
+	if (completes)
 		ack_received(qp, now_ns);
 	else
 		ack_owe(qp, now_ns);
@@ -381,12 +405,27 @@ static struct met met_since(const struct rx_run *run, unsigned i)
 	struct met met = {.ns = 0};
 
 	for (; i < run->num; i++)
-		if (run->pkt[i].completes)
+		if (run->pkt[i].recv.wqe)
 			met_add(&met, run->pkt[i].cqe.met);
 	return met;
 }
 
-/* Take the message back to run->pkt[i], keep what is not in a slot yet. */
+/* Nothing of run->pkt[i] and later is placed: the message has the receive again that it
+ * had there, and those that were taken after it are given back, newest first. */
+static void untake_run(struct qp *qp, struct rx_run *run, unsigned i)
+{
+	const struct receive recv = run->pkt[i].before.recv;
+	struct message *m = &qp->resp.msg;
+
+	if (m->recv.wqe != recv.wqe)
+		receive_untake(&m->recv);
+	for (unsigned k = run->num; k-- > i;)
+		if (run->pkt[k].recv.wqe != recv.wqe)
+			receive_untake(&run->pkt[k].recv);
+	m->recv = recv;
+}
+
+/* Keep run->pkt[i] and later, which are not placed, where they are not in a slot yet. */
 static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 			  uint64_t now_ns)
 {
@@ -395,6 +434,7 @@ static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	const struct pkt *lost;
 
 	met_add(&met, r->msg.met);
+	untake_run(qp, run, i);
 	r->msg = run->pkt[i].before;
 	r->msg.met = met;
 	r->plan = run->pkt[i].pkt->psn;
@@ -447,6 +487,7 @@ static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
 	if (v == V_OK)
 		return true;
 	r->dead = true;
+	r->msg.recv = run->pkt[i].recv; /* and is flushed with it */
 	r->fail_event = QP_EVENT_ACCESS_ERR;
 	r->fail_cause = CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS;
 	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
@@ -458,8 +499,10 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 	struct qp *qp = run->qp;
 	unsigned i;
 
-	if (!qp_receives(qp))
+	if (!qp_receives(qp)) {
+		untake_run(qp, run, 0);
 		return;
+	}
 	for (i = 0; i < run->num; i++) {
 		struct run_pkt *rp = &run->pkt[i];
 
@@ -471,8 +514,11 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 		if ((rp->pkt->op & OPF_INV) && !invalidated(qp, run, i, now_ns))
 			break;
 		resp_placed(qp, run, i, now_ns);
-		if (qp->state == QPS_ERR)
+		if (qp->state == QPS_ERR) {
+			if (i + 1 < run->num)
+				untake_run(qp, run, i + 1);
 			break;
+		}
 		if (rp->acc) {
 			flight_note(&qp->log, now_ns, FLIGHT_PLACED,
 				    rp->pkt->psn, (uint16_t)rp->acc->slot,

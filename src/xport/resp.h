@@ -11,6 +11,9 @@ struct qp;
 
 void resp_reset(struct qp *qp);
 
+/** resp_untake() - Give back the receives that messages have which are not complete. */
+void resp_untake(struct qp *qp);
+
 enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
 		       const uint8_t *payload, struct rx_run *run,
 		       uint64_t now_ns);

@@ -6,6 +6,7 @@
 #include "base/moves.h"
 #include "mem/dma.h"
 #include "ring/cqe.h"
+#include "ring/receive.h"
 #include "wire/pkt.h"
 #include "wire/roce.h"
 #include "xport/message.h"
@@ -19,7 +20,7 @@ struct qp;
  * @move_end:	moves of the run up to and including this packet
  * @acc:	where it waited, or NULL
  * @more:	so many packets like it follow it, all received in place
- * @cqe:	valid if @completes
+ * @recv:	the receive that it completes, if it does, and @cqe: how
  * @counter:	identifier of the one to raise, if @notifies
  */
 struct run_pkt {
@@ -29,8 +30,9 @@ struct run_pkt {
 	struct message before;
 	unsigned move_end;
 	uint32_t more;
-	bool completes, notifies;
+	bool notifies;
 	uint32_t counter;
+	struct receive recv;
 	struct cqe cqe;
 };
 

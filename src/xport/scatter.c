@@ -17,7 +17,7 @@
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
-#include "ring/wq.h"
+#include "ring/receive.h"
 #include "ring/wqe.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
@@ -83,21 +83,20 @@ static enum verdict scatter_plan_send(struct qp *qp, const struct pkt *p,
 				      unsigned max, struct scatter *sc,
 				      uint64_t now_ns)
 {
-	const struct message *m = &qp->resp.msg;
+	struct message *m = &qp->resp.msg;
 	uint64_t done = p->op & OPF_FIRST ? 0 : m->done;
-	const struct wqe *w;
 
-	if (m->rq_next == wq_end(qp->cfg.rq) || p->dma_len < done)
+	if (p->dma_len < done ||
+	    (!m->recv.wqe && !receive_take(m->source, &m->recv)))
 		return V_NO_RESOURCE;
-	w = wq_at(qp->cfg.rq, m->rq_next);
 	sc->num = packets_of(p->dma_len - done, qp->mtu, max, true);
 	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu,
 				  p->dma_len - done);
-	if (!range_ok(done, sc->bytes, w->length))
+	if (!range_ok(done, sc->bytes, m->recv.wqe->length))
 		return V_LENGTH;
-	return sge_walk(qp, w, done, sc->bytes, p->dma_len - done - sc->bytes,
-			true, NULL, 0, &qp->resp.wait, sc->pieces, &sc->holds,
-			now_ns);
+	return sge_walk(qp, m->recv.wqe, done, sc->bytes,
+			p->dma_len - done - sc->bytes, true, NULL, 0,
+			&qp->resp.wait, sc->pieces, &sc->holds, now_ns);
 }
 
 static enum verdict scatter_plan_response(struct qp *qp, const struct pkt *p,

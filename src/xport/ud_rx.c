@@ -17,7 +17,7 @@
 #include "mem/account.h"
 #include "mem/dma.h"
 #include "ring/cqe.h"
-#include "ring/wq.h"
+#include "ring/receive.h"
 #include "ring/wqe.h"
 #include "wire/grh.h"
 #include "wire/opcode.h"
@@ -45,23 +45,18 @@
 
 enum { RING_AHEAD = 16 }; /* receives whose pages are asked for ahead of them */
 
-static uint32_t ud_rx_receive_of(const struct qp *qp, psn_t number)
-{
-	return qp->cfg.rq->cons + (uint32_t)psn_diff(number, qp->resp.win.head);
-}
-
 /* CNT_NUM: it may have the next receive. */
 static enum counter ud_rx_refuse(const struct qp *qp, const struct pkt *p)
 {
-	const uint32_t i = ud_rx_receive_of(qp, qp->resp.win.next);
+	const struct wqe *w = receive_peek(qp->resp.msg.source, 0);
 
 	if (qp->resp.dead)
 		return CNT_drop_state;
 	if (p->qkey != qp->attr.qkey)
 		return CNT_drop_qkey;
-	if (i == wq_end(qp->cfg.rq))
+	if (!w)
 		return CNT_drop_no_recv;
-	if (!range_ok(GRH_BYTES, p->payload_len, wq_at(qp->cfg.rq, i)->length))
+	if (!range_ok(GRH_BYTES, p->payload_len, w->length))
 		return CNT_drop_recv_short;
 	return CNT_NUM;
 }
@@ -90,7 +85,7 @@ static uint8_t cqe_flags(const struct pkt *p)
 	       (ipaddr_is_v4(&p->fwd_src.ip) ? CQE_IP4 : 0);
 }
 
-static void ud_rx_advance(struct qp *qp, const struct wqe *w,
+static void ud_rx_advance(struct qp *qp, const struct receive *recv,
 			  const struct pkt *p, const uint8_t *payload,
 			  struct rx_run *run)
 {
@@ -103,8 +98,8 @@ static void ud_rx_advance(struct qp *qp, const struct wqe *w,
 		(struct run_pkt){.pkt = p,
 				 .payload = payload,
 				 .move_end = run->moves.num,
-				 .completes = true,
-				 .cqe = {.wr_id = w->wr_id,
+				 .recv = *recv,
+				 .cqe = {.wr_id = recv->wqe->wr_id,
 					 .byte_len = GRH_BYTES + p->payload_len,
 					 .imm = p->imm,
 					 .qpn = qp->cfg.qpn,
@@ -117,22 +112,21 @@ static void ud_rx_advance(struct qp *qp, const struct wqe *w,
 	r->plan = psn_add(r->plan, 1);
 }
 
-/* The datagram with the number resp.plan. */
+/* The datagram with the number resp.plan, which takes @recv. */
 static enum exec_result execute(struct qp *qp, const struct pkt *p,
-				const uint8_t *payload, struct rx_run *run,
+				const uint8_t *payload,
+				const struct receive *recv, struct rx_run *run,
 				uint64_t now_ns)
 {
-	const struct wqe *w = wq_at(qp->cfg.rq,
-				    ud_rx_receive_of(qp, qp->resp.plan));
 	const unsigned moves = run->moves.num, holds = run->holds.num;
 	enum verdict v;
 
 	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
 	    holds + SGE_MAX + 1 > HOLDS_MAX)
 		return EXEC_FULL;
-	v = resolve(qp, w, p, payload, run, now_ns);
+	v = resolve(qp, recv->wqe, p, payload, run, now_ns);
 	if (v == V_OK) {
-		ud_rx_advance(qp, w, p, payload, run);
+		ud_rx_advance(qp, recv, p, payload, run);
 		return EXEC_OK;
 	}
 	run->moves.num = moves;
@@ -153,31 +147,51 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
  * be. Each of them will be written, and in this order. */
 static void ud_rx_ask_ahead(const struct qp *qp, uint64_t now_ns)
 {
-	const struct wq *rq = qp->cfg.rq;
-	uint32_t i = ud_rx_receive_of(qp, qp->resp.plan);
+	const struct resp *r = &qp->resp;
+	const struct wqe *w;
 
-	for (unsigned n = 0; n < RING_AHEAD && ++i != wq_end(rq); n++)
-		ahead_sges(qp, wq_at(rq, i), GRH_BYTES + qp->mtu, true, now_ns);
+	for (uint32_t n = 1; n <= RING_AHEAD; n++) {
+		const int32_t free = psn_diff(psn_add(r->plan, n), r->win.next);
+
+		if (free < 0)
+			w = win_at(&r->win, psn_add(r->plan, n))->recv.wqe;
+		else
+			w = receive_peek(r->msg.source, (uint32_t)free);
+		if (!w)
+			return;
+		ahead_sges(qp, w, GRH_BYTES + qp->mtu, true, now_ns);
+	}
 }
 
-/* It takes its receive, but waits behind others. */
-static void behind(struct qp *qp, const struct pkt *p, const uint8_t *payload,
-		   uint64_t now_ns)
+/* It is kept as win.next, with the receive that it takes. */
+static void ud_rx_kept(struct qp *qp, const struct receive *recv)
 {
 	struct window *w = &qp->resp.win;
 
-	if (backup_keep(qp, p, payload, w->next, now_ns))
-		w->next = psn_add(w->next, 1);
-	else
-		count(qp->x->cnt, CNT_drop_no_backup);
+	win_at(w, w->next)->recv = *recv;
+	w->next = psn_add(w->next, 1);
+}
+
+/* It waits behind others. */
+static void behind(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+		   struct receive *recv, uint64_t now_ns)
+{
+	if (backup_keep(qp, p, payload, qp->resp.win.next, now_ns)) {
+		ud_rx_kept(qp, recv);
+		return;
+	}
+	count(qp->x->cnt, CNT_drop_no_backup);
+	receive_untake(recv);
 }
 
 static void missing(struct qp *qp, const struct pkt *p, const uint8_t *payload,
-		    uint64_t now_ns)
+		    struct receive *recv, uint64_t now_ns)
 {
-	if (!fault_datagram(qp, p, payload, now_ns))
+	if (!fault_datagram(qp, p, payload, now_ns)) {
+		receive_untake(recv);
 		return;
-	qp->resp.win.next = psn_add(qp->resp.win.next, 1);
+	}
+	ud_rx_kept(qp, recv);
 	ud_rx_ask_ahead(qp, now_ns);
 }
 
@@ -186,29 +200,33 @@ enum rx_result ud_rx(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 {
 	struct resp *r = &qp->resp;
 	const enum counter why = ud_rx_refuse(qp, p);
+	struct receive recv;
 
 	if (why != CNT_NUM) {
 		count(qp->x->cnt, why);
 		return RX_NEXT;
 	}
+	(void)receive_take(r->msg.source, &recv); /* there is one */
 	if (r->win.next != r->plan || (qp->rx_moving && !run->qp)) {
-		behind(qp, p, payload, now_ns);
+		behind(qp, p, payload, &recv, now_ns);
 		return RX_NEXT;
 	}
 	if (r->wait.ticket.v) {
-		missing(qp, p, payload, now_ns);
+		missing(qp, p, payload, &recv, now_ns);
 		return RX_NEXT;
 	}
-	switch (execute(qp, p, payload, run, now_ns)) {
+	switch (execute(qp, p, payload, &recv, run, now_ns)) {
 	case EXEC_OK:
 		r->win.next = r->plan;
 		return RX_NEXT;
 	case EXEC_FULL:
+		receive_untake(&recv);
 		return RX_FULL;
 	case EXEC_WAIT:
-		missing(qp, p, payload, now_ns);
+		missing(qp, p, payload, &recv, now_ns);
 		return RX_NEXT;
 	default:
+		receive_untake(&recv);
 		resp_settle(qp, now_ns);
 		return RX_NEXT;
 	}
@@ -222,7 +240,7 @@ bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 	while (!r->dead && !r->wait.ticket.v &&
 	       (a = win_at(&r->win, r->plan))) {
 		enum exec_result res = execute(qp, &a->pkt, win_data(qp->x, a),
-					       run, now_ns);
+					       &a->recv, run, now_ns);
 
 		if (res == EXEC_WAIT)
 			ud_rx_ask_ahead(qp, now_ns);
@@ -233,6 +251,23 @@ bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 	if (!run->num)
 		resp_settle(qp, now_ns);
 	return run->num != 0;
+}
+
+/* Of the datagrams from @from on, where run->pkt[i] is win.head; newest first. */
+static void ud_rx_untake(struct qp *qp, struct rx_run *run, unsigned i,
+			 psn_t from)
+{
+	const struct window *w = &qp->resp.win;
+
+	for (psn_t n = w->next; n != from;) {
+		struct accepted *a;
+
+		n = psn_add(n, PSN_MASK);
+		a = win_at(w, n);
+		receive_untake(
+			a ? &a->recv
+			  : &run->pkt[i + (uint32_t)psn_diff(n, w->head)].recv);
+	}
 }
 
 /* run->pkt[i] and later were not placed: they are first in line now. Where one
@@ -246,12 +281,16 @@ static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	qp->resp.plan = number;
 	for (unsigned k = i; k < run->num; k++)
 		met_add(&qp->resp.msg.met, run->pkt[k].cqe.met);
-	for (; i < run->num; i++, number = psn_add(number, 1)) {
-		const struct run_pkt *rp = &run->pkt[i];
+	for (unsigned k = i; k < run->num; k++, number = psn_add(number, 1)) {
+		const struct run_pkt *rp = &run->pkt[k];
 
-		if (rp->acc ||
-		    backup_keep(qp, rp->pkt, rp->payload, number, now_ns))
+		if (rp->acc)
 			continue;
+		if (backup_keep(qp, rp->pkt, rp->payload, number, now_ns)) {
+			win_at(w, number)->recv = rp->recv;
+			continue;
+		}
+		ud_rx_untake(qp, run, i, number);
 		win_truncate(qp->x, w, number);
 		count_add(qp->x->cnt, CNT_drop_no_backup,
 			  (uint32_t)psn_diff(end, number));
@@ -264,7 +303,7 @@ static void ud_rx_placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
 	struct window *w = &qp->resp.win;
 
 	w->head = psn_add(w->head, 1);
-	wq_release(qp->cfg.rq, qp->cfg.rq->cons + 1);
+	receive_done(&rp->recv);
 	if (rp->acc)
 		win_placed(qp->x, w, rp->acc, now_ns);
 	qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
@@ -273,10 +312,9 @@ static void ud_rx_placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
 void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
 {
 	struct qp *qp = run->qp;
+	unsigned i;
 
-	if (!qp_receives(qp))
-		return;
-	for (unsigned i = 0; i < run->num && qp->state != QPS_ERR; i++) {
+	for (i = 0; i < run->num && qp_receives(qp); i++) {
 		const struct move *m = &run->moves.m[run->moves.done];
 
 		if (run->pkt[i].move_end > run->moves.done) {
@@ -287,6 +325,8 @@ void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
 		win_copied(run, i);
 		ud_rx_placed(qp, &run->pkt[i], now_ns);
 	}
-	if (qp->state != QPS_ERR)
+	if (qp_receives(qp))
 		resp_settle(qp, now_ns);
+	else
+		ud_rx_untake(qp, run, i, qp->resp.win.head);
 }

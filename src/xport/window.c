@@ -238,6 +238,7 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	a->at_ns = now_ns;
 	a->bytes = 0;
 	a->source = NULL;
+	a->recv.wqe = NULL;
 	if (pkt->payload_len && !pkt->placed) {
 		memcpy(slot_data(x->mem, a->slot), payload, pkt->payload_len);
 		a->bytes = pkt->payload_len;

@@ -249,7 +249,7 @@ static void answer__behind_the_ack_that_did_not_leave(void **state)
 static void send_comes(void)
 {
 	struct nic *nic = side[1].nic;
-	const uint32_t got = side[1].qp->rq.cons;
+	const uint32_t got = side[1].qp->rq.wq.cons;
 
 	for (int k = 0; k < SIDES; k++)
 		side_recv(&side[k], side[k].buf, 64, 1);
@@ -257,9 +257,9 @@ static void send_comes(void)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	nic->peek = 0;
-	for (int i = 0; i < TRIES && side[1].qp->rq.cons == got; i++)
+	for (int i = 0; i < TRIES && side[1].qp->rq.wq.cons == got; i++)
 		receive_silently();
-	assert_int_equal(side[1].qp->rq.cons, got + 1);
+	assert_int_equal(side[1].qp->rq.wq.cons, got + 1);
 }
 
 /* Whoever has seen the completion may be gone before anything else is asked of the

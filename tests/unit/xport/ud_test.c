@@ -13,6 +13,7 @@
 #include "mem/state.h"
 #include "mem/waiter.h"
 #include "ring/cq.h"
+#include "ring/rq.h"
 #include "ring/wq.h"
 #include "wire/opcode.h"
 #include "xport/aim.h"
@@ -43,7 +44,8 @@ static struct {
 	struct mem *mem;
 	struct xport x;
 	struct counters cnt;
-	struct wq sq, rq;
+	struct wq sq;
+	struct rq rq;
 	struct cq cq;
 	struct qp qp;
 	struct rx_run run;
@@ -55,12 +57,12 @@ static struct {
 
 static void post_recv(uint64_t i)
 {
-	struct wqe *w = wq_reserve(&s.rq);
+	struct wqe *w = wq_reserve(&s.rq.wq);
 
 	*w = (struct wqe){
 		.wr_id = i, .op = WR_RECV, .length = PAGE_BYTES, .num_sge = 1};
 	wqe_sge(w)[0] = (struct sge){BASE + i * PAGE_BYTES, PAGE_BYTES, s.key};
-	wq_publish(&s.rq);
+	wq_publish(&s.rq.wq);
 }
 
 static void ready(void)
@@ -70,6 +72,7 @@ static void ready(void)
 				      .pd = s.pd,
 				      .sq = &s.sq,
 				      .rq = &s.rq,
+				      .receives = &s.rq.source,
 				      .send_cq = &s.cq,
 				      .recv_cq = &s.cq};
 	static const uint32_t mask[] = {QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY,
@@ -108,7 +111,7 @@ static int setup(void **state)
 	assert_int_equal(mr_register(s.mem, &mr, &s.key), 0);
 	assert_int_equal(wq_init(&s.sq, RECVS, 1, 64), 0);
 	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
-	assert_int_equal(wq_init(&s.rq, RECVS, 1, 0), 0);
+	assert_int_equal(rq_init(&s.rq, RECVS, 1), 0);
 	assert_int_equal(cq_init(&s.cq, 2 * RECVS), 0);
 	list_init(&s.cq.link);
 	ready();
@@ -122,7 +125,7 @@ static int teardown(void **state)
 {
 	qp_fini(&s.qp);
 	cq_fini(&s.cq);
-	wq_fini(&s.rq);
+	rq_fini(&s.rq);
 	wq_fini(&s.sq);
 	assert_int_equal(mr_free(s.mem, s.key), 0);
 	assert_int_equal(pd_dealloc(s.mem, s.pd), 0);
@@ -197,7 +200,7 @@ static void ud_rx__nobody_overtakes_who_got_no_ticket(void **state)
 	s.run.moves.done = s.run.moves.num;
 	qp_rx_commit(&s.run, 0);
 	assert_int_equal(s.qp.ud.held, 0);
-	assert_int_equal(s.rq.cons, 2);
+	assert_int_equal(s.rq.wq.cons, 2);
 }
 
 static void pages_come(void)
