@@ -5,26 +5,9 @@
 
 #include "base/account.h"
 #include "base/addr.h"
+#include "ring/wr_op.h"
 
 #include <stdint.h>
-
-enum wr_op {
-	WR_NONE,
-	WR_SEND,
-	WR_SEND_IMM,
-	WR_SEND_INV,
-	WR_WRITE,
-	WR_WRITE_IMM,
-	WR_WRITE_NOTIFY,
-	WR_READ,
-	WR_CMP_SWP,
-	WR_FETCH_ADD,
-	WR_LOCAL_INV,
-	WR_BIND_MW,
-	WR_RECV, /* completions only */
-	WR_RECV_IMM, /* completions only: a WRITE_WITH_IMM consumed a receive */
-	WR_NUM
-};
 
 enum wqe_flag {
 	WQE_SIGNALED = 1 << 0,

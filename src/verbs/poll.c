@@ -4,6 +4,7 @@
  * allocation. Polling is also what makes progress (design D9); nic/ does that.
  */
 #include "nic/completion.h"
+#include "ring/wr_op.h"
 #include "verbs/cq_api.h"
 #include "verbs/object.h"
 #include "verbs/verbs.h"
@@ -13,19 +14,9 @@
 static enum ibv_wc_opcode opcode_to_verbs(uint8_t op)
 {
 	static const uint8_t opcodes[WR_NUM] = {
-		[WR_SEND] = IBV_WC_SEND,
-		[WR_SEND_IMM] = IBV_WC_SEND,
-		[WR_SEND_INV] = IBV_WC_SEND,
-		[WR_WRITE] = IBV_WC_RDMA_WRITE,
-		[WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
-		[WR_WRITE_NOTIFY] = IBV_WC_RDMA_WRITE,
-		[WR_READ] = IBV_WC_RDMA_READ,
-		[WR_CMP_SWP] = IBV_WC_COMP_SWAP,
-		[WR_FETCH_ADD] = IBV_WC_FETCH_ADD,
-		[WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
-		[WR_BIND_MW] = IBV_WC_BIND_MW,
-		[WR_RECV] = IBV_WC_RECV,
-		[WR_RECV_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
+#define WR_OP(name, flags, packet, wc) [WR_##name] = IBV_WC_##wc,
+#include "ring/wr_op.def"
+#undef WR_OP
 	};
 
 	CHECK(op < WR_NUM);

@@ -7,6 +7,7 @@
 #include "base/range.h"
 #include "nic/nic.h"
 #include "nic/pair.h"
+#include "ring/wr_op.h"
 #include "verbs/ah.h"
 #include "verbs/object.h"
 #include "verbs/post.h"
@@ -53,16 +54,7 @@ int wqe_flags(unsigned int send_flags)
 /* Does @wqe's operation take data: @inl: from the program, at once? */
 static bool takes_data(const struct wqe *wqe, bool inl)
 {
-	switch (wqe->op) {
-	case WR_LOCAL_INV:
-		return false;
-	case WR_READ:
-	case WR_CMP_SWP:
-	case WR_FETCH_ADD:
-		return !inl;
-	default:
-		return true;
-	}
+	return wr_op_is(wqe->op, inl ? WRO_INLINE : WRO_SGES);
 }
 
 int wqe_set_sges(struct wqe *wqe, const struct ibv_sge *sge, size_t num,
@@ -122,7 +114,7 @@ static int copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr,
 
 static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
 {
-	if (wqe->op == WR_CMP_SWP || wqe->op == WR_FETCH_ADD) {
+	if (wr_op_is(wqe->op, WRO_ATOMIC)) {
 		wqe->raddr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->compare = wr->wr.atomic.compare_add;
@@ -158,7 +150,7 @@ static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
 
 	if (op == WR_NONE || wr->num_sge < 0 || flags < 0)
 		return EINVAL;
-	if (limits->ud && op != WR_SEND && op != WR_SEND_IMM)
+	if (limits->ud && !wr_op_is((uint8_t)op, WRO_DATAGRAM))
 		return EINVAL;
 	*wqe = (struct wqe){
 		.wr_id = wr->wr_id,
@@ -171,7 +163,7 @@ static int wqe_from_wr(struct wqe *wqe, const struct ibv_send_wr *wr,
 	if (limits->ud)
 		rc = ah_to_wqe(wr->wr.ud.ah, qp->pd, wr->wr.ud.remote_qpn,
 			       wr->wr.ud.remote_qkey, &wqe->to);
-	else
+	else if (wr_op_is(wqe->op, WRO_REMOTE))
 		set_remote(wqe, wr);
 	return rc ? rc : set_data(wqe, wr, limits);
 }

@@ -15,6 +15,7 @@
 #include "ring/receive.h"
 #include "ring/wq.h"
 #include "ring/wqe.h"
+#include "ring/wr_op.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"
@@ -117,7 +118,7 @@ void ahead_sources(struct qp *qp, uint64_t now_ns)
 	for (; (int32_t)(end - i) > 0 && i - from < AHEAD_WQES; i++) {
 		const struct wqe *w = wq_at(qp->cfg.sq, i);
 
-		if (!(w->flags & WQE_INLINE) && w->op != WR_LOCAL_INV &&
+		if (!(w->flags & WQE_INLINE) && !wr_op_is(w->op, WRO_LOCAL) &&
 		    !wqe_is_read(w))
 			ahead_sges(qp, w, w->length, false, now_ns);
 	}

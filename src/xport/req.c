@@ -24,6 +24,7 @@
 #include "ring/cqe.h"
 #include "ring/wq.h"
 #include "ring/wqe.h"
+#include "ring/wr_op.h"
 #include "wire/ext.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
@@ -168,24 +169,16 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	return false;
 }
 
+/* What the packets of @w are. */
 static uint32_t kind_flags(const struct wqe *w)
 {
-	switch (w->op) {
-	case WR_SEND:
-		return OPF_SEND;
-	case WR_SEND_IMM:
-		return OPF_SEND | OPF_IMM;
-	case WR_SEND_INV:
-		return OPF_SEND | OPF_INV;
-	case WR_WRITE:
-		return OPF_WRITE;
-	case WR_WRITE_IMM:
-		return OPF_WRITE | OPF_IMM;
-	case WR_WRITE_NOTIFY:
-		return OPF_WRITE | OPF_NOTIFY;
-	default:
-		return OPF_READ;
-	}
+	static const uint32_t flags[WR_NUM] = {
+#define WR_OP(name, f, packet, wc) [WR_##name] = (packet),
+#include "ring/wr_op.def"
+#undef WR_OP
+	};
+
+	return flags[w->op];
 }
 
 static struct pkt req_pkt_for(const struct qp *qp, const struct wqe *w,

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "ring/wq.h"
 #include "ring/wqe.h"
+#include "ring/wr_op.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"
@@ -12,17 +13,17 @@
 
 bool wqe_is_atomic(const struct wqe *w)
 {
-	return w->op == WR_CMP_SWP || w->op == WR_FETCH_ADD;
+	return wr_op_is(w->op, WRO_ATOMIC);
 }
 
 bool wqe_is_read(const struct wqe *w)
 {
-	return w->op == WR_READ || wqe_is_atomic(w);
+	return wr_op_is(w->op, WRO_READ);
 }
 
 static bool wqe_is_local(const struct wqe *w)
 {
-	return w->op == WR_LOCAL_INV;
+	return wr_op_is(w->op, WRO_LOCAL);
 }
 
 uint32_t wqe_packets(const struct qp *qp, const struct wqe *w)
