@@ -413,7 +413,7 @@ static bool engine_plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 		struct qp *qp = list_entry(head->next, struct qp, run_link);
 
 		list_del(&qp->run_link);
-		if (qp->cfg.ud)
+		if (!qp->connected)
 			peer_aim(nic, qp, now_ns);
 		if (qp_tx(qp, &s->burst, now_ns)) {
 			s->kind = STEP_SEND;

@@ -29,6 +29,7 @@
 #include "xport/control.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/transport.h"
 #include "xport/tx.h"
 
 #include <errno.h>
@@ -69,16 +70,16 @@ static void ud_marks(struct nic *nic, int port)
 /* Lock held: everything that other objects know of the QP. */
 static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 {
-	struct qp_config cfg = {.pd = qp->init.pd,
-				.sq = &qp->sq,
-				.rq = &qp->rq,
-				.receives = &qp->rq.source,
-				.send_cq = &qp->init.send_cq->cq,
-				.recv_cq = &qp->init.recv_cq->cq,
-				.sq_sig_all = qp->init.sq_sig_all,
-				.ud = qp->init.ud,
-				.mtu = qp->init.ud ? qp->init.max_message
-						   : nic->mtu};
+	struct qp_config cfg = {
+		.pd = qp->init.pd,
+		.sq = &qp->sq,
+		.rq = &qp->rq,
+		.receives = &qp->rq.source,
+		.send_cq = &qp->init.send_cq->cq,
+		.recv_cq = &qp->init.recv_cq->cq,
+		.sq_sig_all = qp->init.sq_sig_all,
+		.transport = qp->init.ud ? &transport_ud : &transport_rc,
+		.mtu = qp->init.ud ? qp->init.max_message : nic->mtu};
 	int err;
 
 	err = timerq_reserve(&nic->x.timers, nic->nqps + 1);
@@ -92,8 +93,8 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 	qp_init(&qp->qp, &nic->x, &cfg);
 	list_add_tail(&nic->qps, &qp->all);
 	nic->nqps++;
-	nic->ud_qps += cfg.ud;
-	if (cfg.ud)
+	nic->ud_qps += qp->init.ud;
+	if (qp->init.ud)
 		ud_marks(nic, cfg.port);
 	pd_get(nic->mem, qp->init.pd);
 	qp->init.send_cq->refs++;

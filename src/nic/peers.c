@@ -477,7 +477,7 @@ static void is_nopin(struct nic *nic, struct peer *p, uint64_t now_ns)
 	list_for_each(l, &nic->qps) {
 		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
-		if (qp->peer == p && !qp->cfg.ud)
+		if (qp->peer == p && qp->connected)
 			open_restart(qp, now_ns);
 	}
 }

@@ -110,7 +110,7 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		}
 		n = (uint32_t)MIN(len, s[i].len - off);
 		d = sge_dma(qp, &s[i], off, n, write);
-		if (qp->cfg.ud) /* a receive may be larger than any datagram */
+		if (!qp->connected) /* a receive may be larger than any datagram */
 			d.ahead = MIN(d.ahead, rest);
 		d.follow = MIN(d.ahead, rest);
 		d.more = len > n && sge_more(s + i + 1, s + w->num_sge);

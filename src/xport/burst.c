@@ -35,7 +35,7 @@ void burst_mark(struct burst *b, const struct qp *qp)
 
 	if (!qp)
 		b->mark = p->mark;
-	else if (qp->cfg.ud)
+	else if (!qp->connected)
 		b->mark = qp->ud.to.mark;
 	else
 		b->mark = (struct ip_mark){qp->attr.traffic_class,

@@ -75,7 +75,7 @@ void hold_ask(struct qp *qp, uint64_t now_ns)
 	uint64_t ns;
 
 	/* who sends datagrams waits for no answer */
-	if (!qp->cfg.ud && !qp->resp.asked_hold && hold_expected(qp, &ns))
+	if (qp->connected && !qp->resp.asked_hold && hold_expected(qp, &ns))
 		ack_say(qp, 0, now_ns);
 }
 

@@ -557,7 +557,7 @@ bool live_timeout(struct qp *qp, uint64_t now_ns)
 
 static bool has_work(const struct qp *qp)
 {
-	if (qp->cfg.ud || (qp->state != QPS_RTS && qp->state != QPS_SQD))
+	if (!qp->connected || (qp->state != QPS_RTS && qp->state != QPS_SQD))
 		return false;
 	return qp->req.una != qp->req.max ||
 	       (qp->state == QPS_RTS && qp->cfg.sq->cons != wq_end(qp->cfg.sq));

@@ -128,7 +128,7 @@ bool ack_last(struct qp *qp, uint64_t now_ns)
 {
 	const struct resp *r = &qp->resp;
 
-	if (qp->cfg.ud)
+	if (!qp->connected)
 		return false; /* nobody is told anything */
 	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
 	    !(qp->state == QPS_ERR && r->nak.owed))

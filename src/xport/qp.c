@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c: the life of a QP: states and their attributes (IBTA 10.3.1 and table
  * 91), flushing, and the calls from outside xport/, which it hands to the rooms below
- * (src/LAYERS has their order). The two halves are in req.c/comp.c/reply.c/retry.c and
- * resp.c/exec.c/replay.c/ack.c, and of datagrams in ud_tx.c and ud_rx.c.
+ * (src/LAYERS has their order), by the row of its transport service.
  *
  * Theory of operation. A QP is in one of three relations to the engine:
  *  - on xport.runnable: qp_tx() may find something to send;
@@ -27,16 +26,13 @@
 #include "base/timerq.h"
 #include "mem/account.h"
 #include "mem/dma.h"
-#include "mem/mr.h"
 #include "mem/waiter.h"
 #include "ring/cqe.h"
 #include "ring/rq.h"
 #include "ring/wq.h"
-#include "wire/ext.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"
-#include "wire/roce.h"
 #include "xport/aim.h"
 #include "xport/attr.h"
 #include "xport/burst.h"
@@ -52,12 +48,10 @@
 #include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/life.h"
-#include "xport/live.h"
 #include "xport/open.h"
 #include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/reads.h"
-#include "xport/replay.h"
 #include "xport/reply.h"
 #include "xport/req.h"
 #include "xport/requester.h"
@@ -66,6 +60,8 @@
 #include "xport/retry.h"
 #include "xport/revoke.h"
 #include "xport/rx.h"
+#include "xport/transport.h"
+#include "xport/transport_rc.h"
 #include "xport/tx.h"
 #include "xport/ud.h"
 #include "xport/window.h"
@@ -74,61 +70,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/**
- * struct edge - One legal transition, of a reliable connection or of datagrams.
- * @need: attributes that must be given, @may: that may be given besides
- * There are no alternate paths, as with any RoCE: the only migration state is
- * "migrated" (verbs/attr.c sees to it).
- */
-struct edge {
-	uint8_t from, to;
-	uint32_t need, may;
-};
-
-#define ALWAYS	(QPA_STATE | QPA_CUR_STATE)
-#define RTS_MAY (QPA_ACCESS_FLAGS | QPA_PATH_MIG_STATE | QPA_MIN_RNR_TIMER)
-
-static const struct edge edges[] = {
-	{QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS, 0},
-	{QPS_INIT, QPS_INIT, 0, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
-	{QPS_INIT, QPS_RTR,
-	 QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
-		 QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
-	 QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
-	{QPS_RTR, QPS_RTS,
-	 QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN |
-		 QPA_MAX_RD_ATOMIC,
-	 RTS_MAY},
-	{QPS_RTS, QPS_RTS, 0, RTS_MAY},
-	{QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
-	{QPS_SQD, QPS_RTS, 0, RTS_MAY},
-	{QPS_SQD, QPS_SQD, 0,
-	 RTS_MAY | QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT |
-		 QPA_RNR_RETRY | QPA_MAX_RD_ATOMIC | QPA_PKEY_INDEX |
-		 QPA_MAX_DEST_RD_ATOMIC},
-};
-
-static const struct edge ud_edges[] = {
-	{QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY, 0},
-	{QPS_INIT, QPS_INIT, 0, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY},
-	{QPS_INIT, QPS_RTR, 0, QPA_PKEY_INDEX | QPA_QKEY},
-	{QPS_RTR, QPS_RTS, QPA_SQ_PSN, QPA_QKEY},
-	{QPS_RTS, QPS_RTS, 0, QPA_QKEY},
-	{QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
-	{QPS_SQD, QPS_RTS, 0, QPA_QKEY},
-	{QPS_SQD, QPS_SQD, 0, QPA_PKEY_INDEX | QPA_QKEY},
-	{QPS_SQE, QPS_RTS, 0, QPA_QKEY},
-};
+#define ALWAYS (QPA_STATE | QPA_CUR_STATE)
 
 static bool edge_ok(const struct qp *qp, enum qp_state to, uint32_t mask)
 {
-	const size_t num = qp->cfg.ud ? ARRAY_SIZE(ud_edges)
-				      : ARRAY_SIZE(edges);
+	const struct transport *t = qp->cfg.transport;
 
 	if (to == QPS_RESET || to == QPS_ERR)
 		return (mask & ~(uint32_t)ALWAYS) == 0;
-	for (size_t i = 0; i < num; i++) {
-		const struct edge *e = qp->cfg.ud ? &ud_edges[i] : &edges[i];
+	for (size_t i = 0; i < t->num_edges; i++) {
+		const struct qp_edge *e = &t->edges[i];
 
 		if (e->from == qp->state && e->to == to)
 			return (mask & e->need) == e->need &&
@@ -271,7 +222,8 @@ void peer_init(struct peer *p, const struct endpoint *ep,
 
 int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 {
-	*qp = (struct qp){.x = x, .cfg = *cfg};
+	*qp = (struct qp){
+		.x = x, .cfg = *cfg, .connected = cfg->transport->connected};
 	list_init(&qp->run_link);
 	list_init(&qp->shares);
 	list_init(&qp->peer_link);
@@ -391,13 +343,7 @@ static void qp_enter(struct qp *qp, enum qp_state from, enum qp_state to,
 		     struct peer *peer, uint64_t now_ns)
 {
 	if (to == QPS_RTR) {
-		if (qp->cfg.ud) {
-			qp->attr.path_mtu = qp->cfg.mtu;
-		} else {
-			qp->peer = peer;
-			qp->req.win.held = qp->resp.win.held = &peer->slots;
-			qp->req.win.peer = qp->resp.win.peer = peer;
-		}
+		qp->cfg.transport->ready(qp, peer);
 		qp->mtu = qp->attr.path_mtu;
 		resp_reset(qp);
 		win_reset(qp->x, &qp->resp.win, qp->attr.rq_psn);
@@ -405,7 +351,7 @@ static void qp_enter(struct qp *qp, enum qp_state from, enum qp_state to,
 	if (from == QPS_RTR && to == QPS_RTS)
 		req_reset(qp);
 	qp_set_state(qp, to, now_ns);
-	if (to == QPS_RTR && !qp->cfg.ud)
+	if (to == QPS_RTR && qp->connected)
 		open_begin(qp, now_ns);
 	if (to == QPS_RTS)
 		qp_kick(qp);
@@ -437,7 +383,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	if (!qp_modify_ok(qp, attr, mask))
 		return -EINVAL;
 	if (to == QPS_RTR && from != QPS_RTR) {
-		s = share_get(qp->cfg.ud ? &qp->shares : &peer->shares,
+		s = share_get(qp->connected ? &peer->shares : &qp->shares,
 			      qp->cfg.pd);
 		if (!s)
 			return -ENOMEM;
@@ -462,16 +408,13 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
 	attr->sq_draining = qp->state == QPS_SQD && qp->req.una != qp->req.max;
 	if (qp->state >= QPS_RTS)
 		attr->sq_psn = qp->req.max;
-	if (qp->state >= QPS_RTR && !qp->cfg.ud)
+	if (qp->state >= QPS_RTR && qp->connected)
 		attr->rq_psn = qp->resp.win.next;
 }
 
 void qp_timeout(struct qp *qp, uint64_t now_ns)
 {
-	if (qp->cfg.ud)
-		ud_timeout(qp, now_ns);
-	else if (qp->state == QPS_RTS || qp->state == QPS_SQD)
-		req_timeout(qp, now_ns);
+	qp->cfg.transport->timeout(qp, now_ns);
 	if (qp->state != QPS_ERR)
 		resp_timeout(qp, now_ns);
 	open_timeout(qp, now_ns);
@@ -497,50 +440,18 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 	qp_drainable(qp);
 }
 
-static enum rx_result qp_take(struct qp *qp, const struct pkt *pkt,
-			      const uint8_t *payload, struct rx_run *run,
-			      uint64_t now_ns)
-{
-	bool response = pkt->op & OPF_RESPONSE;
-
-	if (!(pkt->op & OPF_UD) == qp->cfg.ud) {
-		count(qp->x->cnt, CNT_drop_opcode);
-		return RX_NEXT;
-	}
-	if (qp->cfg.ud)
-		return run->qp && run->qp != qp
-			       ? RX_FULL
-			       : ud_rx(qp, pkt, payload, run, now_ns);
-	if (pkt->ext)
-		qp->peer->heard_ns = now_ns;
-	reads_quiet(qp, false);
-	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
-	    qp_receives(qp)) {
-		ack_answer(qp, pkt->question, now_ns);
-	}
-	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR) {
-		qp->peer->budget = pkt->credit;
-		return RX_NEXT;
-	}
-	if (run->qp && (run->qp != qp || run->responses != response))
-		return RX_FULL;
-	if (!response && pkt->ext && qp->state >= QPS_RTS &&
-	    qp->state <= QPS_SQE)
-		reply_carried(qp, pkt, now_ns);
-	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
-		return reply_rx(qp, pkt, payload, run, now_ns);
-	if (!response && qp_receives(qp))
-		return resp_rx(qp, pkt, payload, run, now_ns);
-	count(qp->x->cnt, CNT_drop_state);
-	return RX_NEXT;
-}
-
 enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		     const uint8_t *payload, struct rx_run *run,
 		     uint64_t now_ns)
 {
-	const enum rx_result result = qp_take(qp, pkt, payload, run, now_ns);
+	enum rx_result result = RX_NEXT;
 
+	if ((pkt->op & OPF_UD) != qp->cfg.transport->packets)
+		count(qp->x->cnt, CNT_drop_opcode);
+	else if (likely(qp->connected))
+		result = rc_rx(qp, pkt, payload, run, now_ns);
+	else
+		result = qp->cfg.transport->rx(qp, pkt, payload, run, now_ns);
 	qp_flush(qp, now_ns);
 	return result;
 }
@@ -576,12 +487,7 @@ void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
 	if (!qp)
 		return;
 	qp->rx_moving = false;
-	if (qp->cfg.ud)
-		ud_rx_commit(run, now_ns);
-	else if (run->responses)
-		reply_commit(run, now_ns);
-	else
-		resp_commit(run, now_ns);
+	qp->cfg.transport->rx_commit(run, now_ns);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
 	qp_moves_ended(qp->x);
 	rx_run_init(run);
@@ -594,39 +500,16 @@ bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 
 	if (qp->rx_moving || !qp_receives(qp))
 		return false;
-	if (qp->cfg.ud)
-		found = ud_drain(qp, run, now_ns);
-	else
-		found = resp_drain(qp, run, now_ns) ||
-			(qp_receives(qp) && reply_drain(qp, run, now_ns));
+	found = qp->cfg.transport->drain(qp, run, now_ns);
 	qp_flush(qp, now_ns);
 	return found;
-}
-
-/* Plan what a connection sends. */
-static bool rc_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
-{
-	const bool found = replay_tx(qp, b, now_ns);
-
-	if (!found && open_waits(qp)) {
-		/* requests wait for the answer to our question */
-		if (list_empty(&qp->peer_link))
-			list_add_tail(&qp->peer->stalled, &qp->peer_link);
-		live_wait_open(qp, now_ns);
-		return false;
-	}
-	if (!found && !req_tx(qp, b, now_ns))
-		return false;
-	burst_spray(b);
-	return true;
 }
 
 bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 {
 	if (qp->tx_moving || !qp_receives(qp))
 		return false;
-	qp->tx_moving = qp->cfg.ud ? ud_tx(qp, b, now_ns)
-				   : rc_tx(qp, b, now_ns);
+	qp->tx_moving = qp->cfg.transport->tx(qp, b, now_ns);
 	qp_flush(qp, now_ns);
 	return qp->tx_moving;
 }
@@ -650,12 +533,7 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 		for (unsigned i = 0; i < b->gathers.num; i++)
 			dma_fault(qp->x->mem, b->gathers.m[i].addr,
 				  b->gathers.m[i].len);
-	if (qp->cfg.ud)
-		ud_tx_commit(qp, b, error, now_ns);
-	else if ((error == -EFAULT || error == -EAGAIN) && b->request)
-		req_unsent(qp, b, error, now_ns);
-	else if ((error == -EFAULT || error == -EAGAIN))
-		replay_unsent(qp, b, error, now_ns);
+	qp->cfg.transport->tx_commit(qp, b, error, now_ns);
 	if (error == -EMSGSIZE && b->request)
 		qp->req.too_large = true;
 	if (error && b->says && qp_receives(qp))

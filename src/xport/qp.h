@@ -23,6 +23,7 @@ struct peer;
 struct receive_source;
 struct rq;
 struct share;
+struct transport;
 struct wq;
 struct xport;
 
@@ -30,7 +31,8 @@ struct xport;
  * struct qp_config - @push_event etc.: none; events travel through qp.events.
  * @rq:		is flushed and reset with the QP; NULL: it has none
  * @receives:	where its messages take receives
- * @ud:		it sends and receives datagrams, of up to @mtu bytes
+ * @transport:	what service it is
+ * @mtu:	of what has no peer: so long are its datagrams
  */
 struct qp_config {
 	uint32_t qpn, pd;
@@ -38,7 +40,8 @@ struct qp_config {
 	struct rq *rq;
 	struct receive_source *receives;
 	struct cq *send_cq, *recv_cq;
-	bool sq_sig_all, ud;
+	const struct transport *transport;
+	bool sq_sig_all;
 	uint32_t mtu;
 	int port; /* index of the local UDP port */
 	void *owner;
@@ -62,6 +65,7 @@ struct qp {
 	struct timer timer;
 	uint32_t events; /* bit per enum nic_event_type to deliver */
 	bool tx_moving, rx_moving;
+	bool connected; /* as its transport */
 	bool abandoned; /* pushes no completion */
 	bool counts; /* immediate data of WRITEs is a counter to raise */
 	uint32_t mtu;

@@ -141,7 +141,7 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 	sc->qp = NULL;
 	sc->holds.num = 0;
 	moves_reset(sc->pieces);
-	if (!p->ext || qp->cfg.ud || p->payload_len != qp->mtu)
+	if (!p->ext || !qp->connected || p->payload_len != qp->mtu)
 		return false;
 	if (p->op & OPF_RESPONSE) {
 		if (qp->state == QPS_RTS && !qp->rx_moving &&

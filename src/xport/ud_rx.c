@@ -202,6 +202,8 @@ enum rx_result ud_rx(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	const enum counter why = ud_rx_refuse(qp, p);
 	struct receive recv;
 
+	if (run->qp && run->qp != qp)
+		return RX_FULL;
 	if (why != CNT_NUM) {
 		count(qp->x->cnt, why);
 		return RX_NEXT;

@@ -1402,7 +1402,7 @@ MUTATIONS = [
     ("refused: an update leaves its pins behind", "src/nic/suspend.c",
      "reg_leave(nic, err ? &after : &before);",
      "if (!err)\n\t\treg_leave(nic, &before);"),
-    ("an alternate path is taken and forgotten", "src/xport/qp.c",
+    ("an alternate path is taken and forgotten", "src/xport/transport_rc.c",
      "(QPA_ACCESS_FLAGS | QPA_PATH_MIG_STATE |",
      "(QPA_ACCESS_FLAGS | QPA_ALT_PATH | QPA_PATH_MIG_STATE |"),
     ("SQD: another peer is taken and not used", "src/xport/qp.c",

@@ -46,7 +46,7 @@ static bool has_work(const struct nic_qp *nq)
 {
 	const struct qp *qp = &nq->qp;
 
-	if (qp->cfg.ud)
+	if (!qp->connected)
 		return false;
 	if (qp->state == QPS_SQD)
 		return qp->req.una != qp->req.max;

@@ -13,6 +13,7 @@
 #include "xport/fault_backup.h"
 #include "xport/kept.h"
 #include "xport/qp.h"
+#include "xport/transport.h"
 #include "xport/window.h"
 #include "xport/xport.h"
 
@@ -28,7 +29,7 @@ static struct {
 
 static int setup(void **state)
 {
-	const struct qp_config ud = {.ud = true, .mtu = 1024};
+	const struct qp_config ud = {.transport = &transport_ud, .mtu = 1024};
 
 	*state = open_memory(&s.mem, &s.x, &s.cnt, SLOTS);
 	for (int i = 0; i < 2; i++)

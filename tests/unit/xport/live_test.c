@@ -23,6 +23,7 @@
 #include "xport/requester.h"
 #include "xport/responder.h"
 #include "xport/retry.h"
+#include "xport/transport.h"
 #include "xport/waits.h"
 #include "xport/xport.h"
 
@@ -65,7 +66,10 @@ static void open_qp(enum peer_kind kind)
 	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
 	peer_init(&s.peer, &ep, &ip);
 	s.peer.kind = kind;
-	assert_int_equal(qp_init(&s.qp, &s.x, &(struct qp_config){0}), 0);
+	assert_int_equal(
+		qp_init(&s.qp, &s.x,
+			&(struct qp_config){.transport = &transport_rc}),
+		0);
 	s.sq = aligned_alloc(_Alignof(struct wq), sizeof(*s.sq));
 	assert_non_null(s.sq);
 	memset(s.sq, 0, sizeof(*s.sq));

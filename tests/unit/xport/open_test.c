@@ -10,6 +10,7 @@
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/transport.h"
 #include "xport/waits.h"
 #include "xport/xport.h"
 
@@ -33,7 +34,7 @@ static struct {
 /* A QP in RTR, whose first question has left. */
 static int begin(void **state)
 {
-	const struct qp_config cfg = {.qpn = QPN};
+	const struct qp_config cfg = {.transport = &transport_rc, .qpn = QPN};
 	struct pkt p;
 
 	(void)state;

@@ -18,6 +18,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/rx.h"
+#include "xport/transport.h"
 #include "xport/xport.h"
 
 #include <errno.h>
@@ -113,7 +114,8 @@ static void post_all(void)
 
 static void connect(struct qp *qp, bool ud)
 {
-	const struct qp_config cfg = {.ud = ud,
+	const struct qp_config cfg = {.transport = ud ? &transport_ud
+						      : &transport_rc,
 				      .mtu = MTU,
 				      .pd = s.pd,
 				      .sq = s.sq,

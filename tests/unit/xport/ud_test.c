@@ -22,6 +22,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/rx.h"
+#include "xport/transport.h"
 #include "xport/tx.h"
 #include "xport/xport.h"
 
@@ -67,7 +68,7 @@ static void post_recv(uint64_t i)
 
 static void ready(void)
 {
-	const struct qp_config cfg = {.ud = true,
+	const struct qp_config cfg = {.transport = &transport_ud,
 				      .mtu = 1024,
 				      .pd = s.pd,
 				      .sq = &s.sq,

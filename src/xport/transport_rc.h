@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* transport_rc.h: reliable connections. */
+#ifndef NOPIN_XPORT_TRANSPORT_RC_H
+#define NOPIN_XPORT_TRANSPORT_RC_H
+
+#include "xport/rx.h"
+
+struct qp;
+
+/** rc_rx() - As qp_rx(), of a QP that is a reliable connection. */
+enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
+		     const uint8_t *payload, struct rx_run *run,
+		     uint64_t now_ns);
+
+#endif
