@@ -139,7 +139,8 @@ struct nic {
 	uint32_t blocked, blocks, lapsed;
 	uint32_t asleep, asleep_left;
 	uint64_t bg_until; /* when the background thread wakes by itself */
-	struct left left[2]; /* of that, and of the thread that stands in for it */
+	/* of that, and of the thread that stands in for it */
+	struct left left[2];
 	uint32_t peek; /* a large transfer is in progress (relaxed) */
 	bool stop;
 	struct os_thread *bg;
