@@ -67,7 +67,8 @@ static void cache_free(struct nopin_cache *c)
 	free(c);
 }
 
-static int attr_take(struct nopin_cache *c, const struct nopin_cache_attr *a)
+static int cache_attr_take(struct nopin_cache *c,
+			   const struct nopin_cache_attr *a)
 {
 	if (a->reserved || a->block < PAGE_BYTES || a->block > READY_MAX ||
 	    a->block & (a->block - 1))
@@ -109,7 +110,7 @@ int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 		return ENOMEM;
 	c->link.qp = qp;
 	c->nic = vctx_of(qp->context)->nic;
-	rc = attr_take(c, attr);
+	rc = cache_attr_take(c, attr);
 	if (!rc)
 		rc = cache_open(c);
 	if (rc) {
@@ -125,12 +126,12 @@ int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 	return 0;
 }
 
-static bool enter(struct nopin_cache *c)
+static bool cache_enter(struct nopin_cache *c)
 {
 	return !__atomic_exchange_n(&c->busy, true, __ATOMIC_ACQUIRE);
 }
 
-static void leave(struct nopin_cache *c)
+static void cache_leave(struct nopin_cache *c)
 {
 	__atomic_store_n(&c->busy, false, __ATOMIC_RELEASE);
 }
@@ -141,14 +142,14 @@ int nopin_cache_start(struct nopin_cache *c, const struct nopin_card *owner)
 
 	if (in_child(c->link.qp->context))
 		return ENODEV;
-	if (!enter(c))
+	if (!cache_enter(c))
 		return EBUSY;
 	if (c->started)
 		rc = EINVAL;
 	else
 		c->owner = *owner;
 	c->started = true;
-	leave(c);
+	cache_leave(c);
 	return rc;
 }
 
@@ -224,8 +225,8 @@ static int read_news(struct nopin_cache *c)
 
 /* --- requests ---------------------------------------------------------------------- */
 
-static int say(struct nopin_cache *c, enum ask_op op, uint64_t addr,
-	       uint64_t last)
+static int cache_say(struct nopin_cache *c, enum ask_op op, uint64_t addr,
+		     uint64_t last)
 {
 	c->mail->ask = (struct ask){.consumed = c->reader.consumed,
 				    .op = op,
@@ -253,8 +254,8 @@ static struct patience patience_of(const struct nopin_cache *c,
 }
 
 /* One stretch of waiting for news; @most_ns at most. */
-static int wait_some(struct nopin_cache *c, const struct patience *p,
-		     uint64_t most_ns)
+static int cache_wait_some(struct nopin_cache *c, const struct patience *p,
+			   uint64_t most_ns)
 {
 	const uint64_t now = nic_now(c->nic);
 	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
@@ -277,19 +278,19 @@ static int make_room(struct nopin_cache *c, const struct patience *p)
 
 	for (link_reap(&c->link); c->link.out + 2 > LINK_DEPTH && !rc;
 	     link_reap(&c->link))
-		rc = c->link.failed ? ENOTCONN : wait_some(c, p, MS);
+		rc = c->link.failed ? ENOTCONN : cache_wait_some(c, p, MS);
 	if (!rc && c->link.failed)
 		rc = ENOTCONN;
 	return rc;
 }
 
 /* Until there is no request under way. */
-static int settle(struct nopin_cache *c, const struct patience *p)
+static int cache_settle(struct nopin_cache *c, const struct patience *p)
 {
 	int rc = read_news(c);
 
 	while (!rc && c->asking) {
-		rc = wait_some(c, p, ALIVE_MS * MS);
+		rc = cache_wait_some(c, p, ALIVE_MS * MS);
 		if (!rc)
 			rc = read_news(c);
 	}
@@ -305,7 +306,7 @@ struct wanted {
 };
 
 /* Return: how many are not known. */
-static uint64_t look(struct nopin_cache *c, struct wanted *w)
+static uint64_t cache_look(struct nopin_cache *c, struct wanted *w)
 {
 	uint64_t misses = 0;
 
@@ -319,8 +320,8 @@ static uint64_t look(struct nopin_cache *c, struct wanted *w)
 	return misses;
 }
 
-static int ask(struct nopin_cache *c, const struct wanted *w,
-	       const struct patience *p)
+static int cache_ask(struct nopin_cache *c, const struct wanted *w,
+		     const struct patience *p)
 {
 	const uint64_t from = w->missed << c->shift;
 	const uint64_t to = (w->missed_last << c->shift) |
@@ -331,9 +332,9 @@ static int ask(struct nopin_cache *c, const struct wanted *w,
 		return rc;
 	c->first = w->missed;
 	c->last = w->missed_last;
-	rc = say(c, ASK_READY, MAX(from, w->addr), MIN(to, w->end));
+	rc = cache_say(c, ASK_READY, MAX(from, w->addr), MIN(to, w->end));
 	if (!rc)
-		rc = settle(c, p);
+		rc = cache_settle(c, p);
 	if (rc)
 		return rc;
 	switch (c->result) {
@@ -353,14 +354,14 @@ static int miss(struct nopin_cache *c, struct wanted *w,
 	int rc = 0;
 
 	if (c->asking) {
-		rc = settle(c, p);
-		if (rc || !look(c, w))
+		rc = cache_settle(c, p);
+		if (rc || !cache_look(c, w))
 			return rc;
 	}
-	rc = ask(c, w, p);
+	rc = cache_ask(c, w, p);
 	if (rc)
 		return rc;
-	return look(c, w) ? EAGAIN : 0;
+	return cache_look(c, w) ? EAGAIN : 0;
 }
 
 static int ready(struct nopin_cache *c, struct wanted *w, uint64_t timeout_ns,
@@ -372,7 +373,7 @@ static int ready(struct nopin_cache *c, struct wanted *w, uint64_t timeout_ns,
 
 	if (rc)
 		return rc;
-	misses = look(c, w);
+	misses = cache_look(c, w);
 	c->stats.misses += misses;
 	c->stats.hits += w->last - w->first + 1 - misses;
 	if (!misses)
@@ -392,14 +393,14 @@ int nopin_cache_ready(struct nopin_cache *c, uint64_t addr, uint64_t length,
 	if (!length || length > READY_MAX || range_wraps(addr, length) ||
 	    (unsigned)how > NOPIN_WAIT_FUTEX)
 		return EINVAL;
-	if (!enter(c))
+	if (!cache_enter(c))
 		return EBUSY;
 	w.end = addr + (length - 1);
 	w.first = addr >> c->shift;
 	w.last = w.end >> c->shift;
 	if (c->started && w.last - w.first < c->blocks.cap)
 		rc = ready(c, &w, timeout_ns, how);
-	leave(c);
+	cache_leave(c);
 	return rc;
 }
 
@@ -410,11 +411,11 @@ int nopin_cache_query(struct nopin_cache *c, struct nopin_cache_stats *out,
 		return EINVAL;
 	if (in_child(c->link.qp->context))
 		return ENODEV;
-	if (!enter(c))
+	if (!cache_enter(c))
 		return EBUSY;
 	c->stats.held = c->blocks.num;
 	memcpy(out, &c->stats, size);
-	leave(c);
+	cache_leave(c);
 	return 0;
 }
 
@@ -430,30 +431,30 @@ static void part(struct nopin_cache *c)
 		rc = EIO;
 	for (link_reap(&c->link); !rc && c->link.out && !c->link.failed;
 	     link_reap(&c->link))
-		rc = wait_some(c, &p, MS / 10);
+		rc = cache_wait_some(c, &p, MS / 10);
 }
 
-static int say_goodbye(struct nopin_cache *c)
+static int cache_say_goodbye(struct nopin_cache *c)
 {
 	const struct patience p = patience_of(c, UINT64_MAX, NOPIN_WAIT_BLOCK);
-	int rc = settle(c, &p);
+	int rc = cache_settle(c, &p);
 
 	if (!rc)
 		rc = make_room(c, &p);
 	if (!rc)
-		rc = say(c, ASK_LEAVE, 0, 0);
+		rc = cache_say(c, ASK_LEAVE, 0, 0);
 	c->first = 1; /* no block is meant */
 	c->last = 0;
-	return rc ? rc : settle(c, &p);
+	return rc ? rc : cache_settle(c, &p);
 }
 
 int nopin_cache_destroy(struct nopin_cache *c)
 {
 	if (in_child(c->link.qp->context))
 		return ENODEV;
-	if (!enter(c))
+	if (!cache_enter(c))
 		return EBUSY;
-	if (c->started && !c->link.failed && !say_goodbye(c))
+	if (c->started && !c->link.failed && !cache_say_goodbye(c))
 		part(c);
 	cache_free(c);
 	return 0;

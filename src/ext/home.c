@@ -80,7 +80,7 @@ static int64_t word_add(void *arg, uint32_t object, int64_t delta)
 	return (int64_t)__atomic_load_n(&h->old->v, __ATOMIC_ACQUIRE);
 }
 
-static void answer(void *arg, uint32_t member, enum sync_result result)
+static void home_answer(void *arg, uint32_t member, enum sync_result result)
 {
 	struct nopin_home *h = arg;
 	struct seat *s = &h->seat[member];
@@ -160,7 +160,7 @@ static void self_close(struct nopin_home *h)
 	ibv_destroy_cq(cq);
 }
 
-static int memory_open(struct nopin_home *h)
+static int home_memory_open(struct nopin_home *h)
 {
 	const size_t m = h->core.members, o = h->core.objects;
 	const size_t lines = o + 3 * m + 1;
@@ -182,7 +182,7 @@ static int memory_open(struct nopin_home *h)
 	return h->mr && h->own ? 0 : errno;
 }
 
-static void seat_free(struct seat *s)
+static void home_seat_free(struct seat *s)
 {
 	if (s->mr)
 		ibv_dereg_mr(s->mr);
@@ -194,7 +194,7 @@ static void seat_free(struct seat *s)
 static void home_free(struct nopin_home *h)
 {
 	for (uint32_t i = 0; h->seat && i < h->core.members; i++)
-		seat_free(&h->seat[i]);
+		home_seat_free(&h->seat[i]);
 	self_close(h);
 	if (h->own)
 		ibv_dereg_mr(h->own);
@@ -210,7 +210,8 @@ static void home_free(struct nopin_home *h)
 	free(h);
 }
 
-static int attr_take(struct nopin_home *h, const struct nopin_home_attr *attr)
+static int home_attr_take(struct nopin_home *h,
+			  const struct nopin_home_attr *attr)
 {
 	static const struct nopin_home_attr none;
 	const struct nopin_home_attr *a = attr ? attr : &none;
@@ -234,14 +235,14 @@ int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 	h->pd = pd;
 	h->nic = vctx_of(pd->context)->nic;
 	pthread_mutex_init(&h->lock, NULL);
-	h->core.port = (struct sync_port){h, word_add, answer};
-	rc = attr_take(h, attr);
+	h->core.port = (struct sync_port){h, word_add, home_answer};
+	rc = home_attr_take(h, attr);
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &h->bell);
 	if (!rc)
 		rc = -nic_counter_reserve(h->bell->nic);
 	if (!rc)
-		rc = memory_open(h);
+		rc = home_memory_open(h);
 	if (!rc)
 		rc = self_open(h);
 	if (rc) {
@@ -332,8 +333,8 @@ static void seat_fill(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
 				    .index = i};
 }
 
-static int join(struct nopin_home *h, struct ibv_qp *qp,
-		const struct nopin_card *theirs, struct nopin_card *ours)
+static int home_seat(struct nopin_home *h, struct ibv_qp *qp,
+		     const struct nopin_card *theirs, struct nopin_card *ours)
 {
 	struct seat *s = h->seat;
 	uint32_t i = 0;
@@ -355,7 +356,7 @@ static int join(struct nopin_home *h, struct ibv_qp *qp,
 		return 0;
 	}
 	rc = errno;
-	seat_free(s);
+	home_seat_free(s);
 	return rc;
 }
 
@@ -367,14 +368,14 @@ int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
 	if (rc || qp->pd != home->pd || theirs->objects != SYNC_BOX)
 		return rc ? rc : EINVAL;
 	pthread_mutex_lock(&home->lock);
-	rc = join(home, qp, theirs, ours);
+	rc = home_seat(home, qp, theirs, ours);
 	pthread_mutex_unlock(&home->lock);
 	return rc;
 }
 
 /* --- serving ------------------------------------------------------------------- */
 
-static void expel(struct nopin_home *h, uint32_t i, enum nopin_gone why)
+static void home_expel(struct nopin_home *h, uint32_t i, enum nopin_gone why)
 {
 	struct seat *s = &h->seat[i];
 	uint32_t object;
@@ -389,7 +390,7 @@ static void expel(struct nopin_home *h, uint32_t i, enum nopin_gone why)
 }
 
 /* All that is in the member's box. Return: false: no member writes that. */
-static bool take(struct nopin_home *h, uint32_t i)
+static bool home_take_mail(struct nopin_home *h, uint32_t i)
 {
 	const struct sync_seat *c = &h->core.seat[i];
 	const uint64_t num = __atomic_load_n(
@@ -408,25 +409,26 @@ static bool take(struct nopin_home *h, uint32_t i)
 	return true;
 }
 
-static void look_at(struct nopin_home *h, uint32_t i, uint64_t now)
+static void home_look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 {
 	struct seat *s = &h->seat[i];
 
 	if (!s->link.qp || s->gone)
 		return;
-	if (!take(h, i)) {
-		expel(h, i, NOPIN_GONE_LIED);
+	if (!home_take_mail(h, i)) {
+		home_expel(h, i, NOPIN_GONE_LIED);
 		return;
 	}
 	if (s->link.out)
 		link_reap(&s->link);
 	link_beat(&s->link, &s->beat_ns, h->alive_ns, now);
 	if (s->link.failed || h->core.seat[i].left)
-		expel(h, i,
-		      h->core.seat[i].left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
+		home_expel(h, i,
+			   h->core.seat[i].left ? NOPIN_GONE_LEFT
+						: NOPIN_GONE_DIED);
 }
 
-static bool report(struct nopin_home *h, struct nopin_home_event *event)
+static bool home_report(struct nopin_home *h, struct nopin_home_event *event)
 {
 	for (uint32_t i = 0; i < h->core.members; i++) {
 		struct seat *s = &h->seat[i];
@@ -437,29 +439,29 @@ static bool report(struct nopin_home *h, struct nopin_home_event *event)
 						   .index = i,
 						   .gone = s->gone,
 						   .waited = s->waited};
-		seat_free(s);
+		home_seat_free(s);
 		return true;
 	}
 	return false;
 }
 
 /* Return: 0: there is an event; EAGAIN: nothing to do. */
-static int look(struct nopin_home *h, struct nopin_home_event *event)
+static int home_look(struct nopin_home *h, struct nopin_home_event *event)
 {
 	const uint32_t first = h->first;
 	const uint64_t now = nic_now(h->nic);
 
 	for (uint32_t i = 0; i < h->core.members; i++)
-		look_at(h, (first + i) % h->core.members, now);
+		home_look_at(h, (first + i) % h->core.members, now);
 	if (h->broken)
 		return EIO;
-	if (report(h, event))
+	if (home_report(h, event))
 		return 0;
 	return h->stop ? ECANCELED : EAGAIN;
 }
 
-static int serve(struct nopin_home *h, enum nopin_wait how,
-		 struct nopin_home_event *event)
+static int home_serve(struct nopin_home *h, enum nopin_wait how,
+		      struct nopin_home_event *event)
 {
 	const uint64_t *bell = nopin_counter_word(h->bell);
 	int rc = EAGAIN;
@@ -468,7 +470,7 @@ static int serve(struct nopin_home *h, enum nopin_wait how,
 		uint64_t rung = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
 
 		pthread_mutex_lock(&h->lock);
-		rc = look(h, event);
+		rc = home_look(h, event);
 		pthread_mutex_unlock(&h->lock);
 		if (rc != EAGAIN)
 			return rc;
@@ -493,7 +495,7 @@ int nopin_home_serve(struct nopin_home *home, enum nopin_wait how,
 	pthread_mutex_unlock(&home->lock);
 	if (was)
 		return EBUSY;
-	rc = serve(home, how, event);
+	rc = home_serve(home, how, event);
 	pthread_mutex_lock(&home->lock);
 	home->serving = false;
 	pthread_mutex_unlock(&home->lock);

@@ -67,7 +67,7 @@ void link_reap(struct link *l)
 	l->failed |= n < 0;
 }
 
-static int ask(struct link *l)
+static int link_ask(struct link *l)
 {
 	return link_write(l, NULL, 0, 0, 0, 0, 0);
 }
@@ -75,7 +75,7 @@ static int ask(struct link *l)
 int link_probe(struct link *l)
 {
 	link_reap(l);
-	if (!l->failed && !l->out && ask(l))
+	if (!l->failed && !l->out && link_ask(l))
 		link_fail(l);
 	return l->failed ? ENOTCONN : 0;
 }
@@ -87,7 +87,7 @@ void link_beat(struct link *l, uint64_t *beat_ns, uint64_t alive_ns,
 	if (l->out || now_ns - *beat_ns < alive_ns)
 		return;
 	*beat_ns = now_ns;
-	(void)ask(l);
+	(void)link_ask(l);
 }
 
 uint64_t link_alive_ns(uint64_t asked_ns)

@@ -108,12 +108,12 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 	return 0;
 }
 
-static bool enter(struct nopin_member *m)
+static bool member_enter(struct nopin_member *m)
 {
 	return !__atomic_exchange_n(&m->busy, true, __ATOMIC_ACQUIRE);
 }
 
-static void leave(struct nopin_member *m)
+static void member_leave(struct nopin_member *m)
 {
 	__atomic_store_n(&m->busy, false, __ATOMIC_RELEASE);
 }
@@ -125,7 +125,7 @@ int nopin_member_start(struct nopin_member *m, const struct nopin_card *home)
 
 	if (in_child(m->link.qp->context))
 		return ENODEV;
-	if (!enter(m))
+	if (!member_enter(m))
 		return EBUSY;
 	guess = calloc(MIN(home->objects, SYNC_OBJECTS_MAX), sizeof(*guess));
 	if (m->guess || !guess) {
@@ -136,20 +136,20 @@ int nopin_member_start(struct nopin_member *m, const struct nopin_card *home)
 		m->home = *home;
 		m->home.objects = MIN(home->objects, SYNC_OBJECTS_MAX);
 	}
-	leave(m);
+	member_leave(m);
 	return rc;
 }
 
 /* --- steps ----------------------------------------------------------------------- */
 
-static int lost(struct nopin_member *m)
+static int member_lost(struct nopin_member *m)
 {
 	link_fail(&m->link);
 	return ENOTCONN;
 }
 
 /* Until all that was posted is done. The sleeps are short: no value ends them. */
-static int settle(struct nopin_member *m)
+static int member_settle(struct nopin_member *m)
 {
 	for (unsigned n = 0; m->link.out && !m->link.failed; n++) {
 		if (n > SPINS)
@@ -174,8 +174,8 @@ static int swap(struct nopin_member *m, uint32_t id,
 	int rc;
 
 	if (link_atomic(&m->link, wr, &m->mail->old, m->mr->lkey))
-		return lost(m);
-	rc = settle(m);
+		return member_lost(m);
+	rc = member_settle(m);
 	*old = (int64_t)__atomic_load_n(&m->mail->old, __ATOMIC_ACQUIRE);
 	return rc;
 }
@@ -186,25 +186,25 @@ static int confirm(struct nopin_member *m, uint64_t number)
 	if (link_write(&m->link, &m->mail->confirmed, 8, m->mr->lkey,
 		       m->home.mail + offsetof(struct box, confirmed),
 		       m->home.mail_rkey, 0))
-		return lost(m);
-	return settle(m);
+		return member_lost(m);
+	return member_settle(m);
 }
 
 /* Completions of earlier ones may not have been taken: of some there is room for. */
-static int say(struct nopin_member *m, const struct sync_msg *msg)
+static int member_say(struct nopin_member *m, const struct sync_msg *msg)
 {
 	const unsigned i = ++m->sent % SYNC_BOX;
 
 	m->mail->msg[i] = *msg;
 	link_reap(&m->link);
 	if (m->link.out + 2 > LINK_DEPTH)
-		(void)settle(m);
+		(void)member_settle(m);
 	if (m->link.failed ||
 	    link_write(&m->link, &m->mail->msg[i], sizeof(*msg), m->mr->lkey,
 		       m->home.mail + i * sizeof(*msg), m->home.mail_rkey,
 		       m->home.counter) ||
 	    link_write(&m->link, NULL, 0, 0, 0, 0, m->home.bell))
-		return lost(m);
+		return member_lost(m);
 	return 0;
 }
 
@@ -221,8 +221,8 @@ struct patience {
 };
 
 /* One stretch of waiting for answer number @target. */
-static int wait_some(struct nopin_member *m, uint64_t target,
-		     const struct patience *p)
+static int member_wait_some(struct nopin_member *m, uint64_t target,
+			    const struct patience *p)
 {
 	const uint64_t now = nic_now(m->nic);
 	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
@@ -250,7 +250,7 @@ static int hear(struct nopin_member *m, uint64_t num, const struct patience *p)
 	int rc = 0;
 
 	while (!rc && __atomic_load_n(word, __ATOMIC_ACQUIRE) < target)
-		rc = wait_some(m, target, p);
+		rc = member_wait_some(m, target, p);
 	if (!rc)
 		m->answers = target;
 	return rc;
@@ -269,7 +269,7 @@ static int catch_up(struct nopin_member *m, const struct patience *p)
 static int cancel(struct nopin_member *m, struct patience *p, int why)
 {
 	const struct sync_msg msg = {.op = SYNC_CANCEL};
-	int rc = say(m, &msg);
+	int rc = member_say(m, &msg);
 
 	p->late = why;
 	p->ends = false;
@@ -281,21 +281,22 @@ static int cancel(struct nopin_member *m, struct patience *p, int why)
 static int give_up(struct nopin_member *m, int why)
 {
 	const struct sync_msg msg = {.op = SYNC_GIVE_UP};
-	int rc = say(m, &msg);
+	int rc = member_say(m, &msg);
 
 	m->owed = 2;
 	return rc ? rc : why;
 }
 
 /* @number: of the message */
-static int ask(struct nopin_member *m, const struct sync_msg *msg,
-	       struct patience *p, uint64_t *number, enum sync_result *result)
+static int member_ask_home(struct nopin_member *m, const struct sync_msg *msg,
+			   struct patience *p, uint64_t *number,
+			   enum sync_result *result)
 {
 	int rc = catch_up(m, p);
 
 	if (rc)
 		return rc;
-	rc = say(m, msg);
+	rc = member_say(m, msg);
 	*number = m->sent;
 	if (!rc)
 		rc = hear(m, 1, p);
@@ -307,8 +308,9 @@ static int ask(struct nopin_member *m, const struct sync_msg *msg,
 		return rc;
 	*result = (enum sync_result)__atomic_load_n(&m->mail->answer,
 						    __ATOMIC_RELAXED);
-	return *result > SYNC_PENDING && *result < SYNC_RESULT_NUM ? 0
-								   : lost(m);
+	return *result > SYNC_PENDING && *result < SYNC_RESULT_NUM
+		       ? 0
+		       : member_lost(m);
 }
 
 static int result_error(enum sync_result result, const struct patience *p)
@@ -340,7 +342,7 @@ static int run(struct nopin_member *m, struct sync_call *c,
 			rc = swap(m, c->id, &step, &old);
 			step = call_swapped(c, old);
 		} else if (step.kind == TODO_ASK) {
-			rc = ask(m, &step.msg, p, &number, &result);
+			rc = member_ask_home(m, &step.msg, p, &number, &result);
 			step = rc ? step : call_answered(c, result);
 		} else {
 			rc = confirm(m, number);
@@ -360,7 +362,7 @@ static int call(struct nopin_member *m, enum call_kind kind, uint32_t id,
 
 	if (in_child(m->link.qp->context))
 		return ENODEV;
-	if (!enter(m))
+	if (!member_enter(m))
 		return EBUSY;
 	m->signalled = false;
 	if (m->guess && i < m->home.objects && id == sync_id(is, i)) {
@@ -369,7 +371,7 @@ static int call(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		if (!rc)
 			*value = c.value;
 	}
-	leave(m);
+	member_leave(m);
 	return rc;
 }
 
@@ -440,7 +442,7 @@ int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 
 /* If the home does not serve there is no room in its box, and it is to take the
  * member for dead. */
-static void say_goodbye(struct nopin_member *m)
+static void member_say_goodbye(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
 	const struct patience p = {nic_now(m->nic) + GRACE_MS * MS,
@@ -448,18 +450,18 @@ static void say_goodbye(struct nopin_member *m)
 
 	if (catch_up(m, &p))
 		link_fail(&m->link);
-	else if (!say(m, &msg))
-		(void)settle(m);
+	else if (!member_say(m, &msg))
+		(void)member_settle(m);
 }
 
 int nopin_member_destroy(struct nopin_member *m)
 {
 	if (in_child(m->link.qp->context))
 		return ENODEV;
-	if (!enter(m))
+	if (!member_enter(m))
 		return EBUSY;
 	if (m->guess && !m->link.failed)
-		say_goodbye(m);
+		member_say_goodbye(m);
 	member_free(m);
 	return 0;
 }

@@ -85,7 +85,7 @@ struct job {
 
 /* --- making one ------------------------------------------------------------------ */
 
-static int memory_open(struct nopin_owner *o)
+static int owner_memory_open(struct nopin_owner *o)
 {
 	const size_t n = o->users, row = NEWS * sizeof(struct news);
 
@@ -99,7 +99,7 @@ static int memory_open(struct nopin_owner *o)
 	return o->own ? 0 : errno;
 }
 
-static void seat_free(struct seat *s)
+static void owner_seat_free(struct seat *s)
 {
 	if (s->mr)
 		ibv_dereg_mr(s->mr);
@@ -112,7 +112,7 @@ static void seat_free(struct seat *s)
 static void owner_free(struct nopin_owner *o)
 {
 	for (uint32_t i = 0; o->seat && i < o->users; i++)
-		seat_free(&o->seat[i]);
+		owner_seat_free(&o->seat[i]);
 	if (o->own)
 		ibv_dereg_mr(o->own);
 	if (o->bell)
@@ -124,7 +124,8 @@ static void owner_free(struct nopin_owner *o)
 	free(o);
 }
 
-static int attr_take(struct nopin_owner *o, const struct nopin_owner_attr *attr)
+static int owner_attr_take(struct nopin_owner *o,
+			   const struct nopin_owner_attr *attr)
 {
 	static const struct nopin_owner_attr none;
 	const struct nopin_owner_attr *a = attr ? attr : &none;
@@ -147,13 +148,13 @@ int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 	o->pd = pd;
 	o->nic = vctx_of(pd->context)->nic;
 	pthread_mutex_init(&o->lock, NULL);
-	rc = attr_take(o, attr);
+	rc = owner_attr_take(o, attr);
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &o->bell);
 	if (!rc)
 		rc = -nic_counter_reserve(o->bell->nic);
 	if (!rc)
-		rc = memory_open(o);
+		rc = owner_memory_open(o);
 	if (!rc)
 		rc = nopin_upcalls_open(pd->context, UPCALLS, &o->upcalls);
 	if (rc) {
@@ -207,7 +208,7 @@ static bool is_user(const struct seat *s)
 	return s->link.qp && !s->gone;
 }
 
-static void lost(struct nopin_owner *o, uint64_t addr, uint64_t last)
+static void owner_lost(struct nopin_owner *o, uint64_t addr, uint64_t last)
 {
 	for (uint32_t i = 0; i < o->users; i++)
 		if (is_user(&o->seat[i]))
@@ -219,7 +220,7 @@ static void take_upcalls(struct nopin_owner *o)
 	struct upcall u;
 
 	while (nic_upcalls_try(o->upcalls->v.nic, &u))
-		lost(o, u.iova, sat_add(u.iova, u.length - 1));
+		owner_lost(o, u.iova, sat_add(u.iova, u.length - 1));
 }
 
 /* --- regions ----------------------------------------------------------------------- */
@@ -256,7 +257,7 @@ static struct ibv_mr *reg(struct nopin_owner *o,
 	if (!mr)
 		return NULL;
 	*a = (struct area){mr, addr, addr + (attr->length - 1), mr->lkey};
-	lost(o, a->addr, a->last);
+	owner_lost(o, a->addr, a->last);
 	nic_counter_raise(o->bell->nic);
 	return mr;
 }
@@ -299,7 +300,7 @@ static int dereg(struct nopin_owner *o, struct ibv_mr *mr)
 	if (rc)
 		return rc;
 	a->mr = NULL;
-	lost(o, a->addr, a->last);
+	owner_lost(o, a->addr, a->last);
 	nic_counter_raise(o->bell->nic);
 	return 0;
 }
@@ -332,7 +333,7 @@ static int seat_take(struct nopin_owner *o, uint32_t i, struct ibv_qp *qp,
 	s->mr = ibv_reg_mr(o->pd, &o->ask[i], sizeof(o->ask[i]),
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!s->mr) {
-		seat_free(s);
+		owner_seat_free(s);
 		return ENOMEM;
 	}
 	s->theirs = *theirs;
@@ -342,8 +343,8 @@ static int seat_take(struct nopin_owner *o, uint32_t i, struct ibv_qp *qp,
 	return 0;
 }
 
-static int join(struct nopin_owner *o, struct ibv_qp *qp,
-		const struct nopin_card *theirs, struct nopin_card *ours)
+static int owner_join(struct nopin_owner *o, struct ibv_qp *qp,
+		      const struct nopin_card *theirs, struct nopin_card *ours)
 {
 	uint32_t i = 0;
 	int rc;
@@ -378,12 +379,12 @@ int nopin_owner_join(struct nopin_owner *owner, struct ibv_qp *qp,
 	    !is_block(theirs->words))
 		return rc ? rc : EINVAL;
 	pthread_mutex_lock(&owner->lock);
-	rc = join(owner, qp, theirs, ours);
+	rc = owner_join(owner, qp, theirs, ours);
 	pthread_mutex_unlock(&owner->lock);
 	return rc;
 }
 
-static void expel(struct seat *s, enum nopin_gone why)
+static void owner_expel(struct seat *s, enum nopin_gone why)
 {
 	link_fail(&s->link);
 	s->gone = why;
@@ -417,7 +418,7 @@ static bool begin(struct nopin_owner *o, struct seat *s, struct job *job)
 }
 
 /* Return: false: no user does that. */
-static bool take(struct nopin_owner *o, struct seat *s, struct job *job)
+static bool owner_take(struct nopin_owner *o, struct seat *s, struct job *job)
 {
 	const uint64_t num = __atomic_load_n(nopin_counter_word(s->counter),
 					     __ATOMIC_ACQUIRE);
@@ -502,7 +503,7 @@ static void work(struct nopin_owner *o, struct job *job)
 	pthread_mutex_lock(&o->lock);
 	s->busy = false;
 	if (!s->gone && !row_answer(&s->row, result))
-		expel(s, NOPIN_GONE_LIED);
+		owner_expel(s, NOPIN_GONE_LIED);
 	if (!s->gone)
 		push(o, s);
 	pthread_mutex_unlock(&o->lock);
@@ -510,23 +511,23 @@ static void work(struct nopin_owner *o, struct job *job)
 
 /* --- serving ----------------------------------------------------------------------- */
 
-static void look_at(struct nopin_owner *o, struct seat *s, struct job *job,
-		    uint64_t now)
+static void owner_look_at(struct nopin_owner *o, struct seat *s,
+			  struct job *job, uint64_t now)
 {
 	if (!is_user(s))
 		return;
-	if (!job->s && !take(o, s, job)) {
-		expel(s, NOPIN_GONE_LIED);
+	if (!job->s && !owner_take(o, s, job)) {
+		owner_expel(s, NOPIN_GONE_LIED);
 		return;
 	}
 	push(o, s);
 	link_beat(&s->link, &s->beat_ns, o->alive_ns, now);
 	if (s->link.failed ||
 	    (s->left && !s->link.out && s->row.sent == s->row.written))
-		expel(s, s->left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
+		owner_expel(s, s->left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
 }
 
-static bool report(struct nopin_owner *o, struct nopin_owner_event *event)
+static bool owner_report(struct nopin_owner *o, struct nopin_owner_event *event)
 {
 	for (uint32_t i = 0; i < o->users; i++) {
 		struct seat *s = &o->seat[i];
@@ -534,15 +535,15 @@ static bool report(struct nopin_owner *o, struct nopin_owner_event *event)
 		if (!s->gone || s->busy)
 			continue;
 		*event = (struct nopin_owner_event){s->link.qp, i, s->gone};
-		seat_free(s);
+		owner_seat_free(s);
 		return true;
 	}
 	return false;
 }
 
 /* Return: EAGAIN: there is a job, or else nothing to do; what the program is told. */
-static int look(struct nopin_owner *o, struct nopin_owner_event *event,
-		struct job *job)
+static int owner_look(struct nopin_owner *o, struct nopin_owner_event *event,
+		      struct job *job)
 {
 	const uint32_t first = o->first;
 	const uint64_t now = nic_now(o->nic);
@@ -550,16 +551,16 @@ static int look(struct nopin_owner *o, struct nopin_owner_event *event,
 	*job = (struct job){.s = NULL};
 	if (o->stop)
 		return ECANCELED;
-	if (report(o, event))
+	if (owner_report(o, event))
 		return 0;
 	take_upcalls(o);
 	for (uint32_t i = 0; i < o->users; i++)
-		look_at(o, &o->seat[(first + i) % o->users], job, now);
+		owner_look_at(o, &o->seat[(first + i) % o->users], job, now);
 	if (job->s) {
 		o->first = (uint32_t)(job->s - o->seat + 1) % o->users;
 		return EAGAIN;
 	}
-	return report(o, event) ? 0 : EAGAIN;
+	return owner_report(o, event) ? 0 : EAGAIN;
 }
 
 /* What did not fit into the queue of sends goes as soon as there is room, which
@@ -578,8 +579,8 @@ static uint64_t patience(struct nopin_owner *o)
 		    : o->alive_ns / 4;
 }
 
-static int serve(struct nopin_owner *o, enum nopin_wait how,
-		 struct nopin_owner_event *event)
+static int owner_serve(struct nopin_owner *o, enum nopin_wait how,
+		       struct nopin_owner_event *event)
 {
 	const uint64_t *bell = nopin_counter_word(o->bell);
 	struct job job;
@@ -589,7 +590,7 @@ static int serve(struct nopin_owner *o, enum nopin_wait how,
 		uint64_t rung = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
 
 		pthread_mutex_lock(&o->lock);
-		rc = look(o, event, &job);
+		rc = owner_look(o, event, &job);
 		pthread_mutex_unlock(&o->lock);
 		if (rc != EAGAIN)
 			return rc;
@@ -613,7 +614,7 @@ int nopin_owner_serve(struct nopin_owner *owner, enum nopin_wait how,
 	pthread_mutex_lock(&owner->lock);
 	owner->serving++;
 	pthread_mutex_unlock(&owner->lock);
-	rc = serve(owner, how, event);
+	rc = owner_serve(owner, how, event);
 	pthread_mutex_lock(&owner->lock);
 	owner->serving--;
 	pthread_mutex_unlock(&owner->lock);

@@ -61,7 +61,7 @@ int nopin_upcalls_fd(const struct nopin_upcalls *queue)
 	return queue->v.fd;
 }
 
-static int get(struct nopin_upcalls *queue, struct nopin_upcall *out)
+static int upcall_get(struct nopin_upcalls *queue, struct nopin_upcall *out)
 {
 	struct upcall got;
 	int rc;
@@ -90,7 +90,7 @@ int nopin_upcalls_get(struct nopin_upcalls *queue, struct nopin_upcall *out,
 
 	if (!size || size > sizeof(ev))
 		return EINVAL;
-	rc = get(queue, &ev);
+	rc = upcall_get(queue, &ev);
 	if (!rc)
 		memcpy(out, &ev, size);
 	return rc;
@@ -103,7 +103,7 @@ int nopin_upcalls_run(struct nopin_upcalls *queue, nopin_upcall_fn fn,
 	int rc;
 
 	do
-		rc = get(queue, &ev);
+		rc = upcall_get(queue, &ev);
 	while (!rc && !fn(&ev, arg));
 	return rc;
 }

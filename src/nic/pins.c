@@ -226,7 +226,7 @@ static int mark_theirs(struct pins *p, uint64_t vpn, uint64_t end)
 	return 0;
 }
 
-static int look(struct pins *p, uint64_t vpn, uint64_t end)
+static int pins_range_look(struct pins *p, uint64_t vpn, uint64_t end)
 {
 	uint32_t i = edge_find(p, vpn);
 
@@ -308,7 +308,7 @@ static bool pins_enter(struct pins *p, uint64_t vpn, uint64_t end)
 	return all;
 }
 
-static int get(struct pins *p, uint64_t vpn, uint64_t end, bool fetch)
+static int pins_cover(struct pins *p, uint64_t vpn, uint64_t end, bool fetch)
 {
 	bool hit;
 	int err;
@@ -320,7 +320,7 @@ static int get(struct pins *p, uint64_t vpn, uint64_t end, bool fetch)
 		count_atomic(p->cnt, hit ? CNT_pin_hits : CNT_pin_misses, 1);
 	if (hit)
 		return 0;
-	err = p->sticky ? 0 : look(p, vpn, end);
+	err = p->sticky ? 0 : pins_range_look(p, vpn, end);
 	if (!err)
 		err = lock_range(p, vpn, end, fetch);
 	if (err)
@@ -336,7 +336,7 @@ int pins_get(struct pins *p, uint64_t addr, uint64_t len, bool fetch)
 	if (!len)
 		return 0;
 	pthread_mutex_lock(&p->lock);
-	err = get(p, vpn, vpn + pages_spanned(addr, len), fetch);
+	err = pins_cover(p, vpn, vpn + pages_spanned(addr, len), fetch);
 	pthread_mutex_unlock(&p->lock);
 	if (err)
 		count_atomic(p->cnt, CNT_pin_refused, 1);
@@ -366,7 +366,7 @@ static int pins_look_again(struct pins *p, uint64_t vpn, uint64_t end)
 	for (; i < to; i++)
 		if (p->v[i].state == PIN_THEIRS)
 			p->v[i].state = PIN_NONE;
-	err = look(p, vpn, end);
+	err = pins_range_look(p, vpn, end);
 	edges_tidy(p);
 	return err;
 }

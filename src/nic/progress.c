@@ -57,7 +57,7 @@ static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
 	__atomic_store_n(&nic->hear_bytes, 0, __ATOMIC_RELAXED);
 }
 
-static bool receive(struct nic *nic, struct step *s, uint64_t token)
+static bool progress_take(struct nic *nic, struct step *s, uint64_t token)
 {
 	struct os_usage before = usage_begin(nic, CNT_own_majflt);
 	bool got;
@@ -92,7 +92,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	if (!mine)
 		return false;
 	s = step_get(nic);
-	if (s && (inherit(nic, s) || receive(nic, s, mine))) {
+	if (s && (inherit(nic, s) || progress_take(nic, s, mine))) {
 		got = true;
 		begun = os_step_begin();
 		handoff_lock(&nic->engine);
@@ -300,7 +300,7 @@ void progress_closed(struct nic *nic)
 }
 
 /* Do threads sleep on the sockets, and wake for what comes there? */
-static bool blocked(const struct nic *nic)
+static bool progress_blocked(const struct nic *nic)
 {
 	return __atomic_load_n(&nic->blocked, __ATOMIC_SEQ_CST) &&
 	       __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED) !=
@@ -318,7 +318,7 @@ bool progress_looked_after(const struct nic *nic, uint64_t now_ns)
 	if (os_forking(nic->os))
 		return false;
 	return progress_polled(nic, now_ns) ||
-	       (blocked(nic) &&
+	       (progress_blocked(nic) &&
 		now_ns < __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED));
 }
 

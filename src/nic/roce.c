@@ -82,7 +82,7 @@ static bool guest_served(struct nic *nic)
 }
 
 /* Does the process, or the system, lack what it may have again in a moment? */
-static bool is_short(int err)
+static bool roce_is_short(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
 	       err == -ENOBUFS;
@@ -92,7 +92,7 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 {
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
 
-	nic->roce_short = is_short(fd);
+	nic->roce_short = roce_is_short(fd);
 	if (nic->roce_short)
 		return;
 	if (fd >= 0) {
@@ -121,7 +121,7 @@ static void hold(struct nic *nic, int claim)
 
 	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
 	if (nic->roce_port < 0) {
-		nic->roce_short = is_short(nic->roce_port);
+		nic->roce_short = roce_is_short(nic->roce_port);
 		if (nic->roce_port == -EADDRINUSE)
 			nic->roce_state = ROCE_TAKEN;
 		nic->roce_port = -1;
@@ -145,7 +145,7 @@ static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 {
 	const int claim = os_claim(nic->os, ROCE_NAME);
 
-	nic->roce_short = is_short(claim);
+	nic->roce_short = roce_is_short(claim);
 	if (claim == -EADDRINUSE)
 		guest_begin(nic, now_ns);
 	else if (!nic->roce_short)

@@ -113,7 +113,7 @@ static unsigned scatter_build(struct step *s)
 }
 
 /* A burst, to where it belongs. Return: as os_recv(). */
-static int receive(struct nic *nic, struct step *s, unsigned n)
+static int scatter_fill(struct nic *nic, struct step *s, unsigned n)
 {
 	const struct moves *mv = s->scatter.pieces;
 	struct os_usage before = usage_begin(nic, CNT_engine_majflt);
@@ -144,7 +144,7 @@ static bool scatter_take(struct nic *nic, struct step *s)
 		    : 0;
 	len = s->rx.len;
 	seg = s->rx.seg;
-	res = n ? receive(nic, s, n) : 0;
+	res = n ? scatter_fill(nic, s, n) : 0;
 	s->lost = res != 1 || s->rx.len != len || s->rx.seg != seg;
 	s->efault = res == -EFAULT;
 	if (res == 0) {

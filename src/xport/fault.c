@@ -62,7 +62,8 @@ static enum fault_answer chosen(const struct fault *f, strategies_t set)
 /* The page may go each time before the packet comes again. What was forgotten often
  * enough is kept, whatever the strategy, where there is a slot (I1). No datagram
  * comes again. */
-static enum fault_answer answer(const struct fault *f, strategies_t set)
+static enum fault_answer fault_answer_by(const struct fault *f,
+					 strategies_t set)
 {
 	struct window *w = fault_window(f);
 	enum fault_answer a = FAULT_NEXT;
@@ -102,7 +103,7 @@ void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 				.psn = p->psn,
 				.now_ns = now_ns};
 
-	if (answer(&f, set_of(&f)) == FAULT_KEPT) {
+	if (fault_answer_by(&f, set_of(&f)) == FAULT_KEPT) {
 		win_advance(&r->win, qp->mtu);
 		fault_forgiven(qp, now_ns);
 		if (p->ext)
@@ -123,7 +124,7 @@ void fault_forget(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 				.psn = p->psn,
 				.now_ns = now_ns};
 
-	answer(&f, set_of(&f) & ~STRATEGY_BIT(STRATEGY_REDIRECT));
+	fault_answer_by(&f, set_of(&f) & ~STRATEGY_BIT(STRATEGY_REDIRECT));
 }
 
 bool fault_crowds(struct qp *qp, const struct pkt *p, uint64_t now_ns)
@@ -155,7 +156,7 @@ void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns)
 		.psn = psn,
 		.now_ns = now_ns};
 
-	answer(&f, STRATEGY_BIT(STRATEGY_PARK));
+	fault_answer_by(&f, STRATEGY_BIT(STRATEGY_PARK));
 	hold_ask(qp, now_ns);
 }
 
@@ -171,7 +172,8 @@ bool fault_response(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 				.now_ns = now_ns};
 
 	/* Whoever asked can always ask again. */
-	return answer(&f, set_of(&f) | STRATEGY_BIT(STRATEGY_REPLAY)) ==
+	return fault_answer_by(&f,
+			       set_of(&f) | STRATEGY_BIT(STRATEGY_REPLAY)) ==
 	       FAULT_KEPT;
 }
 
@@ -188,7 +190,7 @@ bool fault_datagram(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	/* Nobody would repeat it for being told to. */
 	const strategies_t set = set_of(&f) & (STRATEGY_BIT(STRATEGY_BACKUP) |
 					       STRATEGY_BIT(STRATEGY_DROP));
-	const enum fault_answer a = answer(&f, set);
+	const enum fault_answer a = fault_answer_by(&f, set);
 
 	if (a == FAULT_NEXT)
 		count(qp->x->cnt, CNT_drop_no_backup);

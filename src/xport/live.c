@@ -404,7 +404,7 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 
 /* --- questions ------------------------------------------------------------------ */
 
-static void ask(struct qp *qp, uint64_t now_ns)
+static void live_ask_now(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 
@@ -430,13 +430,13 @@ static void probe(struct qp *qp, uint64_t now_ns)
 	if (waits_for_window(qp) && others_ask(qp->peer, now_ns))
 		r->probe_at = now_ns + PROBE_MAX_NS;
 	else
-		ask(qp, now_ns);
+		live_ask_now(qp, now_ns);
 }
 
 void live_ask(struct qp *qp, uint64_t now_ns)
 {
 	qp->req.probe_ns = PROBE_FIRST_NS;
-	ask(qp, now_ns);
+	live_ask_now(qp, now_ns);
 	qp_rearm(qp);
 }
 
