@@ -17,8 +17,8 @@
  * where no handler is known that can have run: one came and removed itself since.
  *
  * Not told is a handler that does both within a second beside one with SA_RESTART. The
- * C library's own signals count for nothing: setuid() in another thread ends a wait
- * that no handler of the program's can have interrupted.
+ * C library's own signals count for nothing; that of setuid() and setgroups() in another
+ * thread, which does not end read(2), is known by what it has done.
  */
 #include "os/signal.h"
 #include "base/check.h"
@@ -50,7 +50,7 @@ struct kernel_action {
 /* Of the process, as last seen at @at. Relaxed: whoever reads halves of two answers
  * has seen neither of them too early. */
 static struct {
-	uint64_t at, restarts, ends;
+	uint64_t at, restarts, ends, ids;
 } seen;
 
 /* Raised where they happen, which is in no sleep; a thread that blocks them dies of
@@ -103,15 +103,39 @@ static void caught_add(struct caught *c, int sig)
 		c->ends |= signal_bit(sig);
 }
 
+static void ids_add(uint64_t *hash, long call, long a, long b, long c)
+{
+	*hash = (*hash ^ (uint64_t)sys_call(call, a, b, c, 0, 0, 0)) *
+		UINT64_C(0x100000001b3);
+}
+
+/* Whose the thread is now. */
+static uint64_t ids_now(void)
+{
+	enum { GROUPS = 64 };
+	uint32_t id[6 + GROUPS] = {0};
+	uint64_t hash = 0;
+
+	ids_add(&hash, SYS_getresuid, SYS_PTR(&id[0]), SYS_PTR(&id[1]),
+		SYS_PTR(&id[2]));
+	ids_add(&hash, SYS_getresgid, SYS_PTR(&id[3]), SYS_PTR(&id[4]),
+		SYS_PTR(&id[5]));
+	ids_add(&hash, SYS_getgroups, GROUPS, SYS_PTR(&id[6]), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(id); i++)
+		hash = (hash ^ id[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 static struct caught caught_ask(void)
 {
-	struct caught c = {0, 0};
+	struct caught c = {0, 0, ids_now()};
 
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (counts(sig))
 			caught_add(&c, sig);
 	__atomic_store_n(&seen.restarts, c.restarts, __ATOMIC_RELAXED);
 	__atomic_store_n(&seen.ends, c.ends, __ATOMIC_RELAXED);
+	__atomic_store_n(&seen.ids, c.ids, __ATOMIC_RELAXED);
 	__atomic_store_n(&seen.at, clock_ns(), __ATOMIC_RELAXED);
 	return c;
 }
@@ -129,15 +153,18 @@ struct caught caught_before(struct os_signals *s, uint64_t now_ns,
 		return caught_ask();
 	return (struct caught){
 		__atomic_load_n(&seen.restarts, __ATOMIC_RELAXED),
-		__atomic_load_n(&seen.ends, __ATOMIC_RELAXED)};
+		__atomic_load_n(&seen.ends, __ATOMIC_RELAXED),
+		__atomic_load_n(&seen.ids, __ATOMIC_RELAXED)};
 }
 
 bool caught_ends(const struct os_signals *s, struct caught before)
 {
 	const struct caught after = caught_ask();
 
-	return ((before.ends | after.ends) & ~s->mask) != 0 ||
-	       ((before.restarts | after.restarts) & ~s->mask) == 0;
+	if ((before.ends | after.ends) & ~s->mask)
+		return true;
+	return ((before.restarts | after.restarts) & ~s->mask) == 0 &&
+	       before.ids == after.ids;
 }
 
 bool os_signals_differ(struct os_signals *s)

@@ -9,9 +9,12 @@
 
 struct os_signals;
 
-/** struct caught - Signals with a handler: with SA_RESTART, and without. */
+/**
+ * struct caught - Signals with a handler: with SA_RESTART, and without.
+ * @ids:	of the thread's user and groups, a hash
+ */
 struct caught {
-	uint64_t restarts, ends;
+	uint64_t restarts, ends, ids;
 };
 
 /**

@@ -7,7 +7,10 @@
 #include "os/sys_file.h"
 #include "os/wait.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { ENDS = SIGUSR1, GOES_ON = SIGUSR2, SIG_LAST = 64 };
 
@@ -126,7 +129,7 @@ static void caught_ends__now_or_before(void **state)
 {
 	const struct os_signals open = {.mask = 0, .blocked = true};
 	const struct os_signals not_that = {.mask = bit(ENDS), .blocked = true};
-	const struct caught none = {0, 0}, was = {0, bit(ENDS)};
+	const struct caught none = {0, 0, 0}, was = {0, bit(ENDS), 0};
 
 	(void)state;
 	handle(GOES_ON, SA_RESTART);
@@ -144,15 +147,52 @@ static void caught_ends__of_a_handler_nobody_saw(void **state)
 	const struct os_signals open = {.mask = 0, .blocked = true};
 	const struct os_signals no_other = {.mask = bit(GOES_ON),
 					    .blocked = true};
-	const struct caught none = {0, 0}, restarts = {bit(GOES_ON), 0};
+	struct caught none, restarts;
+	uint64_t again;
 
 	(void)state;
+	none = restarts = ask(later(), &again);
+	restarts.restarts |= bit(GOES_ON);
 	assert_true(caught_ends(&open, none));
 	assert_false(caught_ends(&open, restarts));
 	assert_true(caught_ends(&no_other, restarts));
 	handle(GOES_ON, SA_RESTART);
 	assert_false(caught_ends(&open, none));
 	assert_true(caught_ends(&no_other, none));
+}
+
+/* Another thread called setuid(): the C library interrupts all, and read(2) goes on. */
+static void caught_ends__not_of_other_ids(void **state)
+{
+	const struct os_signals open = {.mask = 0, .blocked = true};
+	struct caught before;
+	uint64_t again;
+
+	(void)state;
+	before = ask(later(), &again);
+	assert_true(caught_ends(&open, before));
+	before.ids ^= 1;
+	assert_false(caught_ends(&open, before));
+	before.ends = bit(ENDS);
+	assert_true(caught_ends(&open, before));
+}
+
+/* Any of them makes a difference. */
+static void caught_before__ids(void **state)
+{
+	const gid_t group = 12345;
+	struct caught before;
+	uint64_t again;
+
+	(void)state;
+	before = ask(later(), &again);
+	assert_int_equal(ask(later(), &again).ids, before.ids);
+	if (syscall(SYS_setgroups, 1, &group) != 0) {
+		assert_int_equal(errno, EPERM);
+		return;
+	}
+	assert_int_not_equal(ask(later(), &again).ids, before.ids);
+	assert_int_equal(syscall(SYS_setgroups, 0, NULL), 0);
 }
 
 static void os_signals_differ__of_those_let_in(void **state)
@@ -258,6 +298,8 @@ int main(void)
 		TEST(caught_before__asked_beforehand),
 		TEST(caught_ends__now_or_before),
 		TEST(caught_ends__of_a_handler_nobody_saw),
+		TEST(caught_ends__not_of_other_ids),
+		TEST(caught_before__ids),
 		TEST(os_signals_differ__of_those_let_in),
 		TEST(os_signals_block__until_restored),
 		TEST(os_event_wait__puts_back),
