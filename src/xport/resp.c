@@ -384,7 +384,7 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	else
 		r->ack_to = psn_add(p->psn, rp->more);
 	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
-	if (rp->recv.wqe) {
+	if (completes) {
 		receive_done(&rp->recv);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
 	}

@@ -8,6 +8,7 @@
 #include "mem/mr.h"
 #include "mem/spt.h"
 #include "mem/ticket.h"
+#include "memory.h"
 #include "ring/cq.h"
 #include "ring/receive.h"
 #include "ring/rq.h"
@@ -147,23 +148,13 @@ static int setup_as(void **state, bool ud)
 {
 	const struct endpoint ep = {.ip.b = {0xfd, [15] = 2}, .port = 4791};
 	const struct ipaddr local = {{0xfd, [15] = 1}};
-	const uint64_t seed[2] = {1, 2};
-	struct mem_config cfg = {.entries = 1 << 10,
-				 .slots = SLOTS,
-				 .tickets = 8,
-				 .pagers = 4,
-				 .exact = true,
-				 .slot_base = calloc(SLOTS, MTU_MAX),
-				 .counters = &s.cnt};
 	struct mr_attr mr = {.addr = BASE,
 			     .iova = BASE,
 			     .length = RECVS * PAGE_BYTES,
 			     .access = ACCESS_LOCAL_WRITE};
 
 	memset(&s, 0, sizeof(s));
-	*state = cfg.slot_base;
-	assert_int_equal(mem_open(&s.mem, &cfg), 0);
-	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	*state = open_memory_as(&s.mem, &s.x, &s.cnt, SLOTS, 8, true);
 	s.x.strategies = strategy_set(ud ? STRATEGY_BACKUP : STRATEGY_REDIRECT);
 	s.pd = mr.pd = (uint32_t)pd_alloc(s.mem);
 	assert_int_equal(mr_register(s.mem, &mr, &s.key), 0);

@@ -12,6 +12,7 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/waiter.h"
+#include "memory.h"
 #include "ring/cq.h"
 #include "ring/rq.h"
 #include "ring/wq.h"
@@ -90,23 +91,13 @@ static void ready(void)
 
 static int setup(void **state)
 {
-	const uint64_t seed[2] = {1, 2};
-	struct mem_config cfg = {.entries = 1 << 10,
-				 .slots = SLOTS,
-				 .tickets = 1,
-				 .pagers = 4,
-				 .exact = true,
-				 .slot_base = calloc(SLOTS, MTU_MAX),
-				 .counters = &s.cnt};
 	struct mr_attr mr = {.addr = BASE,
 			     .iova = BASE,
 			     .length = 64 * PAGE_BYTES,
 			     .access = ACCESS_LOCAL_WRITE};
 
 	memset(&s.cnt, 0, sizeof(s.cnt));
-	*state = cfg.slot_base;
-	assert_int_equal(mem_open(&s.mem, &cfg), 0);
-	assert_int_equal(xport_open(&s.x, s.mem, &s.cnt, SLOTS, seed), 0);
+	*state = open_memory_as(&s.mem, &s.x, &s.cnt, SLOTS, 1, true);
 	s.x.strategies = strategy_set(STRATEGY_BACKUP);
 	s.pd = mr.pd = (uint32_t)pd_alloc(s.mem);
 	assert_int_equal(mr_register(s.mem, &mr, &s.key), 0);
