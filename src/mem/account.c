@@ -18,6 +18,7 @@
 #include "base/heap.h"
 #include "base/strategy.h"
 #include "mem/fault.h"
+#include "mem/key_table.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/state.h"
@@ -203,7 +204,7 @@ void fault_give_up(struct mem *m, struct waiter *w)
 void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
 		 unsigned inlined, unsigned dropped)
 {
-	const struct three t = three_of(m, w ? w->account : NULL, mr->key);
+	const struct three t = three_of(m, w ? w->account : NULL, mr->row->key);
 
 	three_count(&t, ACCT_faults, 1);
 	three_count(&t, ACCT_cheap, 1);
@@ -225,7 +226,7 @@ void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
 void fault_cheap_end(struct mem *m, struct account *owner, const struct mr *mr,
 		     uint64_t ns)
 {
-	const struct three t = three_of(m, owner, mr->key);
+	const struct three t = three_of(m, owner, mr->row->key);
 
 	three_delay(&t, ns);
 }
@@ -280,17 +281,19 @@ void mem_account_copy(const struct mem *m, struct account *all,
 bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 		     struct mr_attr *attr, struct account *out)
 {
-	const struct regions *r = &m->mrs;
+	const struct key_table *t = &m->keys;
 
-	for (uint32_t looked = 0; *at < r->fresh; ++*at) {
-		const struct mr *mr = &r->chunk[*at / MR_CHUNK][*at % MR_CHUNK];
+	for (uint32_t looked = 0; *at < t->fresh; ++*at) {
+		const struct key_row *row = key_at(t, *at);
+		const bool free = row->state == KEY_FREE;
 
-		if (mr->state == MR_FREE && ++looked < MR_CHUNK)
+		if (free && ++looked < KEY_CHUNK)
 			continue;
-		*key = mr->state == MR_FREE ? 0 : mr->key;
-		*attr = mr->attr;
-		if (mr->account)
-			*out = *mr->account;
+		*key = row->key;
+		if (!free)
+			mr_attr_copy(row->mr, attr);
+		if (!free && row->mr->account)
+			*out = *row->mr->account;
 		else
 			*out = (struct account){.n = {0}};
 		++*at;

@@ -45,7 +45,7 @@ void mem_account_copy(const struct mem *m, struct account *all,
 /**
  * mr_account_next() - A region with its account. Bounded work.
  * @at:		0 to begin with; moves on
- * @key:	0: none was found yet; go on
+ * @key:	0: none was found yet; go on. Only @out is set then, to nothing
  * Return: false: there are no more.
  */
 bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,

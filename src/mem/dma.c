@@ -23,6 +23,7 @@
 #include "mem/cheap.h"
 #include "mem/claim.h"
 #include "mem/fault.h"
+#include "mem/key_table.h"
 #include "mem/limits.h"
 #include "mem/mem.h"
 #include "mem/moving.h"
@@ -44,6 +45,7 @@ enum {
 
 /**
  * struct walk - One access on its way to moves.
+ * @row, @index: of its key
  * @vpn, @pages: the pages of the access
  * @addr:	its application address
  * @behind:	bytes of the region from @addr on
@@ -59,8 +61,8 @@ enum {
 struct walk {
 	struct mem *m;
 	const struct dma *d;
-	struct mr *mr;
-	uint32_t mr_index;
+	struct key_row *row;
+	uint32_t index;
 	uint64_t addr, behind;
 	uint64_t vpn, pages;
 	uint64_t now_ns, fresh_ns;
@@ -101,21 +103,21 @@ static bool rights_ok(const struct dma *d, uint32_t access)
 static enum verdict walk_check(struct walk *w, struct mem *m,
 			       const struct dma *d)
 {
-	struct mr *mr = mr_lookup(m, d->key, &w->mr_index);
+	struct key_row *row = key_lookup(&m->keys, d->key, &w->index);
 	uint64_t off;
 
-	if (!mr || mr->attr.pd != d->pd || !rights_ok(d, mr->attr.access))
+	if (!row || row->pd != d->pd || !rights_ok(d, row->access))
 		return V_PROT;
-	off = d->iova - mr->attr.iova;
-	if (d->iova < mr->attr.iova || !range_ok(off, d->len, mr->attr.length))
+	off = d->iova - row->iova;
+	if (d->iova < row->iova || !range_ok(off, d->len, row->length))
 		return V_PROT;
-	w->addr = mr->attr.addr + off;
+	w->addr = row->addr + off;
 	if (!range_ok(w->addr, d->len, ADDR_END))
 		return V_PROT;
-	w->behind = MIN(mr->attr.length - off, ADDR_END - w->addr);
+	w->behind = MIN(row->length - off, ADDR_END - w->addr);
 	w->m = m;
 	w->d = d;
-	w->mr = mr;
+	w->row = row;
 	w->vpn = page_of(w->addr);
 	w->pages = pages_spanned(w->addr, d->len);
 	return V_OK;
@@ -186,7 +188,7 @@ static enum over walk_over(const struct walk *w, uint64_t vpn)
 {
 	return vpn < w->over.start || vpn >= w->over.end
 		       ? OVER_NO
-		       : over_look(w->m, w->mr, vpn, w->now_ns);
+		       : over_look(w->m, w->row->mr, vpn, w->now_ns);
 }
 
 /* A ticket that asks what kind of memory it is. */
@@ -196,7 +198,7 @@ static struct ticket *walk_ask(const struct walk *w, struct share *s,
 	struct ticket *t = ticket_open(w->m, s, vpn, 1, true, true);
 
 	if (t)
-		t->look = w->mr->key;
+		t->look = w->row->key;
 	return t;
 }
 
@@ -300,7 +302,7 @@ static void guess(const struct walk *w, const struct pages *likely)
 		t = dma_ask_ahead(w, p, next - p);
 		if (!t)
 			return;
-		t->guess = w->mr->key;
+		t->guess = w->row->key;
 	}
 }
 
@@ -328,19 +330,19 @@ static uint64_t pages_known(const struct walk *w, uint64_t vpn)
  * overwritten as a whole nothing is fetched. */
 static void foresee(const struct walk *w, uint64_t vpn, bool hit)
 {
-	const struct mr_attr *a = &w->mr->attr;
-	struct pages all = {page_of(a->addr), VPN_END}, likely;
+	const struct key_row *row = w->row;
+	struct pages all = {page_of(row->addr), VPN_END}, likely;
 	struct pattern *p;
 	struct stream *s;
 
 	if (w->m->cfg.ahead != AHEAD_PREFETCH ||
 	    (w->over.start < w->over.end &&
-	     over_look(w->m, w->mr, vpn, w->now_ns) != OVER_NO))
+	     over_look(w->m, w->row->mr, vpn, w->now_ns) != OVER_NO))
 		return;
-	p = pattern_of(w->mr);
+	p = pattern_of(w->row->mr);
 	if (!p)
 		return;
-	all.end = MIN(all.end, page_of(a->addr + (a->length - 1)) + 1);
+	all.end = MIN(all.end, page_of(row->addr + (row->length - 1)) + 1);
 	s = pattern_note(p, vpn, pages_known(w, vpn), hit);
 	while (s && dma_room_ahead(w->m, w->d->share) &&
 	       pattern_next(p, s, &all, &likely))
@@ -357,7 +359,7 @@ static void walk_use(const struct walk *w, const struct waiter *wait)
 	for (uint64_t i = 0; i < w->pages; i++)
 		hits += spt_use(m, w->vpn + i);
 	count_add(m->cnt, CNT_prefetch_hits, hits);
-	mem_account(m, owner, w->mr->key, ACCT_prefetch_hits, hits);
+	mem_account(m, owner, w->row->key, ACCT_prefetch_hits, hits);
 	foresee(w, w->used, true);
 }
 
@@ -413,8 +415,8 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	replaced = spt_was_replaced(&m->spt, vpn);
 	if (replaced)
 		count(m->cnt, CNT_table_misses);
-	PROBE4(fault, w->mr->key, vpn, w->d->write, merged);
-	fault_begin(m, wait, w->mr->key, merged, replaced, w->now_ns);
+	PROBE4(fault, w->row->key, vpn, w->d->write, merged);
+	fault_begin(m, wait, w->row->key, merged, replaced, w->now_ns);
 	wait->asks = (wait->begun_ns ? wait->asks : 0) + !merged;
 	wait->vpn = w->vpn;
 	wait->pages = w->pages;
@@ -426,7 +428,7 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	if (!wait->advice)
 		foresee(w, vpn, merged);
 	else if (!merged)
-		t->guess = w->mr->key;
+		t->guess = w->row->key;
 	return V_WAIT;
 }
 
@@ -497,11 +499,11 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 			}
 	if (holds->num == 0)
 		moving_add(m, holds);
-	w->mr->holds++;
+	w->row->holds++;
 	m->holds++;
 	holds->h[holds->num++] = (struct hold){
-		.mr = w->mr_index | (w->d->write ? HOLD_WRITE : 0) |
-		      m->spt.gen << HOLD_GEN_SHIFT,
+		.row = w->index | (w->d->write ? HOLD_WRITE : 0) |
+		       m->spt.gen << HOLD_GEN_SHIFT,
 		.pages = (uint32_t)w->pages,
 		.vpn = w->vpn,
 		.touched = (uint32_t)m->spt.tick - w->touch,
@@ -512,7 +514,7 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 		count_add(m->cnt, CNT_fault_inline, w->inlined);
 		count_add(m->cnt, CNT_fault_overwrite, w->dropped);
 		count(m->cnt, CNT_faults);
-		fault_cheap(m, wait, w->mr, w->inlined, w->dropped);
+		fault_cheap(m, wait, w->row->mr, w->inlined, w->dropped);
 		holds->account = wait ? wait->account : NULL;
 		holds->cheap_ns = w->now_ns;
 	}
@@ -525,7 +527,7 @@ static uint64_t fresh_for(const struct walk *w)
 {
 	enum { IMPLICIT_FRESH_NS = 10 * 1000 * 1000 };
 
-	if (w->mr->attr.length != UINT64_MAX || w->now_ns < IMPLICIT_FRESH_NS)
+	if (w->row->length != UINT64_MAX || w->now_ns < IMPLICIT_FRESH_NS)
 		return w->fresh_ns;
 	return MAX(w->fresh_ns, w->now_ns - IMPLICIT_FRESH_NS);
 }
@@ -551,16 +553,17 @@ static enum verdict walk_begin(struct walk *w, struct mem *m,
 	if (d->len > UINT32_MAX)
 		return V_LENGTH;
 	spt_tick(&m->spt, w->now_ns);
-	if (unlikely(w->mr->state == MR_SUSPENDED)) {
-		suspend_wait(m, w->mr, wait, w->now_ns);
+	if (unlikely(w->row->state == KEY_SUSPENDED)) {
+		suspend_wait(m, w->row->mr, wait, w->now_ns);
 		return V_WAIT;
 	}
-	w->set = w->mr->attr.fault ? strategy_set(w->mr->attr.fault) : d->set;
-	if (over_allowed(w->mr, d, w->set))
+	w->set = w->row->fault ? strategy_set((enum strategy)w->row->fault)
+			       : d->set;
+	if (over_allowed(w->row, d, w->set))
 		w->over = over_pages(d, w->addr, w->behind);
 	w->fresh_ns = fresh_for(w);
 	w->fresh_ns = fresh_again(w, wait);
-	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->mr->since);
+	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->row->since);
 	return V_OK;
 }
 

@@ -18,7 +18,7 @@ struct waiter;
  * exact hosts, the pages from being unmapped.
  */
 struct hold {
-	uint32_t mr; /* internal */
+	uint32_t row; /* internal */
 	uint32_t pages;
 	uint64_t vpn;
 	uint32_t touched; /* internal: all of them, in this tick */

@@ -17,7 +17,7 @@ struct count_slot {
 
 /** struct eventcounts - All counters; @num: indices that have been used. */
 struct eventcounts {
-	struct keys keys;
+	struct key_secret keys;
 	struct count_slot *v;
 	uint32_t num, cap;
 	uint32_t free_head, free_tail, num_free;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* key.c: L_Keys and R_Keys (design D11). The upper 24 bits of a key are a
  * secret permutation of (generation, index); the lower 8 are random and are
- * compared too. Which key belongs to which region is decided in mr.c, by
+ * compared too. Which key is whose is decided in key_table.c, by
  * comparing the whole key; this file only says where to look.
  *
  * The permutation is a balanced Feistel network of four rounds with SipHash
@@ -18,7 +18,8 @@ enum { ROUNDS = 4, HALF_BITS = KEY_BITS / 2, HALF_MASK = (1 << HALF_BITS) - 1 };
 
 static_assert(HALF_BITS * 2 == KEY_BITS, "halves must be equal");
 
-static uint32_t key_round(const struct keys *k, unsigned round, uint32_t half)
+static uint32_t key_round(const struct key_secret *k, unsigned round,
+			  uint32_t half)
 {
 	/* The top bit keeps these inputs apart from those of k->rnd. */
 	uint64_t in = UINT64_C(1) << 63 | (uint64_t)round << 32 | half;
@@ -31,7 +32,7 @@ static uint32_t key_round(const struct keys *k, unsigned round, uint32_t half)
  * @k:		out
  * @seed:	128 random bits
  */
-void key_init(struct keys *k, const uint64_t seed[2])
+void key_init(struct key_secret *k, const uint64_t seed[2])
 {
 	k->k0 = seed[0];
 	k->k1 = seed[1];
@@ -42,12 +43,12 @@ void key_init(struct keys *k, const uint64_t seed[2])
  * key_make() - A key for (index, gen) with fresh low bits; never 0, which is
  * what programs that forgot to set a key use.
  * @k:		secrets
- * @index:	of the region, < MR_MAX
+ * @index:	of the row, < KEYS_MAX (key_table.h)
  * @gen:	how often the index was used before, taken modulo 2^KEY_GEN_BITS
  *
  * Return: the key.
  */
-uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen)
+uint32_t key_make(struct key_secret *k, uint32_t index, uint32_t gen)
 {
 	uint32_t v = (gen << KEY_INDEX_BITS | index) & ((1 << KEY_BITS) - 1);
 	uint32_t l = v >> HALF_BITS, r = v & HALF_MASK, key;
@@ -64,13 +65,13 @@ uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen)
 }
 
 /**
- * key_index() - Return the index of the region of @key, if there is one.
+ * key_index() - Return the index of the row of @key, if there is one.
  * @k:		secrets
  * @key:	anything at all
  *
- * Return: an index < MR_MAX (regions.h); the caller compares the key that is kept there.
+ * Return: an index < KEYS_MAX; the caller compares the key that is kept there.
  */
-uint32_t key_index(const struct keys *k, uint32_t key)
+uint32_t key_index(const struct key_secret *k, uint32_t key)
 {
 	uint32_t v = key >> KEY_LOW_BITS;
 	uint32_t l = v >> HALF_BITS, r = v & HALF_MASK;

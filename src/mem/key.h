@@ -12,14 +12,14 @@ enum {
 	KEY_BITS = KEY_INDEX_BITS + KEY_GEN_BITS,
 };
 
-/** struct keys - The secrets of one NIC's keys. */
-struct keys {
+/** struct key_secret - What makes the keys of one NIC. */
+struct key_secret {
 	uint64_t k0, k1;
 	struct rnd rnd;
 };
 
-void key_init(struct keys *k, const uint64_t seed[2]);
-uint32_t key_make(struct keys *k, uint32_t index, uint32_t gen);
-uint32_t key_index(const struct keys *k, uint32_t key);
+void key_init(struct key_secret *k, const uint64_t seed[2]);
+uint32_t key_make(struct key_secret *k, uint32_t index, uint32_t gen);
+uint32_t key_index(const struct key_secret *k, uint32_t key);
 
 #endif

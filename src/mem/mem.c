@@ -54,7 +54,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 		return -ENOMEM;
 	m->cfg = *cfg;
 	m->cnt = cfg->counters;
-	key_init(&m->keys, cfg->seed);
+	key_init(&m->keys.secret, cfg->seed);
 	counts_init(m);
 	moving_init(m);
 	shares_init(m);
@@ -79,7 +79,7 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
  */
 void mem_close(struct mem *m)
 {
-	CHECK(m->mrs.num_used == 0);
+	CHECK(m->keys.num_used == 0);
 	CHECK(m->holds == 0);
 	CHECK(m->pool.num_free == m->cfg.slots);
 	mem_free(m);

@@ -63,8 +63,8 @@ bool moving_page(const struct mem *m, const struct holds *own, uint64_t vpn,
 			const struct hold *h = &o->h[i];
 
 			*page = MAX(h->vpn, vpn);
-			if ((h->mr & HOLD_WRITE) && *page < h->vpn + h->pages &&
-			    *page < vpn + pages)
+			if ((h->row & HOLD_WRITE) &&
+			    *page < h->vpn + h->pages && *page < vpn + pages)
 				return true;
 		}
 	}
@@ -100,7 +100,7 @@ void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
  */
 void moving_wake(struct mem *m, const struct hold *h)
 {
-	if (!(h->mr & HOLD_WRITE))
+	if (!(h->row & HOLD_WRITE))
 		return;
 	list_for_each_safe(pos, tmp, &m->moving_wait) {
 		const struct waiter *w = list_entry(pos, struct waiter, link);

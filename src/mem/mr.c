@@ -4,9 +4,7 @@
  * what the pages are is spt.c's business.
  *
  * Teardown: mr_revoke() makes a region unreachable at once; mr_free() gives
- * its index back when the last hold is gone. Indices are reused first in,
- * first out, and never while fewer than MR_CHUNK are free, so a key cannot
- * come back before MR_CHUNK * 2^KEY_GEN_BITS other registrations.
+ * the row of its key back when the last hold is gone.
  */
 #include "mem/mr.h"
 #include "base/check.h"
@@ -17,6 +15,7 @@
 #include "base/verdict.h"
 #include "mem/fault.h"
 #include "mem/key.h"
+#include "mem/key_table.h"
 #include "mem/overwrite.h"
 #include "mem/pattern.h"
 #include "mem/regions.h"
@@ -140,8 +139,9 @@ int pd_dealloc(struct mem *m, uint32_t pd)
  */
 void mr_fini(struct mem *m)
 {
-	for (unsigned i = 0; i < MR_CHUNKS; i++)
+	for (unsigned i = 0; i < KEY_CHUNKS; i++)
 		heap_free(m->mrs.chunk[i]);
+	key_table_fini(&m->keys);
 	heap_free(m->pds.v);
 }
 
@@ -152,7 +152,7 @@ static void mr_pattern_gone(struct mem *m, struct mr *mr)
 
 	if (!mr->pattern)
 		return;
-	ticket_unguess(m, mr->key);
+	ticket_unguess(m, mr->row->key);
 	for (unsigned i = 0; pattern_asked(mr->pattern, i, &asked); i++)
 		for (uint64_t p = asked.start; p < asked.end; p++)
 			spt_drop_ahead(m, p);
@@ -160,54 +160,27 @@ static void mr_pattern_gone(struct mem *m, struct mr *mr)
 	mr->pattern = NULL;
 }
 
-static void mr_give_back(struct regions *r, uint32_t index)
+/* The region at the index of a row; its chunk is made with the first of them. */
+static struct mr *mr_at(struct regions *r, uint32_t index)
 {
-	struct mr *mr = mr_at(r, index);
+	struct mr **chunk = &r->chunk[index / KEY_CHUNK];
 
-	*mr = (struct mr){.gen = (uint8_t)(mr->gen + 1)};
-	if (r->num_free++ == 0)
-		r->free_head = index + 1;
-	else
-		mr_at(r, r->free_tail - 1)->next = index + 1;
-	r->free_tail = index + 1;
-	r->num_used--;
+	if (!*chunk)
+		*chunk = heap_array(KEY_CHUNK, sizeof(**chunk));
+	return *chunk ? &(*chunk)[index % KEY_CHUNK] : NULL;
 }
 
-static int mr_grow(struct regions *r)
+static int mr_take(struct mem *m, struct mr **mr, uint32_t *index)
 {
-	struct mr *chunk;
+	const int ret = key_take(&m->keys, index);
 
-	if (r->made == MR_MAX)
-		return -ENOMEM;
-	chunk = heap_array(MR_CHUNK, sizeof(*chunk));
-	if (!chunk)
-		return -ENOMEM;
-	r->chunk[r->made / MR_CHUNK] = chunk;
-	r->made += MR_CHUNK;
-	return 0;
-}
-
-/* A free index: one never used, else the one that is free for longest, else
- * (while too few are free) one from a new chunk.
- */
-static int mr_take(struct regions *r, uint32_t *index)
-{
-	struct mr *mr;
-
-	if (r->fresh == r->made && r->num_free < MR_CHUNK)
-		(void)mr_grow(r);
-	if (r->fresh < r->made) {
-		*index = r->fresh++;
-	} else if (r->num_free > 0) {
-		*index = r->free_head - 1;
-		mr = mr_at(r, *index);
-		r->free_head = mr->next;
-		r->num_free--;
-	} else {
-		return -ENOMEM;
-	}
-	r->num_used++;
-	return 0;
+	if (ret != 0)
+		return ret;
+	*mr = mr_at(&m->mrs, *index);
+	if (*mr)
+		return 0;
+	key_give_back(&m->keys, *index);
+	return -ENOMEM;
 }
 
 static bool access_valid(uint32_t access)
@@ -233,6 +206,7 @@ static bool access_valid(uint32_t access)
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 {
+	struct key_row *row;
 	struct mr *mr;
 	uint32_t i;
 	int ret;
@@ -243,23 +217,35 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 		return -EINVAL;
 	ret = watch_room(m, attr);
 	if (ret == 0)
-		ret = mr_take(&m->mrs, &i);
+		ret = mr_take(m, &mr, &i);
 	if (ret != 0)
 		return ret;
 	pd_get(m, attr->pd);
-	mr = mr_at(&m->mrs, i);
-	*mr = (struct mr){
-		.attr = *attr,
+	row = key_at(&m->keys, i);
+	*row = (struct key_row){
+		.addr = attr->addr,
+		.iova = attr->iova,
+		.length = attr->length,
 		.since = spt_renew(m, page_of(attr->addr),
 				   pages_spanned(attr->addr, attr->length)),
-		.key = key_make(&m->keys, i, mr->gen),
-		.state = MR_LIVE,
-		.gen = mr->gen,
+		.mr = mr,
+		.key = key_new(&m->keys, i),
+		.pd = attr->pd,
+		.access = attr->access,
+		.state = KEY_LIVE,
+		.gen = row->gen,
+		.fault = (uint8_t)attr->fault,
 	};
-	m->mrs.cache[mr->key % MR_CACHE] = i;
-	watch_add(m, mr);
+	*mr = (struct mr){
+		.row = row,
+		.upcalls = attr->upcalls,
+		.cookie = attr->cookie,
+		.minimum = attr->minimum,
+		.weight = attr->weight,
+	};
+	watch_add(m, mr, attr);
 	watch_know(m, mr);
-	*key = mr->key;
+	*key = row->key;
 	return 0;
 }
 
@@ -295,12 +281,11 @@ int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
  */
 int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
 {
-	uint32_t i;
-	struct mr *mr = mr_find(m, key, &i);
+	struct mr *mr = mr_by_key(m, key);
 
 	if (!mr)
 		return -ENOENT;
-	*attr = mr->attr;
+	mr_attr_copy(mr, attr);
 	return 0;
 }
 
@@ -313,19 +298,18 @@ int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
  */
 int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access)
 {
-	uint32_t i;
-	struct mr *mr = mr_lookup(m, key, &i);
+	struct mr *mr = mr_live(m, key);
 
 	if (!mr)
 		return -ENOENT;
 	if (!access_valid(access))
 		return -EINVAL;
-	if (mr->holds > 0)
+	if (mr->row->holds > 0)
 		return -EBUSY;
 	pd_get(m, pd);
-	pd_put(m, mr->attr.pd);
-	mr->attr.pd = pd;
-	mr->attr.access = access;
+	pd_put(m, mr->row->pd);
+	mr->row->pd = pd;
+	mr->row->access = access;
 	return 0;
 }
 
@@ -339,12 +323,11 @@ int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access)
  */
 int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault)
 {
-	uint32_t i;
-	struct mr *mr = mr_find(m, key, &i);
+	struct mr *mr = mr_by_key(m, key);
 
 	if (!mr)
 		return -ENOENT;
-	mr->attr.fault = fault;
+	mr->row->fault = (uint8_t)fault;
 	return 0;
 }
 
@@ -352,7 +335,7 @@ static void mr_unreachable(struct mem *m, struct mr *mr)
 {
 	suspend_gone(m, mr);
 	watch_remove(m, mr);
-	mr->state = MR_REVOKED;
+	mr->row->state = KEY_REVOKED;
 }
 
 /**
@@ -365,8 +348,7 @@ static void mr_unreachable(struct mem *m, struct mr *mr)
  */
 int mr_revoke(struct mem *m, uint32_t key)
 {
-	uint32_t i;
-	struct mr *mr = mr_find(m, key, &i);
+	struct mr *mr = mr_by_key(m, key);
 
 	if (!mr)
 		return -ENOENT;
@@ -385,19 +367,20 @@ int mr_revoke(struct mem *m, uint32_t key)
 int mr_free(struct mem *m, uint32_t key)
 {
 	uint32_t i;
-	struct mr *mr = mr_find(m, key, &i);
+	const struct key_row *row = key_find(&m->keys, key, &i);
+	struct mr *mr = row ? row->mr : NULL;
 
 	if (!mr)
 		return -ENOENT;
 	mr_unreachable(m, mr);
-	if (mr->holds > 0)
+	if (row->holds > 0)
 		return -EBUSY;
-	pd_put(m, mr->attr.pd);
+	pd_put(m, row->pd);
 	mr_let_go(mr);
 	mr_pattern_gone(m, mr);
 	mr_account_gone(m, mr);
 	heap_free(mr->suspension);
-	mr_give_back(&m->mrs, i);
+	key_give_back(&m->keys, i);
 	return 0;
 }
 
@@ -411,10 +394,9 @@ int mr_free(struct mem *m, uint32_t key)
  */
 enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 {
-	uint32_t i;
-	struct mr *mr = mr_lookup(m, key, &i);
+	struct mr *mr = mr_live(m, key);
 
-	if (!mr || mr->attr.pd != pd)
+	if (!mr || mr->row->pd != pd)
 		return V_PROT;
 	mr_unreachable(m, mr);
 	return V_OK;
@@ -432,8 +414,7 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
  */
 bool mr_idle(struct mem *m, uint32_t key)
 {
-	uint32_t i;
-	const struct mr *mr = mr_find(m, key, &i);
+	const struct mr *mr = mr_by_key(m, key);
 
-	return !mr || mr->holds == 0;
+	return !mr || mr->row->holds == 0;
 }

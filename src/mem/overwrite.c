@@ -30,6 +30,7 @@
 #include "base/timerq.h"
 #include "mem/cheap.h"
 #include "mem/dma.h"
+#include "mem/key_table.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/ticket.h"
@@ -58,15 +59,16 @@ struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind)
 
 /**
  * over_allowed() - Look whether anything of an access may be dropped.
- * @mr:		its region
+ * @row:	of its region's key
  * @d:		the access
  * @set:	what may answer its missing pages
  */
-bool over_allowed(const struct mr *mr, const struct dma *d, strategies_t set)
+bool over_allowed(const struct key_row *row, const struct dma *d,
+		  strategies_t set)
 {
 	return d->write && !d->ready &&
 	       set & STRATEGY_BIT(STRATEGY_OVERWRITE) &&
-	       (!d->remote || mr->attr.fault == STRATEGY_OVERWRITE);
+	       (!d->remote || row->fault == STRATEGY_OVERWRITE);
 }
 
 /**

@@ -9,6 +9,7 @@
 
 struct dma;
 struct mem;
+struct key_row;
 struct mr;
 
 /** struct pages - Page numbers [start, end). */
@@ -19,7 +20,8 @@ struct pages {
 enum over { OVER_NO, OVER_YES, OVER_LOOK, OVER_NUM };
 
 struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind);
-bool over_allowed(const struct mr *mr, const struct dma *d, strategies_t set);
+bool over_allowed(const struct key_row *row, const struct dma *d,
+		  strategies_t set);
 void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns);
 enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
 		    uint64_t now_ns);

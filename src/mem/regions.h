@@ -4,22 +4,13 @@
 #define NOPIN_MEM_REGIONS_H
 
 #include "base/account.h"
-#include "mem/key.h"
+#include "mem/key_table.h"
 #include "mem/mr.h"
 
-#include <assert.h>
 #include <stdbool.h>
 
 struct mem;
 struct pattern;
-
-/*
- * MR_FREE: on the free list or never used; only @gen and @next mean something.
- * MR_LIVE: reachable by its key. Left by mr_revoke(), mr_invalidate().
- * MR_SUSPENDED: likewise, but whoever accesses it waits; left by mr_resume().
- * MR_REVOKED: unreachable; exists until mr_free() finds no hold.
- */
-enum mr_state { MR_FREE, MR_LIVE, MR_SUSPENDED, MR_REVOKED, MR_STATE_NUM };
 
 /**
  * struct suspension - The one that lasts, or the last one.
@@ -31,63 +22,40 @@ struct suspension {
 };
 
 /**
- * struct mr - A region.
- * @since:	what was learned up to this tick was about whatever was mapped
- *		there before
- * @look_ns:	until when a pager is not asked again what its memory is (overwrite.c)
- * @fault_ns:	what a fault takes a pager, of those that were answered lately, 4 s
- *		at most; 0: none was
- * @next:	of a free one: index + 1 of the next free one, 0: none
+ * struct mr - What is known of a region beyond the row of its key.
+ * @row:	of its key
  * @account:	of its faults, or NULL: it had none
  * @pattern:	of its accesses, or NULL
  * @suspension:	or NULL: there never was one
- * @known:	of one that is watched: its pages in the table, learned since @since
- * @promised:	likewise: its minimum, but no more than it has pages
+ * @upcalls, @cookie, @minimum, @weight: as in struct mr_attr
+ * @look_ns:	until when a pager is not asked again what its memory is (overwrite.c)
+ * @fault_ns:	what a fault takes a pager, of those that were answered lately, 4 s
+ *		at most; 0: none was
+ * @promised:	of one that is watched: its minimum, but no more than it has pages
+ * @known:	likewise: its pages in the table, learned since @row->since
  * @watched:	in struct watch
  */
 struct mr {
-	struct mr_attr attr;
-	uint64_t look_ns;
+	struct key_row *row;
 	struct account *account;
 	struct pattern *pattern;
 	struct suspension *suspension;
-	int64_t since;
-	uint32_t key;
-	uint32_t holds, fault_ns, promised;
-	union {
-		uint32_t next, known;
-	};
-	uint8_t state, gen;
+	struct upcalls *upcalls;
+	void *cookie;
+	uint64_t look_ns;
+	uint32_t minimum, weight;
+	uint32_t fault_ns, promised, known;
 	bool watched;
 };
 
-/* A power of two: each access computes where its region is. */
-static_assert(sizeof(struct mr) == 128, "an index is shifted");
-
-enum {
-	MR_MAX = 1 << KEY_INDEX_BITS,
-	MR_CHUNK = 1024,
-	MR_CHUNKS = MR_MAX / MR_CHUNK,
-	MR_CACHE = 256,
-};
-
-/**
- * struct regions - All regions, in chunks so that they never move.
- * @fresh:	indices below this have been used
- * @made:	indices below this have memory; fresh <= made
- * @cache:	index that a key with these bits had last; only a guess
- */
+/** struct regions - Each at the index of the row of its key, in chunks likewise. */
 struct regions {
-	struct mr *chunk[MR_CHUNKS];
-	uint32_t fresh, made;
-	uint32_t free_head, free_tail, num_free;
-	uint32_t num_used;
-	uint32_t cache[MR_CACHE];
+	struct mr *chunk[KEY_CHUNKS];
 };
 
 /**
  * struct pd
- * @next:	as in struct mr
+ * @next:	of a free one: number of the next free one, 0: none
  * @tickets, @asked: out for its users, and with the pagers; outlive it
  */
 struct pd {
@@ -103,26 +71,12 @@ struct pds {
 	uint32_t num, cap, free, live;
 };
 
-static inline struct mr *mr_at(struct regions *r, uint32_t index)
-{
-	return &r->chunk[index / MR_CHUNK][index % MR_CHUNK];
-}
-
-/**
- * mr_lookup() - The live region of @key, or NULL; @index is set with it.
- */
-struct mr *mr_lookup(struct mem *m, uint32_t key, uint32_t *index);
-/** mr_live() - The same, where nobody needs the index. */
-static inline struct mr *mr_live(struct mem *m, uint32_t key)
-{
-	uint32_t index;
-
-	return mr_lookup(m, key, &index);
-}
-/** mr_find() - Also a revoked one, or NULL; @index is set with it. */
-struct mr *mr_find(struct mem *m, uint32_t key, uint32_t *index);
-/** mr_by_key() - Also a revoked one; or NULL. */
+/** mr_live() - Return the region of @key if it can be accessed, or NULL. */
+struct mr *mr_live(struct mem *m, uint32_t key);
+/** mr_by_key() - Return the region of @key, also a revoked one, or NULL. */
 struct mr *mr_by_key(struct mem *m, uint32_t key);
+/** mr_attr_copy() - Tell what was registered, as it was changed since. */
+void mr_attr_copy(const struct mr *mr, struct mr_attr *out);
 void mr_fini(struct mem *m);
 
 #endif

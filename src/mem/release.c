@@ -8,6 +8,7 @@
 #include "base/page.h"
 #include "mem/dma.h"
 #include "mem/fault.h"
+#include "mem/key_table.h"
 #include "mem/limits.h"
 #include "mem/moving.h"
 #include "mem/regions.h"
@@ -18,15 +19,16 @@
  * itself. If anything lost rights since the access was resolved, maybe these
  * pages did after the move: nothing is concluded then.
  */
-static void hold_touch(struct mem *m, const struct mr *mr, const struct hold *h)
+static void hold_touch(struct mem *m, const struct key_row *row,
+		       const struct hold *h)
 {
 	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
 
-	if (m->cfg.exact || h->mr >> HOLD_GEN_SHIFT != gen ||
+	if (m->cfg.exact || h->row >> HOLD_GEN_SHIFT != gen ||
 	    h->touched == (uint32_t)m->spt.tick)
 		return;
 	for (uint64_t i = 0; i < h->pages; i++)
-		spt_install(m, h->vpn + i, h->mr & HOLD_WRITE, mr->since,
+		spt_install(m, h->vpn + i, h->row & HOLD_WRITE, row->since,
 			    m->spt.tick);
 }
 
@@ -46,16 +48,16 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		moving_remove(holds);
 	for (unsigned i = from; i < holds->num; i++) {
 		const struct hold *h = &holds->h[i];
-		struct mr *mr = mr_at(&m->mrs, h->mr & (MR_MAX - 1));
+		struct key_row *row = key_at(&m->keys, h->row & (KEYS_MAX - 1));
 
-		CHECK(mr->holds > 0);
-		mr->holds--;
+		CHECK(row->holds > 0);
+		row->holds--;
 		m->holds--;
 		if (unlikely(h->cheap))
-			fault_cheap_end(m, holds->account, mr,
+			fault_cheap_end(m, holds->account, row->mr,
 					now_ns - holds->cheap_ns);
 		if (ok)
-			hold_touch(m, mr, h);
+			hold_touch(m, row, h);
 		if (unlikely(!list_empty(&m->moving_wait)))
 			moving_wake(m, h);
 		if (m->cfg.exact)

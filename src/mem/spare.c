@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/counters.h"
 #include "mem/entry.h"
+#include "mem/key_table.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/table.h"
@@ -20,8 +21,9 @@
 /* Does the region know of its page by this entry? */
 static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
 {
-	return e != 0 && (s->exact ||
-			  (int64_t)e_age(s, e) < (int64_t)s->tick - mr->since);
+	return e != 0 &&
+	       (s->exact ||
+		(int64_t)e_age(s, e) < (int64_t)s->tick - mr->row->since);
 }
 
 /**
@@ -71,7 +73,7 @@ struct worth spare_worth(struct mem *m, uint64_t e, uint64_t set)
 			continue;
 		if (p > 0)
 			w.spare = MIN(w.spare, mr->known - MIN(mr->known, p));
-		w.weight = MAX(w.weight, mr->attr.weight);
+		w.weight = MAX(w.weight, mr->weight);
 		w.regions = true;
 	}
 	return w;

@@ -286,7 +286,7 @@ void spt_tick(struct spt *s, uint64_t now_ns)
  * @s:		the table, spt_tick() was called
  * @now_ns:	now
  * @fresh_ns:	what was learned before this does not count
- * @since:	mr.since: nor what was up to this tick
+ * @since:	key_row.since: nor what was up to this tick
  */
 struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
 			 int64_t since)

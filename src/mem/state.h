@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "mem/cheap.h"
 #include "mem/eventcounts.h"
-#include "mem/key.h"
+#include "mem/key_table.h"
 #include "mem/mem.h"
 #include "mem/regions.h"
 #include "mem/share.h"
@@ -31,7 +31,7 @@ enum { DOUBTS = 8 };
 struct mem {
 	struct mem_config cfg;
 	struct counters *cnt;
-	struct keys keys;
+	struct key_table keys;
 	struct eventcounts counts;
 	struct regions mrs;
 	struct pds pds;

@@ -16,6 +16,7 @@
 #include "base/page.h"
 #include "base/range.h"
 #include "base/strategy.h"
+#include "mem/key_table.h"
 #include "mem/regions.h"
 #include "mem/state.h"
 #include "mem/table.h"
@@ -41,9 +42,9 @@ int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
 
 	if (!mr)
 		return -ENOENT;
-	if (mr->attr.length == UINT64_MAX)
+	if (mr->row->length == UINT64_MAX)
 		return -EOPNOTSUPP;
-	if (mr->state == MR_SUSPENDED)
+	if (mr->row->state == KEY_SUSPENDED)
 		return -EINVAL;
 	if (!mr->suspension)
 		mr->suspension = heap_array(1, sizeof(*mr->suspension));
@@ -52,7 +53,7 @@ int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
 	mr->suspension->since_ns = now_ns;
 	mr->suspension->expected_ns = expected_ns;
 	mr->suspension->met_ns = 0;
-	mr->state = MR_SUSPENDED;
+	mr->row->state = KEY_SUSPENDED;
 	count(m->cnt, CNT_suspensions);
 	m->spt.now_ns = now_ns;
 	upcall_region(m, mr, UPCALL_SUSPENDED);
@@ -63,8 +64,9 @@ int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
  * now, or other memory. */
 static void suspend_forget(struct mem *m, struct mr *mr)
 {
-	mr->since = spt_renew(m, page_of(mr->attr.addr),
-			      pages_spanned(mr->attr.addr, mr->attr.length));
+	mr->row->since =
+		spt_renew(m, page_of(mr->row->addr),
+			  pages_spanned(mr->row->addr, mr->row->length));
 	mr->look_ns = 0;
 	watch_renew(m, mr);
 	watch_know(m, mr);
@@ -84,13 +86,13 @@ int mr_update(struct mem *m, uint32_t key, uint64_t addr, uint64_t length)
 	if (!mr)
 		return -ENOENT;
 	/* An atomic that was aligned stays so (I7). */
-	if (mr->state != MR_SUSPENDED || length != mr->attr.length ||
+	if (mr->row->state != KEY_SUSPENDED || length != mr->row->length ||
 	    range_wraps(addr, length) ||
-	    addr % ATOMIC_ALIGN != mr->attr.addr % ATOMIC_ALIGN)
+	    addr % ATOMIC_ALIGN != mr->row->addr % ATOMIC_ALIGN)
 		return -EINVAL;
-	if (mr->holds > 0)
+	if (mr->row->holds > 0)
 		return -EBUSY;
-	mr->attr.addr = addr;
+	mr->row->addr = addr;
 	suspend_forget(m, mr);
 	upcall_region(m, mr, UPCALL_MOVED);
 	return 0;
@@ -122,11 +124,11 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
 
 	if (!mr)
 		return -ENOENT;
-	if (mr->state != MR_SUSPENDED)
+	if (mr->row->state != KEY_SUSPENDED)
 		return -EINVAL;
 	s = mr->suspension;
 	s->pause_ns = s->met_ns ? now_ns - s->met_ns : 0;
-	mr->state = MR_LIVE;
+	mr->row->state = KEY_LIVE;
 	suspend_forget(m, mr);
 	m->spt.now_ns = now_ns;
 	upcall_region(m, mr, UPCALL_RESUMED);
@@ -141,8 +143,8 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
  */
 void suspend_gone(struct mem *m, const struct mr *mr)
 {
-	if (unlikely(mr->state == MR_SUSPENDED))
-		suspend_wake(m, mr->key);
+	if (unlikely(mr->row->state == KEY_SUSPENDED))
+		suspend_wake(m, mr->row->key);
 }
 
 /**
@@ -157,8 +159,9 @@ int mr_suspension(struct mem *m, uint32_t key, struct mr_suspension *out)
 
 	if (!mr)
 		return -ENOENT;
-	*out = (struct mr_suspension){.suspended = mr->state == MR_SUSPENDED,
-				      .moving = mr->holds > 0};
+	*out = (struct mr_suspension){.suspended = mr->row->state ==
+						   KEY_SUSPENDED,
+				      .moving = mr->row->holds > 0};
 	if (!mr->suspension)
 		return 0;
 	out->expected_ns = mr->suspension->expected_ns;
@@ -189,13 +192,13 @@ void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 	if (!w)
 		return;
 	w->set = set;
-	if (w->ticket.v == TICKET_SUSPENDED && w->vpn == mr->key)
+	if (w->ticket.v == TICKET_SUSPENDED && w->vpn == mr->row->key)
 		return;
 	waiter_idle(m, w);
 	if (!mr->suspension->met_ns)
 		mr->suspension->met_ns = now_ns;
 	w->ticket.v = TICKET_SUSPENDED;
-	w->vpn = mr->key;
+	w->vpn = mr->row->key;
 	w->pages = 0;
 	w->since_ns = now_ns;
 	list_add_tail(&m->suspend_wait, &w->link);
@@ -216,8 +219,8 @@ uint32_t waiter_suspended(struct mem *m, const struct waiter *w,
 	if (likely(w->ticket.v != TICKET_SUSPENDED))
 		return 0;
 	mr = mr_live(m, (uint32_t)w->vpn);
-	if (!mr || mr->state != MR_SUSPENDED)
+	if (!mr || mr->row->state != KEY_SUSPENDED)
 		return 0; /* it is about to be woken */
 	*expected_ns = mr->suspension->expected_ns;
-	return mr->key;
+	return mr->row->key;
 }

@@ -37,7 +37,7 @@ enum { SPT_WAYS = 4, SPT_SPARED = 2, SPT_VICTIMS = 4096 };
  * @now_tick:	the same, but for what spt_protect_all() added
  * @protect:	entries stamped up to this tick are readable only; or -1
  * @stamped:	newest stamp that was given
- * @renewed:	newest mr.since
+ * @renewed:	newest key_row.since
  * @gen:	counts whatever takes rights away; a hold remembers it
  * @now_ns:	newest time heard of
  * @sweep, @sweep_rest: next set to be swept; fraction of a set left over

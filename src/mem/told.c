@@ -130,7 +130,7 @@ void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages)
  * @m:		the NIC's memory
  * @vpn, @pages: of the region
  *
- * Return: mr.since.
+ * Return: key_row.since.
  */
 int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 {
@@ -300,9 +300,9 @@ void watch_know(struct mem *m, struct mr *mr)
 {
 	if (likely(!mr->watched))
 		return;
-	mr->known = m->spt.exact && mr->attr.minimum > 0
-			    ? spt_known(m, page_of(mr->attr.addr),
-					pages_spanned(mr->attr.addr,
-						      mr->attr.length))
+	mr->known = m->spt.exact && mr->minimum > 0
+			    ? spt_known(m, page_of(mr->row->addr),
+					pages_spanned(mr->row->addr,
+						      mr->row->length))
 			    : 0;
 }

@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/page.h"
 #include "base/range.h"
+#include "mem/key_table.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/spare.h"
@@ -158,12 +159,12 @@ static bool queue_pop(struct mem *m, struct upcalls *q, struct upcall *out)
 
 	q->head = (q->head + 1) % q->cap;
 	q->num--;
-	if (!mr || mr->attr.upcalls != q)
+	if (!mr || mr->upcalls != q)
 		return false;
 	*out = (struct upcall){.reason = (enum upcall_reason)e->reason,
 			       .below = e->below,
-			       .cookie = mr->attr.cookie,
-			       .iova = mr->attr.iova + e->off,
+			       .cookie = mr->cookie,
+			       .iova = mr->row->iova + e->off,
 			       .length = e->len,
 			       .at_ns = e->at_ns};
 	return true;
@@ -196,14 +197,14 @@ bool upcalls_take(struct mem *m, struct upcalls *q, struct upcall *out)
 /* --- what happened ------------------------------------------------------- */
 
 /* The bytes of the region that are on a page that it has. */
-static void page_bytes(const struct mr_attr *a, uint64_t vpn,
+static void page_bytes(const struct key_row *row, uint64_t vpn,
 		       struct upcall_event *e)
 {
 	const uint64_t at = vpn << PAGE_SHIFT;
-	uint64_t end = at + PAGE_BYTES - a->addr;
+	uint64_t end = at + PAGE_BYTES - row->addr;
 
-	e->off = at > a->addr ? at - a->addr : 0;
-	e->len = MIN(end, a->length) - e->off;
+	e->off = at > row->addr ? at - row->addr : 0;
+	e->len = MIN(end, row->length) - e->off;
 }
 
 /**
@@ -220,15 +221,15 @@ void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
 	uint32_t at = 0;
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
-		struct upcall_event ev = {.key = mr->key,
+		struct upcall_event ev = {.key = mr->row->key,
 					  .reason = (uint8_t)reason,
 					  .at_ns = m->spt.now_ns};
 
-		if (!mr->attr.upcalls)
+		if (!mr->upcalls)
 			continue;
 		ev.below = reason == UPCALL_REPLACED && spare_below(m, mr, e);
-		page_bytes(&mr->attr, vpn, &ev);
-		upcall_queue_add(m, mr->attr.upcalls, &ev);
+		page_bytes(mr->row, vpn, &ev);
+		upcall_queue_add(m, mr->upcalls, &ev);
 	}
 }
 
@@ -241,11 +242,11 @@ void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
 void upcall_region(struct mem *m, const struct mr *mr,
 		   enum upcall_reason reason)
 {
-	if (mr->watched && mr->attr.upcalls)
+	if (mr->watched && mr->upcalls)
 		upcall_queue_add(
-			m, mr->attr.upcalls,
-			&(struct upcall_event){.len = mr->attr.length,
-					       .key = mr->key,
+			m, mr->upcalls,
+			&(struct upcall_event){.len = mr->row->length,
+					       .key = mr->row->key,
 					       .reason = (uint8_t)reason,
 					       .at_ns = m->spt.now_ns});
 }

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/heap.h"
 #include "base/page.h"
+#include "mem/key_table.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/state.h"
@@ -25,8 +26,8 @@ enum { WATCH_MIN = 16 };
 
 static uint64_t end_of(const struct mr *mr)
 {
-	return page_of(mr->attr.addr) +
-	       pages_spanned(mr->attr.addr, mr->attr.length);
+	return page_of(mr->row->addr) +
+	       pages_spanned(mr->row->addr, mr->row->length);
 }
 
 static bool watches(const struct mr_attr *a)
@@ -118,7 +119,7 @@ static void watch_shift(struct watch *w, uint32_t i, bool insert)
 
 static void watch_insert(struct watch *w, struct mr *mr)
 {
-	const uint64_t start = page_of(mr->attr.addr);
+	const uint64_t start = page_of(mr->row->addr);
 	uint32_t i = w->num;
 
 	while (i > 0 && w->start[i - 1] > start)
@@ -158,16 +159,17 @@ void watch_put_back(struct mem *m, struct mr *mr)
 /**
  * watch_add() - A region is made.
  * @m:		the NIC's memory
- * @mr:		watch_room() was asked about it
+ * @mr:		it
+ * @attr:	what watch_room() was asked about
  */
-void watch_add(struct mem *m, struct mr *mr)
+void watch_add(struct mem *m, struct mr *mr, const struct mr_attr *attr)
 {
-	if (likely(!watches(&mr->attr)))
+	if (likely(!watches(attr)))
 		return;
-	mr->promised = minimum_of(&mr->attr);
+	mr->promised = minimum_of(attr);
 	watch_put_back(m, mr);
-	if (mr->attr.upcalls)
-		mr->attr.upcalls->regions++;
+	if (mr->upcalls)
+		mr->upcalls->regions++;
 }
 
 /**
@@ -190,8 +192,8 @@ void watch_remove(struct mem *m, struct mr *mr)
  */
 void mr_let_go(struct mr *mr)
 {
-	if (mr->attr.upcalls)
-		mr->attr.upcalls->regions--;
+	if (mr->upcalls)
+		mr->upcalls->regions--;
 }
 
 /**

@@ -40,7 +40,7 @@ struct watch {
 
 int watch_room(struct mem *m, const struct mr_attr *attr);
 void watch_fini(struct mem *m);
-void watch_add(struct mem *m, struct mr *mr);
+void watch_add(struct mem *m, struct mr *mr, const struct mr_attr *attr);
 void watch_remove(struct mem *m, struct mr *mr);
 void watch_put_back(struct mem *m, struct mr *mr);
 void watch_renew(struct mem *m, struct mr *mr);

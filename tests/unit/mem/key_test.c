@@ -3,20 +3,20 @@
 #include "base/check.h"
 #include "fixture.h"
 #include "mem/key.h"
-#include "mem/regions.h"
+#include "mem/key_table.h"
 
 #include <stdlib.h>
 
-static void keys_open(struct keys *k, uint64_t seed)
+static void keys_open(struct key_secret *k, uint64_t seed)
 {
 	key_init(k, (const uint64_t[]){seed, ~seed});
 }
 
 static void key_make__inverts(void **state)
 {
-	static const uint32_t index[] = {0,    1,      2,	   1023,
-					 1024, 131071, MR_MAX - 2, MR_MAX - 1};
-	struct keys k;
+	static const uint32_t index[] = {
+		0, 1, 2, 1023, 1024, 131071, KEYS_MAX - 2, KEYS_MAX - 1};
+	struct key_secret k;
 
 	(void)state;
 	keys_open(&k, 7);
@@ -31,7 +31,7 @@ static void key_make__inverts(void **state)
 static void key_make__is_a_permutation(void **state)
 {
 	uint8_t *seen = calloc(1, 1 << KEY_BITS);
-	struct keys k;
+	struct key_secret k;
 
 	(void)state;
 	assert_non_null(seen);
@@ -48,7 +48,7 @@ static void key_make__is_a_permutation(void **state)
 
 static void key_make__generation_wraps(void **state)
 {
-	struct keys k;
+	struct key_secret k;
 
 	(void)state;
 	keys_open(&k, 9);
@@ -67,7 +67,7 @@ static void key_make__neighbours_are_unrelated(void **state)
 	uint32_t last, flips[32] = {0};
 	unsigned repeats = 0;
 	uint32_t diff = 0;
-	struct keys k;
+	struct key_secret k;
 
 	(void)state;
 	keys_open(&k, 10);
@@ -88,7 +88,7 @@ static void key_make__neighbours_are_unrelated(void **state)
 
 static void key_make__seeds_differ(void **state)
 {
-	struct keys a, b;
+	struct key_secret a, b;
 	unsigned same = 0;
 
 	(void)state;
@@ -104,7 +104,7 @@ static void key_make__never_zero(void **state)
 {
 	bool found = false, low_one = false;
 	uint32_t index, gen;
-	struct keys k;
+	struct key_secret k;
 
 	(void)state;
 	keys_open(&k, 11);
@@ -123,13 +123,13 @@ static void key_make__never_zero(void **state)
 
 static void key_index__any_key_is_in_range(void **state)
 {
-	struct keys k;
+	struct key_secret k;
 
 	(void)state;
 	keys_open(&k, 12);
 	for (uint32_t key = 0; key < 0xff000000; key += 99991)
-		assert_true(key_index(&k, key) < MR_MAX);
-	assert_true(key_index(&k, UINT32_MAX) < MR_MAX);
+		assert_true(key_index(&k, key) < KEYS_MAX);
+	assert_true(key_index(&k, UINT32_MAX) < KEYS_MAX);
 }
 
 int main(void)

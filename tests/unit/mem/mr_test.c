@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "mem/dma.h"
 #include "mem/key.h"
+#include "mem/key_table.h"
 #include "mem/mem.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
@@ -135,7 +136,7 @@ static void mr_register__valid(void **state)
 
 static void mr_register__until_no_key_is_left(void **state)
 {
-	uint32_t *keys = calloc(MR_MAX, sizeof(*keys));
+	uint32_t *keys = calloc(KEYS_MAX, sizeof(*keys));
 	uint32_t n, key = 0;
 	struct mr_attr a;
 	struct fix f;
@@ -146,7 +147,7 @@ static void mr_register__until_no_key_is_left(void **state)
 	a = (struct mr_attr){.pd = f.pd, .addr = 0x1000, .length = 1};
 	for (n = 0; mr_register(f.m, &a, &keys[n]) == 0; n++)
 		;
-	assert_int_equal(n, MR_MAX - 1);
+	assert_int_equal(n, KEYS_MAX - 1);
 	assert_int_equal(mr_register(f.m, &a, &key), -ENOMEM);
 	for (uint32_t i = 0; i < n; i += 1000)
 		assert_int_equal(mr_revoke(f.m, keys[i]), 0);
@@ -176,18 +177,18 @@ static void mr_register__keys_come_back_late(void **state)
 		assert_int_equal(mr_register(f.m, &a, &key), 0);
 		assert_int_equal(mr_free(f.m, key), 0);
 		l = &last[key >> KEY_LOW_BITS];
-		assert_true(*l == 0 || i - *l >= MR_CHUNK << KEY_GEN_BITS);
+		assert_true(*l == 0 || i - *l >= KEY_CHUNK << KEY_GEN_BITS);
 		*l = i;
 	}
-	assert_true(f.m->mrs.made <= 2 * MR_CHUNK);
+	assert_true(f.m->keys.made <= 2 * KEY_CHUNK);
 	fix_close(&f);
 	free(last);
 }
 
-static void mr_lookup__every_bit_of_the_key_counts(void **state)
+static void key_lookup__every_bit_of_the_key_counts(void **state)
 {
 	struct fix f;
-	struct mr *mr;
+	const struct key_row *row;
 	uint32_t key, i;
 
 	(void)state;
@@ -198,14 +199,16 @@ static void mr_lookup__every_bit_of_the_key_counts(void **state)
 	assert_int_equal(try_key(&f, f.pd, 0), V_PROT);
 	assert_int_equal(try_key(&f, f.pd, UINT32_MAX), V_PROT);
 	assert_int_equal(try_key(&f, f.pd, key), V_OK);
-	mr = mr_lookup(f.m, key, &i);
-	assert_ptr_equal(mr, mr_at(&f.m->mrs, i));
+	row = key_lookup(&f.m->keys, key, &i);
+	assert_ptr_equal(row, key_at(&f.m->keys, i));
+	assert_ptr_equal(row->mr, mr_live(f.m, key));
+	assert_ptr_equal(row->mr->row, row);
 	assert_int_equal(mr_free(f.m, key), 0);
 	fix_close(&f);
 }
 
 /* Neither a guess nor the cache of guesses finds a region that is gone. */
-static void mr_lookup__stale_keys(void **state)
+static void key_lookup__stale_keys(void **state)
 {
 	uint32_t old[3000];
 	struct fix f;
@@ -225,7 +228,7 @@ static void mr_lookup__stale_keys(void **state)
 }
 
 /* Same index, same low bits, only the generation differs. */
-static void mr_lookup__stale_generation(void **state)
+static void key_lookup__stale_generation(void **state)
 {
 	struct fix f;
 	uint32_t key, index, other;
@@ -233,18 +236,18 @@ static void mr_lookup__stale_generation(void **state)
 	(void)state;
 	open_small(&f);
 	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
-	assert_non_null(mr_lookup(f.m, key, &index));
+	assert_non_null(key_lookup(&f.m->keys, key, &index));
 	for (uint32_t gen = 1; gen < 1 << KEY_GEN_BITS; gen++) {
-		other = key_make(&f.m->keys, index, gen);
+		other = key_make(&f.m->keys.secret, index, gen);
 		other = (other & ~0xffU) | (key & 0xff);
-		assert_int_equal(key_index(&f.m->keys, other), index);
+		assert_int_equal(key_index(&f.m->keys.secret, other), index);
 		assert_int_equal(try_key(&f, f.pd, other), V_PROT);
 	}
 	assert_int_equal(mr_free(f.m, key), 0);
 	fix_close(&f);
 }
 
-static void mr_lookup__other_pd(void **state)
+static void key_lookup__other_pd(void **state)
 {
 	struct fix f;
 	uint32_t key, pd;
@@ -425,10 +428,10 @@ int main(void)
 		cmocka_unit_test(mr_register__valid),
 		cmocka_unit_test(mr_register__until_no_key_is_left),
 		cmocka_unit_test(mr_register__keys_come_back_late),
-		cmocka_unit_test(mr_lookup__every_bit_of_the_key_counts),
-		cmocka_unit_test(mr_lookup__stale_keys),
-		cmocka_unit_test(mr_lookup__stale_generation),
-		cmocka_unit_test(mr_lookup__other_pd),
+		cmocka_unit_test(key_lookup__every_bit_of_the_key_counts),
+		cmocka_unit_test(key_lookup__stale_keys),
+		cmocka_unit_test(key_lookup__stale_generation),
+		cmocka_unit_test(key_lookup__other_pd),
 		cmocka_unit_test(mr_query__what_was_registered),
 		cmocka_unit_test(mr_change__rights_and_pd),
 		cmocka_unit_test(mr_revoke__unreachable_at_once),

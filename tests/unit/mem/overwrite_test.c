@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "mem/cheap.h"
 #include "mem/dma.h"
+#include "mem/key_table.h"
 #include "mem/overwrite.h"
 #include "mem/regions.h"
 
@@ -57,12 +58,12 @@ static void over_allowed__who_may(void **state)
 		const struct dma d = {.write = rows[i].write,
 				      .ready = rows[i].ready,
 				      .remote = rows[i].remote};
-		const struct mr mr = {.attr.fault = rows[i].region
-							    ? STRATEGY_OVERWRITE
-							    : STRATEGY_NONE};
+		const struct key_row row = {
+			.fault = rows[i].region ? STRATEGY_OVERWRITE
+						: STRATEGY_NONE};
 
 		assert_int_equal(
-			over_allowed(&mr, &d,
+			over_allowed(&row, &d,
 				     rows[i].chosen
 					     ? set
 					     : STRATEGY_BIT(STRATEGY_INLINE)),

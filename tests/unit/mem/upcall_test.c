@@ -420,9 +420,9 @@ static void model_watch(uint64_t vpn)
 		want += model[i].key && vpn >= model[i].start &&
 			vpn - model[i].start < model[i].pages;
 	while ((mr = watch_next(&f.m->watch, vpn, &at))) {
-		assert_true(vpn >= page_of(mr->attr.addr));
-		assert_true(vpn - page_of(mr->attr.addr) <
-			    pages_spanned(mr->attr.addr, mr->attr.length));
+		assert_true(vpn >= page_of(mr->row->addr));
+		assert_true(vpn - page_of(mr->row->addr) <
+			    pages_spanned(mr->row->addr, mr->row->length));
 		got++;
 	}
 	assert_int_equal(got, want);
