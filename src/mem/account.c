@@ -285,11 +285,12 @@ bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 
 	for (uint32_t looked = 0; *at < t->fresh; ++*at) {
 		const struct key_row *row = key_at(t, *at);
-		const bool free = row->state == KEY_FREE;
+		const bool free = row->state == KEY_FREE ||
+				  row->kind != KEY_REGION;
 
 		if (free && ++looked < KEY_CHUNK)
 			continue;
-		*key = row->key;
+		*key = free ? 0 : row->key;
 		if (!free)
 			mr_attr_copy(row->mr, attr);
 		if (!free && row->mr->account)

@@ -46,6 +46,7 @@ enum {
 /**
  * struct walk - One access on its way to moves.
  * @row, @index: of its key
+ * @region:	row of the region that the key is of
  * @vpn, @pages: the pages of the access
  * @addr:	its application address
  * @behind:	bytes of the region from @addr on
@@ -61,7 +62,7 @@ enum {
 struct walk {
 	struct mem *m;
 	const struct dma *d;
-	struct key_row *row;
+	struct key_row *row, *region;
 	uint32_t index;
 	uint64_t addr, behind;
 	uint64_t vpn, pages;
@@ -100,13 +101,21 @@ static bool rights_ok(const struct dma *d, uint32_t access)
 	return (need & ~access) == 0;
 }
 
+/* The key of a window is an R_Key. That of type 2 is for the QP that bound it. */
+static bool key_for(const struct dma *d, const struct key_row *row)
+{
+	return likely(row->kind == KEY_REGION) ||
+	       (d->remote && (row->kind == KEY_WINDOW || row->qpn == d->qpn));
+}
+
 static enum verdict walk_check(struct walk *w, struct mem *m,
 			       const struct dma *d)
 {
 	struct key_row *row = key_lookup(&m->keys, d->key, &w->index);
 	uint64_t off;
 
-	if (!row || row->pd != d->pd || !rights_ok(d, row->access))
+	if (!row || row->pd != d->pd || !rights_ok(d, row->access) ||
+	    !key_for(d, row))
 		return V_PROT;
 	off = d->iova - row->iova;
 	if (d->iova < row->iova || !range_ok(off, d->len, row->length))
@@ -118,6 +127,7 @@ static enum verdict walk_check(struct walk *w, struct mem *m,
 	w->m = m;
 	w->d = d;
 	w->row = row;
+	w->region = key_region(row);
 	w->vpn = page_of(w->addr);
 	w->pages = pages_spanned(w->addr, d->len);
 	return V_OK;
@@ -188,7 +198,7 @@ static enum over walk_over(const struct walk *w, uint64_t vpn)
 {
 	return vpn < w->over.start || vpn >= w->over.end
 		       ? OVER_NO
-		       : over_look(w->m, w->row->mr, vpn, w->now_ns);
+		       : over_look(w->m, w->region->mr, vpn, w->now_ns);
 }
 
 /* A ticket that asks what kind of memory it is. */
@@ -198,7 +208,7 @@ static struct ticket *walk_ask(const struct walk *w, struct share *s,
 	struct ticket *t = ticket_open(w->m, s, vpn, 1, true, true);
 
 	if (t)
-		t->look = w->row->key;
+		t->look = w->region->key;
 	return t;
 }
 
@@ -302,7 +312,7 @@ static void guess(const struct walk *w, const struct pages *likely)
 		t = dma_ask_ahead(w, p, next - p);
 		if (!t)
 			return;
-		t->guess = w->row->key;
+		t->guess = w->region->key;
 	}
 }
 
@@ -330,16 +340,16 @@ static uint64_t pages_known(const struct walk *w, uint64_t vpn)
  * overwritten as a whole nothing is fetched. */
 static void foresee(const struct walk *w, uint64_t vpn, bool hit)
 {
-	const struct key_row *row = w->row;
+	const struct key_row *row = w->region;
 	struct pages all = {page_of(row->addr), VPN_END}, likely;
 	struct pattern *p;
 	struct stream *s;
 
 	if (w->m->cfg.ahead != AHEAD_PREFETCH ||
 	    (w->over.start < w->over.end &&
-	     over_look(w->m, w->row->mr, vpn, w->now_ns) != OVER_NO))
+	     over_look(w->m, w->region->mr, vpn, w->now_ns) != OVER_NO))
 		return;
-	p = pattern_of(w->row->mr);
+	p = pattern_of(w->region->mr);
 	if (!p)
 		return;
 	all.end = MIN(all.end, page_of(row->addr + (row->length - 1)) + 1);
@@ -359,7 +369,7 @@ static void walk_use(const struct walk *w, const struct waiter *wait)
 	for (uint64_t i = 0; i < w->pages; i++)
 		hits += spt_use(m, w->vpn + i);
 	count_add(m->cnt, CNT_prefetch_hits, hits);
-	mem_account(m, owner, w->row->key, ACCT_prefetch_hits, hits);
+	mem_account(m, owner, w->region->key, ACCT_prefetch_hits, hits);
 	foresee(w, w->used, true);
 }
 
@@ -415,8 +425,8 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	replaced = spt_was_replaced(&m->spt, vpn);
 	if (replaced)
 		count(m->cnt, CNT_table_misses);
-	PROBE4(fault, w->row->key, vpn, w->d->write, merged);
-	fault_begin(m, wait, w->row->key, merged, replaced, w->now_ns);
+	PROBE4(fault, w->region->key, vpn, w->d->write, merged);
+	fault_begin(m, wait, w->region->key, merged, replaced, w->now_ns);
 	wait->asks = (wait->begun_ns ? wait->asks : 0) + !merged;
 	wait->vpn = w->vpn;
 	wait->pages = w->pages;
@@ -428,7 +438,7 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	if (!wait->advice)
 		foresee(w, vpn, merged);
 	else if (!merged)
-		t->guess = w->row->key;
+		t->guess = w->region->key;
 	return V_WAIT;
 }
 
@@ -499,7 +509,7 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 			}
 	if (holds->num == 0)
 		moving_add(m, holds);
-	w->row->holds++;
+	key_hold(w->row);
 	m->holds++;
 	holds->h[holds->num++] = (struct hold){
 		.row = w->index | (w->d->write ? HOLD_WRITE : 0) |
@@ -514,7 +524,7 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 		count_add(m->cnt, CNT_fault_inline, w->inlined);
 		count_add(m->cnt, CNT_fault_overwrite, w->dropped);
 		count(m->cnt, CNT_faults);
-		fault_cheap(m, wait, w->row->mr, w->inlined, w->dropped);
+		fault_cheap(m, wait, w->region->mr, w->inlined, w->dropped);
 		holds->account = wait ? wait->account : NULL;
 		holds->cheap_ns = w->now_ns;
 	}
@@ -527,7 +537,7 @@ static uint64_t fresh_for(const struct walk *w)
 {
 	enum { IMPLICIT_FRESH_NS = 10 * 1000 * 1000 };
 
-	if (w->row->length != UINT64_MAX || w->now_ns < IMPLICIT_FRESH_NS)
+	if (w->region->length != UINT64_MAX || w->now_ns < IMPLICIT_FRESH_NS)
 		return w->fresh_ns;
 	return MAX(w->fresh_ns, w->now_ns - IMPLICIT_FRESH_NS);
 }
@@ -553,17 +563,18 @@ static enum verdict walk_begin(struct walk *w, struct mem *m,
 	if (d->len > UINT32_MAX)
 		return V_LENGTH;
 	spt_tick(&m->spt, w->now_ns);
-	if (unlikely(w->row->state == KEY_SUSPENDED)) {
-		suspend_wait(m, w->row->mr, wait, w->now_ns);
+	if (unlikely(w->region->state == KEY_SUSPENDED)) {
+		suspend_wait(m, w->region->mr, wait, w->now_ns);
 		return V_WAIT;
 	}
-	w->set = w->row->fault ? strategy_set((enum strategy)w->row->fault)
-			       : d->set;
-	if (over_allowed(w->row, d, w->set))
+	w->set = w->region->fault
+			 ? strategy_set((enum strategy)w->region->fault)
+			 : d->set;
+	if (over_allowed(w->region, d, w->set))
 		w->over = over_pages(d, w->addr, w->behind);
 	w->fresh_ns = fresh_for(w);
 	w->fresh_ns = fresh_again(w, wait);
-	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->row->since);
+	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->region->since);
 	return V_OK;
 }
 

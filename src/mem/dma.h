@@ -43,6 +43,8 @@ struct holds {
 
 /**
  * struct dma - One access to one key.
+ * @pd:	of what accesses
+ * @qpn:	QP that accesses by an R_Key
  * @need:	ACCESS_* rights required; 0: local read
  * @write:	the moves will write application memory
  * @remote:	@key is an R_Key (remote rights apply), else an L_Key
@@ -58,7 +60,7 @@ struct holds {
  */
 struct dma {
 	uint32_t pd;
-	uint32_t key;
+	uint32_t key, qpn;
 	uint64_t iova;
 	uint64_t len;
 	uint32_t need;

@@ -26,28 +26,38 @@ enum key_state {
 	KEY_STATE_NUM
 };
 
+/*
+ * KEY_REGION: of a region, L_Key and R_Key. KEY_WINDOW: of a memory window of type 1, the
+ * R_Key of a part of a region. KEY_QP_WINDOW: of type 2, for one QP. Windows are not made
+ * yet; an access by such a key is ready for them.
+ */
+enum key_kind { KEY_REGION, KEY_WINDOW, KEY_QP_WINDOW };
+
 /**
  * struct key_row - A key: the bytes [iova, iova + length) that it names are at @addr.
- * @since:	what was learned of its pages up to this tick was about what was
- *		mapped there before
- * @mr:		the rest of its region, which the check of an access does not touch
+ * @since:	of a region: what was learned of its pages up to this tick was about what
+ *		was mapped there before
+ * @mr:		the region, or the one that a window is of, which outlives it; the check
+ *		of an access does not touch it
  * @key:	all 32 bits; 0: none
  * @access:	rights, enum access
- * @holds:	not yet released
+ * @qpn:	of a KEY_QP_WINDOW: the QP that bound it
+ * @holds:	not yet released; of a region also those of its windows
  * @next:	of a free one: index + 1 of the next free one, 0: none
  * @state:	enum key_state
  * @gen:	how often the index was used before
- * @fault:	what answers its missing pages, enum strategy
+ * @fault:	of a region: what answers its missing pages, enum strategy
+ * @kind:	enum key_kind
  */
 struct key_row {
 	uint64_t addr, iova, length;
 	int64_t since;
 	struct mr *mr;
-	uint32_t key, pd, access;
+	uint32_t key, pd, access, qpn;
 	union {
 		uint32_t holds, next;
 	};
-	uint8_t state, gen, fault;
+	uint8_t state, gen, fault, kind;
 };
 
 static_assert(sizeof(struct key_row) == 64, "an access reads one cache line");

@@ -238,6 +238,7 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 	};
 	*mr = (struct mr){
 		.row = row,
+		.index = i,
 		.upcalls = attr->upcalls,
 		.cookie = attr->cookie,
 		.minimum = attr->minimum,
@@ -366,21 +367,19 @@ int mr_revoke(struct mem *m, uint32_t key)
  */
 int mr_free(struct mem *m, uint32_t key)
 {
-	uint32_t i;
-	const struct key_row *row = key_find(&m->keys, key, &i);
-	struct mr *mr = row ? row->mr : NULL;
+	struct mr *mr = mr_by_key(m, key);
 
 	if (!mr)
 		return -ENOENT;
 	mr_unreachable(m, mr);
-	if (row->holds > 0)
+	if (mr->row->holds > 0)
 		return -EBUSY;
-	pd_put(m, row->pd);
+	pd_put(m, mr->row->pd);
 	mr_let_go(mr);
 	mr_pattern_gone(m, mr);
 	mr_account_gone(m, mr);
 	heap_free(mr->suspension);
-	key_give_back(&m->keys, i);
+	key_give_back(&m->keys, mr->index);
 	return 0;
 }
 

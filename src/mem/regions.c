@@ -10,7 +10,7 @@ struct mr *mr_by_key(struct mem *m, uint32_t key)
 	uint32_t i;
 	const struct key_row *row = key_find(&m->keys, key, &i);
 
-	return row ? row->mr : NULL;
+	return row && row->kind == KEY_REGION ? row->mr : NULL;
 }
 
 struct mr *mr_live(struct mem *m, uint32_t key)
@@ -18,7 +18,7 @@ struct mr *mr_live(struct mem *m, uint32_t key)
 	uint32_t i;
 	const struct key_row *row = key_lookup(&m->keys, key, &i);
 
-	return row ? row->mr : NULL;
+	return row && row->kind == KEY_REGION ? row->mr : NULL;
 }
 
 void mr_attr_copy(const struct mr *mr, struct mr_attr *out)

@@ -4,6 +4,7 @@
 #define NOPIN_MEM_REGIONS_H
 
 #include "base/account.h"
+#include "base/check.h"
 #include "mem/key_table.h"
 #include "mem/mr.h"
 
@@ -23,7 +24,7 @@ struct suspension {
 
 /**
  * struct mr - What is known of a region beyond the row of its key.
- * @row:	of its key
+ * @row, @index: of its key
  * @account:	of its faults, or NULL: it had none
  * @pattern:	of its accesses, or NULL
  * @suspension:	or NULL: there never was one
@@ -43,7 +44,7 @@ struct mr {
 	struct upcalls *upcalls;
 	void *cookie;
 	uint64_t look_ns;
-	uint32_t minimum, weight;
+	uint32_t index, minimum, weight;
 	uint32_t fault_ns, promised, known;
 	bool watched;
 };
@@ -70,6 +71,32 @@ struct pds {
 	struct pd *v;
 	uint32_t num, cap, free, live;
 };
+
+/**
+ * key_region() - Return the row of the region that a key is of.
+ * @row:	of a key that exists
+ */
+static inline struct key_row *key_region(struct key_row *row)
+{
+	return likely(row->kind == KEY_REGION) ? row : row->mr->row;
+}
+
+/** key_hold() - Count one hold more of a key, and of its region. */
+static inline void key_hold(struct key_row *row)
+{
+	row->holds++;
+	if (unlikely(row->kind != KEY_REGION))
+		row->mr->row->holds++;
+}
+
+/** key_unhold() - Count one less. */
+static inline void key_unhold(struct key_row *row)
+{
+	CHECK(row->holds > 0);
+	row->holds--;
+	if (unlikely(row->kind != KEY_REGION))
+		key_unhold(row->mr->row);
+}
 
 /** mr_live() - Return the region of @key if it can be accessed, or NULL. */
 struct mr *mr_live(struct mem *m, uint32_t key);

@@ -50,8 +50,7 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		const struct hold *h = &holds->h[i];
 		struct key_row *row = key_at(&m->keys, h->row & (KEYS_MAX - 1));
 
-		CHECK(row->holds > 0);
-		row->holds--;
+		key_unhold(row);
 		m->holds--;
 		if (unlikely(h->cheap))
 			fault_cheap_end(m, holds->account, row->mr,

@@ -38,6 +38,7 @@ struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
 		      uint64_t len, uint32_t need)
 {
 	return (struct dma){.pd = qp->cfg.pd,
+			    .qpn = qp->cfg.qpn,
 			    .share = qp->share,
 			    .key = key,
 			    .iova = va,

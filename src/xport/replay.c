@@ -192,17 +192,11 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	uint32_t len = (uint32_t)MIN(qp->mtu, s->len - off);
 	uint32_t hold = b->holds.num, move = b->gathers.num;
 	psn_t psn = psn_add(s->psn, s->at);
-	struct dma d = {.pd = qp->cfg.pd,
-			.share = qp->share,
-			.key = s->rkey,
-			.iova = s->va + off,
-			.len = len,
-			.need = ACCESS_REMOTE_READ,
-			.set = qp_strategies(qp),
-			.remote = true,
-			.ahead = s->len - off - len};
+	struct dma d = remote_dma(qp, s->rkey, s->va + off, len,
+				  ACCESS_REMOTE_READ);
 	enum verdict v;
 
+	d.ahead = s->len - off - len;
 	if (!moves_room(&b->gathers) || hold == HOLDS_MAX ||
 	    !response_headers(qp, b, s, next, len))
 		return false;

@@ -60,14 +60,9 @@ static enum verdict scatter_plan_write(struct qp *qp, const struct pkt *p,
 	const struct message *m = &qp->resp.msg;
 	bool first = p->op & OPF_FIRST;
 	uint64_t left = first ? p->dma_len : m->left;
-	struct dma d = {.pd = qp->cfg.pd,
-			.share = qp->share,
-			.key = first ? p->rkey : m->rkey,
-			.iova = first ? p->va : m->va,
-			.need = ACCESS_REMOTE_WRITE,
-			.set = qp_strategies(qp),
-			.write = true,
-			.remote = true};
+	struct dma d = remote_dma(qp, first ? p->rkey : m->rkey,
+				  first ? p->va : m->va, 0,
+				  ACCESS_REMOTE_WRITE);
 
 	if (!(qp->attr.access & ACCESS_REMOTE_WRITE))
 		return V_PROT;

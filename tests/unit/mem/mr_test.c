@@ -185,83 +185,6 @@ static void mr_register__keys_come_back_late(void **state)
 	free(last);
 }
 
-static void key_lookup__every_bit_of_the_key_counts(void **state)
-{
-	struct fix f;
-	const struct key_row *row;
-	uint32_t key, i;
-
-	(void)state;
-	open_small(&f);
-	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
-	for (int b = 0; b < 32; b++)
-		assert_int_equal(try_key(&f, f.pd, key ^ 1U << b), V_PROT);
-	assert_int_equal(try_key(&f, f.pd, 0), V_PROT);
-	assert_int_equal(try_key(&f, f.pd, UINT32_MAX), V_PROT);
-	assert_int_equal(try_key(&f, f.pd, key), V_OK);
-	row = key_lookup(&f.m->keys, key, &i);
-	assert_ptr_equal(row, key_at(&f.m->keys, i));
-	assert_ptr_equal(row->mr, mr_live(f.m, key));
-	assert_ptr_equal(row->mr->row, row);
-	assert_int_equal(mr_free(f.m, key), 0);
-	fix_close(&f);
-}
-
-/* Neither a guess nor the cache of guesses finds a region that is gone. */
-static void key_lookup__stale_keys(void **state)
-{
-	uint32_t old[3000];
-	struct fix f;
-
-	(void)state;
-	open_small(&f);
-	for (unsigned i = 0; i < ARRAY_SIZE(old); i++) {
-		old[i] = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
-		assert_int_equal(try_key(&f, f.pd, old[i]), V_OK);
-		assert_int_equal(mr_free(f.m, old[i]), 0);
-	}
-	for (unsigned i = 0; i < ARRAY_SIZE(old); i++) {
-		assert_int_equal(try_key(&f, f.pd, old[i]), V_PROT);
-		assert_int_equal(mr_free(f.m, old[i]), -ENOENT);
-	}
-	fix_close(&f);
-}
-
-/* Same index, same low bits, only the generation differs. */
-static void key_lookup__stale_generation(void **state)
-{
-	struct fix f;
-	uint32_t key, index, other;
-
-	(void)state;
-	open_small(&f);
-	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
-	assert_non_null(key_lookup(&f.m->keys, key, &index));
-	for (uint32_t gen = 1; gen < 1 << KEY_GEN_BITS; gen++) {
-		other = key_make(&f.m->keys.secret, index, gen);
-		other = (other & ~0xffU) | (key & 0xff);
-		assert_int_equal(key_index(&f.m->keys.secret, other), index);
-		assert_int_equal(try_key(&f, f.pd, other), V_PROT);
-	}
-	assert_int_equal(mr_free(f.m, key), 0);
-	fix_close(&f);
-}
-
-static void key_lookup__other_pd(void **state)
-{
-	struct fix f;
-	uint32_t key, pd;
-
-	(void)state;
-	open_small(&f);
-	pd = (uint32_t)pd_alloc(f.m);
-	key = fix_mr(&f, 0x1000, 0x1000, 4096, 0);
-	assert_int_equal(try_key(&f, pd, key), V_PROT);
-	assert_int_equal(try_key(&f, 0, key), V_PROT);
-	assert_int_equal(mr_free(f.m, key), 0);
-	fix_close(&f);
-}
-
 static void mr_query__what_was_registered(void **state)
 {
 	struct mr_attr a = {.addr = 0x1234,
@@ -428,10 +351,6 @@ int main(void)
 		cmocka_unit_test(mr_register__valid),
 		cmocka_unit_test(mr_register__until_no_key_is_left),
 		cmocka_unit_test(mr_register__keys_come_back_late),
-		cmocka_unit_test(key_lookup__every_bit_of_the_key_counts),
-		cmocka_unit_test(key_lookup__stale_keys),
-		cmocka_unit_test(key_lookup__stale_generation),
-		cmocka_unit_test(key_lookup__other_pd),
 		cmocka_unit_test(mr_query__what_was_registered),
 		cmocka_unit_test(mr_change__rights_and_pd),
 		cmocka_unit_test(mr_revoke__unreachable_at_once),

@@ -5,7 +5,9 @@
  * another connection of the same NICs goes on.
  */
 #include "base/page.h"
+#include "mem/key_table.h"
 #include "mem/mr.h"
+#include "mem/state.h"
 #include "nic/completion.h"
 #include "nic/memory.h"
 #include "nic/nic.h"
@@ -226,6 +228,48 @@ static void request__refused_by_the_peer(void **state)
 	keys_close(&side[1], &k);
 }
 
+/* A key that is the other connection's alone, as that of a window of type 2 will be:
+ * every kind of request names its QP. */
+static void request__by_the_key_of_one_qp(void **state)
+{
+	static const enum wr_op ops[] = {WR_WRITE, WR_READ, WR_FETCH_ADD};
+	const uint32_t any = ACCESS_LOCAL_WRITE | ALL;
+	struct mem *m = side[1].nic->mem;
+	const uint32_t key = reg(&side[1], side[1].pd, BUF, any);
+	struct key_row *row;
+	uint32_t at, of;
+
+	(void)state;
+	nic_lock(side[1].nic);
+	assert_int_equal(key_take(&m->keys, &at), 0);
+	row = key_at(&m->keys, at);
+	*row = *key_find(&m->keys, key, &of);
+	row->key = key_new(&m->keys, at);
+	row->kind = KEY_QP_WINDOW;
+	nic_unlock(side[1].nic);
+	for (size_t i = 0; i < ARRAY_SIZE(ops) * 2; i++) {
+		const enum wr_op op = ops[i / 2];
+		const uint32_t len = op == WR_FETCH_ADD ? 8 : HALF;
+
+		connect_again(ALL, 7);
+		nic_lock(side[1].nic);
+		row->qpn = i % 2 ? side[1].qpn : by[1].qpn;
+		nic_unlock(side[1].nic);
+		side_post_sge(
+			&side[0],
+			(struct wqe){.op = (uint8_t)op,
+				     .raddr = (uintptr_t)side[1].buf,
+				     .rkey = row->key},
+			(struct sge){(uintptr_t)side[0].buf, len, side[0].key});
+		assert_int_equal(side_cqe(&side[0]).status,
+				 i % 2 ? WC_SUCCESS : WC_REM_ACCESS_ERR);
+	}
+	nic_lock(side[1].nic);
+	key_give_back(&m->keys, at);
+	nic_unlock(side[1].nic);
+	assert_int_equal(nic_mr_dereg(side[1].nic, key), 0);
+}
+
 static void request__refused_at_home(void **state)
 {
 	const uint64_t at = (uintptr_t)side[0].buf, other = at + HALF;
@@ -388,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(request__refused_by_the_peer),
+		BOTH(request__by_the_key_of_one_qp),
 		BOTH(request__refused_at_home),
 		BOTH(atomic__no_room_for_the_old_value),
 		BOTH(send__too_long),
