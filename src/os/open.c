@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* open.c: a real Linux host: open and close, with all that is in it (design D2, D13). */
+#include "base/check.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/page.h"
@@ -20,6 +21,7 @@
 #include "os/port.h"
 #include "os/probe.h"
 #include "os/run.h"
+#include "os/signal.h"
 #include "os/sys.h"
 #include "os/sys_memory.h"
 
@@ -41,7 +43,10 @@ static int os_open_fds(struct os *os)
 		return os->kick_fd;
 	os->ports_ep = fd_high(
 		(int)sys_call(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0));
-	return os->ports_ep < 0 ? os->ports_ep : 0;
+	if (os->ports_ep < 0)
+		return os->ports_ep;
+	os->libc_fd = fd_high(signals_libc_open());
+	return sys_denied(os->libc_fd) ? 0 : MIN(os->libc_fd, 0);
 }
 
 /* A child is told by a page of its own that the kernel wipes for it: that
@@ -65,6 +70,7 @@ static int os_open_alive(struct os *os)
 static void os_init(struct os *os, const struct os_config *cfg)
 {
 	os->memfd = os->kick_fd = os->ports_ep = os->ctl_fd = -1;
+	os->libc_fd = -1;
 	os->claim_fd = os->claim_port_fd = os->holder_fd = -1;
 	os->ctl_client = os->net_fd = -1;
 	os->no_gro = cfg->no_gro;
@@ -201,6 +207,7 @@ void os_close(struct os *os)
 	fd_close(os->memfd);
 	fd_close(os->kick_fd);
 	fd_close(os->ports_ep);
+	fd_close(os->libc_fd);
 	if (os->alive)
 		munmap(os->alive, PAGE_BYTES);
 	for (unsigned i = 0; i < OS_STRIPES; i++)

@@ -59,6 +59,7 @@ struct os {
 	uint64_t forks_at_open;
 	int memfd;
 	int kick_fd, ports_ep;
+	int libc_fd; /* signals_libc_open(), or -1 */
 	struct pagers *pagers;
 	struct board *board; /* or NULL */
 

@@ -16,9 +16,13 @@
  * that goes on after EINTR loses nothing, one that ought to end would hang. So it ends
  * where no handler is known that can have run: one came and removed itself since.
  *
- * Not told is a handler that does both within a second beside one with SA_RESTART. The
- * C library's own signals count for nothing; that of setuid() and setgroups() in another
- * thread, which does not end read(2), is known by what it has done.
+ * Not told is a handler that does both within a second beside one with SA_RESTART.
+ *
+ * The C library has signals of its own, which end no read(2). By one of them all threads
+ * change their ids when one calls setuid(), setgroups() and the like. It is not let in:
+ * a descriptor in the sleep says that it waits, the sleep ends without EINTR, and the
+ * signal is delivered with the mask from before. Where signalfd(2) is denied such a call
+ * ends the wait if the program has no handler at all.
  */
 #include "os/signal.h"
 #include "base/check.h"
@@ -29,14 +33,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/uio.h>
 
 enum {
 	CAUGHT_OLD_NS = 1000 * 1000,
 	CAUGHT_AGAIN_NS = 1000 * 1000 * 1000,
 	SIGNALS = 64,
-	SIG_LIBC_FIRST = 32, /* cancellation and setuid() of the C library */
-	SIG_LIBC_LAST = 33,
+	SIG_LIBC_CANCEL = 32,
+	SIG_LIBC_IDS = 33, /* setuid() */
 };
 
 /* What rt_sigaction(2) writes. */
@@ -50,7 +55,7 @@ struct kernel_action {
 /* Of the process, as last seen at @at. Relaxed: whoever reads halves of two answers
  * has seen neither of them too early. */
 static struct {
-	uint64_t at, restarts, ends, ids;
+	uint64_t at, restarts, ends;
 } seen;
 
 /* Raised where they happen, which is in no sleep; a thread that blocks them dies of
@@ -72,13 +77,28 @@ static uint64_t signal_bits(const sigset_t *set)
 	return bits;
 }
 
-sigset_t signals_mask(const struct os_signals *s)
+/* As the C library wants them. */
+static sigset_t signal_set(uint64_t bits)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
-	memcpy(&set, &s->mask, sizeof(s->mask));
+	memcpy(&set, &bits, sizeof(bits));
 	return set;
+}
+
+int signals_libc_open(void)
+{
+	const uint64_t set = signal_bit(SIG_LIBC_IDS);
+
+	return (int)sys_call(SYS_signalfd4, -1, SYS_PTR(&set), sizeof(set),
+			     SFD_CLOEXEC | SFD_NONBLOCK, 0, 0);
+}
+
+sigset_t signals_mask(const struct os_signals *s, int libc_fd)
+{
+	return signal_set(s->mask |
+			  (libc_fd >= 0 ? signal_bit(SIG_LIBC_IDS) : 0));
 }
 
 static bool counts(int sig)
@@ -86,7 +106,7 @@ static bool counts(int sig)
 	for (unsigned i = 0; i < ARRAY_SIZE(synchronous); i++)
 		if (sig == synchronous[i])
 			return false;
-	return sig < SIG_LIBC_FIRST || sig > SIG_LIBC_LAST;
+	return sig != SIG_LIBC_CANCEL && sig != SIG_LIBC_IDS;
 }
 
 static void caught_add(struct caught *c, int sig)
@@ -103,39 +123,15 @@ static void caught_add(struct caught *c, int sig)
 		c->ends |= signal_bit(sig);
 }
 
-static void ids_add(uint64_t *hash, long call, long a, long b, long c)
-{
-	*hash = (*hash ^ (uint64_t)sys_call(call, a, b, c, 0, 0, 0)) *
-		UINT64_C(0x100000001b3);
-}
-
-/* Whose the thread is now. */
-static uint64_t ids_now(void)
-{
-	enum { GROUPS = 64 };
-	uint32_t id[6 + GROUPS] = {0};
-	uint64_t hash = 0;
-
-	ids_add(&hash, SYS_getresuid, SYS_PTR(&id[0]), SYS_PTR(&id[1]),
-		SYS_PTR(&id[2]));
-	ids_add(&hash, SYS_getresgid, SYS_PTR(&id[3]), SYS_PTR(&id[4]),
-		SYS_PTR(&id[5]));
-	ids_add(&hash, SYS_getgroups, GROUPS, SYS_PTR(&id[6]), 0);
-	for (unsigned i = 0; i < ARRAY_SIZE(id); i++)
-		hash = (hash ^ id[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static struct caught caught_ask(void)
 {
-	struct caught c = {0, 0, ids_now()};
+	struct caught c = {0, 0};
 
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (counts(sig))
 			caught_add(&c, sig);
 	__atomic_store_n(&seen.restarts, c.restarts, __ATOMIC_RELAXED);
 	__atomic_store_n(&seen.ends, c.ends, __ATOMIC_RELAXED);
-	__atomic_store_n(&seen.ids, c.ids, __ATOMIC_RELAXED);
 	__atomic_store_n(&seen.at, clock_ns(), __ATOMIC_RELAXED);
 	return c;
 }
@@ -153,8 +149,7 @@ struct caught caught_before(struct os_signals *s, uint64_t now_ns,
 		return caught_ask();
 	return (struct caught){
 		__atomic_load_n(&seen.restarts, __ATOMIC_RELAXED),
-		__atomic_load_n(&seen.ends, __ATOMIC_RELAXED),
-		__atomic_load_n(&seen.ids, __ATOMIC_RELAXED)};
+		__atomic_load_n(&seen.ends, __ATOMIC_RELAXED)};
 }
 
 bool caught_ends(const struct os_signals *s, struct caught before)
@@ -163,8 +158,7 @@ bool caught_ends(const struct os_signals *s, struct caught before)
 
 	if ((before.ends | after.ends) & ~s->mask)
 		return true;
-	return ((before.restarts | after.restarts) & ~s->mask) == 0 &&
-	       before.ids == after.ids;
+	return ((before.restarts | after.restarts) & ~s->mask) == 0;
 }
 
 bool os_signals_differ(struct os_signals *s)
@@ -200,7 +194,7 @@ void os_signals_block(struct os_signals *s)
 
 void os_signals_restore(struct os_signals *s)
 {
-	const sigset_t mask = signals_mask(s);
+	const sigset_t mask = signal_set(s->mask);
 
 	if (s->blocked)
 		pthread_sigmask(SIG_SETMASK, &mask, NULL);

@@ -9,12 +9,9 @@
 
 struct os_signals;
 
-/**
- * struct caught - Signals with a handler: with SA_RESTART, and without.
- * @ids:	of the thread's user and groups, a hash
- */
+/** struct caught - Signals with a handler: with SA_RESTART, and without. */
 struct caught {
-	uint64_t restarts, ends, ids;
+	uint64_t restarts, ends;
 };
 
 /**
@@ -25,8 +22,18 @@ struct caught {
 struct caught caught_before(struct os_signals *s, uint64_t now_ns,
 			    uint64_t *again_ns);
 
-/** signals_mask() - @s->mask, as the C library wants it. */
-sigset_t signals_mask(const struct os_signals *s);
+/**
+ * signals_libc_open() - Open a descriptor that is readable, for each thread, while the
+ * signal waits by which the C library has the thread change its ids.
+ * Return: -errno: a filter of system calls denies it, or the process has no more.
+ */
+int signals_libc_open(void);
+
+/**
+ * signals_mask() - Return what a sleep blocks: what the program does.
+ * @libc_fd:	from signals_libc_open(), and in the sleep: that signal, too. -1: not
+ */
+sigset_t signals_mask(const struct os_signals *s, int libc_fd);
 
 /** caught_ends() - The sleep was interrupted: is the verb to end with EINTR? */
 bool caught_ends(const struct os_signals *s, struct caught before);

@@ -75,12 +75,13 @@ static bool signals_kept_out(struct os_signals *s, uint64_t now_ns)
  * is in read(2) of rdma-core: that is what libc's ppoll() is for. A raw system
  * call would not even be interrupted.
  */
-static int poll_in_verb(struct pollfd *fds, unsigned n, uint64_t deadline_ns,
-			uint64_t now_ns, struct os_signals *s)
+static int poll_in_verb(const struct os *os, struct pollfd *fds, unsigned n,
+			uint64_t deadline_ns, uint64_t now_ns,
+			struct os_signals *s)
 {
 	uint64_t again;
 	const struct caught before = caught_before(s, now_ns, &again);
-	const sigset_t mask = signals_mask(s);
+	const sigset_t mask = signals_mask(s, os->libc_fd);
 	const struct timespec none = {0};
 	int keep = errno, ret;
 	struct timespec ts;
@@ -167,11 +168,13 @@ static int wait_for(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 		sock = n;
 		wait_add(fds, &n, socket);
 	}
+	if (s)
+		wait_add(fds, &n, os->libc_fd);
 	callers = n;
 	if (extra_fd < 0)
 		wait_callers(os, fds, &n);
 	if (s)
-		ret = poll_in_verb(fds, n, deadline_ns, now, s);
+		ret = poll_in_verb(os, fds, n, deadline_ns, now, s);
 	else
 		ret = sys_ppoll(fds, n, until(deadline_ns, now, &ts));
 	if (ret <= 0)

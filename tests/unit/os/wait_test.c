@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static struct os *os;
 static uint16_t port;
@@ -274,6 +275,46 @@ static void os_wait_in_verb__signals_among_packets(void **state)
 	take();
 }
 
+/* A thread of the program in a verb, until there are enough waits. */
+struct in_verb {
+	int fd;
+	unsigned waits, ended;
+	bool enough;
+};
+
+static void *wait_in_verb(void *arg)
+{
+	struct os_signals s = {.blocked = false};
+	struct in_verb *v = arg;
+
+	os_signals_block(&s);
+	while (!__atomic_load_n(&v->enough, __ATOMIC_ACQUIRE)) {
+		v->ended += os_wait_in_verb(os, OS_WAIT_EVENT, TIME_NEVER,
+					    v->fd, &s) == -EINTR;
+		__atomic_add_fetch(&v->waits, 1, __ATOMIC_RELEASE);
+	}
+	os_signals_restore(&s);
+	return NULL;
+}
+
+/* The C library interrupts all threads, also for what changes nothing or is refused,
+ * and read(2) goes on. */
+static void os_wait_in_verb__another_thread_calls_setuid(void **state)
+{
+	struct in_verb v = {.fd = os_event_open()};
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(pthread_create(&t, NULL, wait_in_verb, &v), 0);
+	while (__atomic_load_n(&v.waits, __ATOMIC_ACQUIRE) < 20)
+		assert_int_equal(setgid(getgid()), 0);
+	__atomic_store_n(&v.enough, true, __ATOMIC_RELEASE);
+	os_event_set(v.fd);
+	pthread_join(t, NULL);
+	assert_int_equal(v.ended, 0);
+	os_event_close(v.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +326,7 @@ int main(void)
 		cmocka_unit_test(os_wait__page_answer),
 		cmocka_unit_test(os_wait_in_verb__signals),
 		cmocka_unit_test(os_wait_in_verb__signals_among_packets),
+		cmocka_unit_test(os_wait_in_verb__another_thread_calls_setuid),
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
 	};
