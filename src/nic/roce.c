@@ -30,9 +30,8 @@
 #define ROCE_NAME "nopin-roce-4791"
 
 enum {
-	REFUSED_MAX_NS = 1000 * 1000 * 1000,
-	REFUSED_RETRY_NS = 1000 * 1000 * 1000,
-	SHORT_RETRY_NS = 1000 * 1000 * 1000,
+	DOUBT_MAX_NS = 1000 * 1000 * 1000,
+	RETRY_NS = 1000 * 1000 * 1000, /* where nothing is about to change */
 };
 
 static const struct ipaddr loopback4 = {
@@ -53,11 +52,39 @@ bool roce_here(const struct nic *nic, const struct ipaddr *ip)
 
 /* --- whoever holds it ---------------------------------------------------------- */
 
+/* Is the holder's favour, or the port, to be asked for once more? */
+static bool roce_seeks(const struct nic *nic)
+{
+	if (nic->roce_short)
+		return true;
+	switch (nic->roce_state) {
+	case ROCE_SERVED:
+	case ROCE_REFUSED:
+		return nic->roce_guest < 0;
+	case ROCE_STRANGER:
+	case ROCE_TAKEN:
+		return nic->roce_wanted; /* that it ends is not told */
+	default:
+		return false;
+	}
+}
+
+static void roce_changed(struct nic *nic)
+{
+	__atomic_store_n(&nic->roce_orphan, roce_seeks(nic), __ATOMIC_RELAXED);
+	if (nic->roce_wanted)
+		__atomic_store_n(&nic->roce_news,
+				 nic->roce_state != nic->roce_said,
+				 __ATOMIC_RELAXED);
+}
+
+/* The port is anybody's now, at once. */
 static void guest_end(struct nic *nic)
 {
 	os_holder_leave(nic->os, nic->roce_guest);
 	nic->roce_guest = -1;
 	nic->roce_told = false;
+	nic->roce_try_ns = 0;
 }
 
 /* Take what the holder has said by now. One that ends before it said anything does not
@@ -78,6 +105,7 @@ static bool guest_served(struct nic *nic)
 	if (!nic->roce_told)
 		nic->roce_state = ROCE_REFUSED;
 	guest_end(nic);
+	roce_changed(nic);
 	return false;
 }
 
@@ -86,6 +114,15 @@ static bool roce_is_short(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
 	       err == -ENOBUFS;
+}
+
+/* Name or port is a process's that begins or ends just now, or always has been. */
+static void roce_doubt(struct nic *nic, uint64_t now_ns)
+{
+	if (!nic->roce_refused_ns)
+		nic->roce_refused_ns = now_ns;
+	else if (now_ns - nic->roce_refused_ns >= DOUBT_MAX_NS)
+		nic->roce_state = ROCE_TAKEN;
 }
 
 static void guest_begin(struct nic *nic, uint64_t now_ns)
@@ -102,19 +139,16 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 	} else if (fd == -EPERM) {
 		nic->roce_state = ROCE_STRANGER;
 		nic->roce_refused_ns = 0;
-	} else if (!nic->roce_refused_ns) {
-		/* it begins or ends just now */
-		nic->roce_refused_ns = now_ns;
-	} else if (now_ns - nic->roce_refused_ns >= REFUSED_MAX_NS) {
-		nic->roce_state = ROCE_TAKEN;
+	} else {
+		roce_doubt(nic, now_ns);
 	}
 }
 
 /* --- holding it ------------------------------------------------------------------ */
 
-/* The kernel frees name and port when we die. @claim: negative: there is no name to be
- * had, so nobody is served but us. */
-static void hold(struct nic *nic, int claim)
+/* The kernel frees name and port when we die, and the port last. @claim: negative: there
+ * is no name to be had, so nobody is served but us. */
+static void hold(struct nic *nic, int claim, uint64_t now_ns)
 {
 	uint64_t secret;
 	uint16_t number;
@@ -122,7 +156,10 @@ static void hold(struct nic *nic, int claim)
 	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
 	if (nic->roce_port < 0) {
 		nic->roce_short = roce_is_short(nic->roce_port);
-		if (nic->roce_port == -EADDRINUSE)
+		if (nic->roce_port == -EADDRINUSE &&
+		    nic->roce_state == ROCE_SERVED)
+			roce_doubt(nic, now_ns); /* our holder has ended */
+		else if (nic->roce_port == -EADDRINUSE)
 			nic->roce_state = ROCE_TAKEN;
 		nic->roce_port = -1;
 		if (claim >= 0)
@@ -149,38 +186,24 @@ static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 	if (claim == -EADDRINUSE)
 		guest_begin(nic, now_ns);
 	else if (!nic->roce_short)
-		hold(nic, claim);
-	if (nic->roce_short)
-		nic->roce_try_ns = now_ns + SHORT_RETRY_NS;
-}
-
-/* Is it time to ask for the holder's favour, or the port, once more? */
-static bool roce_seeks(const struct nic *nic)
-{
-	return nic->roce_short || ((nic->roce_state == ROCE_SERVED ||
-				    nic->roce_state == ROCE_REFUSED) &&
-				   nic->roce_guest < 0);
-}
-
-static void roce_changed(struct nic *nic)
-{
-	__atomic_store_n(&nic->roce_orphan, roce_seeks(nic), __ATOMIC_RELAXED);
-	if (nic->roce_wanted)
-		__atomic_store_n(&nic->roce_news,
-				 nic->roce_state != nic->roce_said,
-				 __ATOMIC_RELAXED);
+		hold(nic, claim, now_ns);
+	if (nic->roce_short || nic->roce_state == ROCE_TAKEN ||
+	    nic->roce_state == ROCE_STRANGER)
+		nic->roce_try_ns = now_ns + RETRY_NS;
 }
 
 void roce_claim(struct nic *nic, uint64_t now_ns)
 {
 	const bool asked = nic->roce_guest >= 0;
+	bool served;
 
 	if (nic->roce_port >= 0 || now_ns < nic->roce_try_ns)
 		return;
+	served = guest_served(nic);
 	nic->roce_try_ns = now_ns + CLAIM_AGAIN_NS;
-	if (!guest_served(nic)) {
+	if (!served) {
 		if (asked && nic->roce_state == ROCE_REFUSED)
-			nic->roce_try_ns = now_ns + REFUSED_RETRY_NS;
+			nic->roce_try_ns = now_ns + RETRY_NS;
 		else
 			claim_or_ask(nic, now_ns);
 	}

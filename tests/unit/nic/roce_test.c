@@ -428,6 +428,7 @@ static void roce_claim__without_a_name(void **state)
 	roce_release(holder);
 	nameless = -EAFNOSUPPORT;
 	holder->roce_try_ns = 0;
+	guest->roce_state = ROCE_UNASKED;
 	roce_claim(holder, 1);
 	roce_claim(guest, 1);
 	nic_unlock(holder);
@@ -485,6 +486,92 @@ static void roce_turn__refused_again(void **state)
 	refuses = false;
 }
 
+/* It ends with a packet on its way to us, and the packet finds that out. */
+static void roce_turn__of_a_holder_found_dead(void **state)
+{
+	const uint64_t secret = holder->roce_secret;
+
+	(void)state;
+	nic_lock(guest);
+	guest->roce_try_ns = 0;
+	roce_needed(guest, os_now(guest->os)); /* as each turn of the engine */
+	nic_unlock(guest);
+	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	send_from_holder(secret);
+	nic_lock(holder);
+	roce_release(holder);
+	nic_unlock(holder);
+	assert_false(believed());
+	assert_true(guest->roce_guest < 0);
+	turn();
+	assert_int_equal(guest->roce_state, ROCE_OURS);
+}
+
+/* A process that dies closes the port last: it is in use a moment longer. */
+static void roce_turn__of_a_holder_that_is_dying(void **state)
+{
+	uint16_t number;
+	uint64_t until;
+	int port;
+
+	(void)state;
+	log_set(LOG_WARN, count_warnings);
+	warned = 0;
+	roce_needed(guest, os_now(guest->os));
+	nic_lock(holder);
+	roce_release(holder);
+	port = os_port_open(holder->os, ROCE_PORT, &number);
+	nic_unlock(holder);
+	assert_true(port >= 0);
+	guest->os->holder_spoke = true; /* its connection ended */
+	until = roce_turn(guest, TIME_NEVER);
+	assert_in_range(until, 1, os_now(guest->os) + CLAIM_AGAIN_NS);
+	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	nic_lock(holder);
+	os_port_close(holder->os, port);
+	nic_unlock(holder);
+	guest->roce_try_ns = 0; /* the moment is over */
+	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
+	assert_int_equal(guest->roce_state, ROCE_OURS);
+	assert_int_equal(warned, 0);
+	log_set(LOG_WARN, NULL);
+}
+
+/* What is no nopin has the port for a second and longer. When it ends is not told. */
+static void roce_turn__of_a_port_that_is_taken(void **state)
+{
+	uint64_t now, until;
+	uint16_t number;
+	int port;
+
+	(void)state;
+	nic_lock(holder);
+	roce_release(holder);
+	port = os_port_open(holder->os, ROCE_PORT, &number);
+	nic_unlock(holder);
+	guest->roce_state = ROCE_UNASKED;
+	guest->roce_wanted = false;
+	forget_holder();
+	nic_lock(guest);
+	roce_claim(guest, os_now(guest->os));
+	nic_unlock(guest);
+	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	/* it does not matter */
+	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
+	nic_lock(guest);
+	roce_needed(guest, os_now(guest->os));
+	nic_unlock(guest);
+	now = os_now(guest->os);
+	until = roce_turn(guest, TIME_NEVER);
+	assert_in_range(until, now, now + 1000000000);
+	nic_lock(holder);
+	os_port_close(holder->os, port);
+	nic_unlock(holder);
+	guest->roce_try_ns = 0; /* the second is over */
+	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
+	assert_int_equal(guest->roce_state, ROCE_OURS);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_roce, sides_close)
@@ -503,6 +590,9 @@ int main(void)
 		T(roce_claim__without_a_name),
 		T(roce_claim__short_of_descriptors),
 		T(roce_turn__refused_again),
+		T(roce_turn__of_a_holder_found_dead),
+		T(roce_turn__of_a_holder_that_is_dying),
+		T(roce_turn__of_a_port_that_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
