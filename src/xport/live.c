@@ -24,9 +24,8 @@
  * with the silence of the peer, whoever has the window: of a peer that no QP has heard
  * of for so long there is no reason to think that it will give any of it back.
  *
- * A standard peer answers no question: its ACKs, of whatever kind, are news, and it is
- * sent everything again for each retry. Nothing but these repetitions provokes ACKs,
- * so it cannot keep a request waiting with them.
+ * A standard peer answers no question: what moves us is news, and nothing else. It is
+ * sent everything again for each retry.
  */
 #include "xport/live.h"
 #include "base/check.h"
@@ -219,15 +218,15 @@ static void start_if(struct qp *qp, uint64_t now_ns)
 	qp_rearm(qp);
 }
 
-/* A nopin that lets everything be sent again and again is as silent as before, and is
- * asked as soon. */
+/* A nopin, or what may be one, that lets everything be sent again and again is as silent
+ * as before, and is asked as soon. A standard peer has cost a retry. */
 void live_restart(struct qp *qp, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
 	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe_at;
 
 	live_stop(qp, now_ns);
-	if (qp_open(qp))
+	if (qp_open(qp) || open_waits(qp))
 		r->live.silent_at = silent_at;
 	if (qp_open(qp) && probe_at < now_ns + PROBE_FIRST_NS)
 		r->probe_at = probe_at;
@@ -388,7 +387,6 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 	bool why;
 
 	if (!qp_open(qp)) {
-		r->live.silent_at = TIME_NEVER;
 		start_if(qp, now_ns);
 		return;
 	}
