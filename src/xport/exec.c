@@ -64,10 +64,7 @@ static enum exec_result exec_fail(struct qp *qp, const struct pkt *p,
 {
 	struct resp *r = &qp->resp;
 
-	r->dead = true;
-	r->fail_event = f->event;
-	r->fail_status = f->recv_status;
-	r->fail_cause = f->cause;
+	resp_failed(r, &r->msg.recv, f->recv_status, f->event, f->cause);
 	flight_note(&qp->log, now_ns, FLIGHT_ERROR, p->psn, f->nak, p->opcode);
 	ack_nak(qp, f->nak, p->psn, now_ns);
 	return EXEC_NAK;

@@ -58,11 +58,10 @@ void resp_reset(struct qp *qp)
 	r->msg = (struct message){.source = qp->cfg.receives};
 	r->plan = qp->attr.rq_psn;
 	r->ack_to = r->ack_said = psn_add(r->plan, PSN_MASK);
-	r->gap_told = r->rnr_told = r->forgot = r->held = r->dead = r->revoked =
-		false;
+	r->gap_told = r->rnr_told = r->forgot = r->held = r->revoked = false;
+	resp_not_failed(r);
 	r->asked_hold = false;
 	r->resume_at = 0;
-	r->fail_status = 0;
 	r->ack_owed = r->ack_rest = false;
 	r->established = r->answering = r->lossy = r->received = false;
 	r->answers = 0;
@@ -100,18 +99,20 @@ void resp_untake(struct qp *qp)
 	receive_untake(&qp->resp.msg.recv);
 }
 
-/* The first says what failed. */
+/* That of the request that failed says why. Its place may be posted again then. */
 static void flush_receive(struct qp *qp, struct receive *recv, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
+	const bool failed = recv->wqe == r->fail_recv;
 	const struct cqe e = {.wr_id = recv->wqe->wr_id,
-			      .status = r->fail_status ? r->fail_status
-						       : WC_WR_FLUSH_ERR,
+			      .status = failed ? r->fail_status
+					       : WC_WR_FLUSH_ERR,
 			      .op = WR_RECV,
 			      .vendor_err = qp->cause,
 			      .qpn = qp->cfg.qpn};
 
-	r->fail_status = 0;
+	if (failed)
+		r->fail_recv = NULL;
 	receive_done(recv);
 	qp_push_cqe(qp, qp->cfg.recv_cq, &e, now_ns);
 }
@@ -440,7 +441,7 @@ static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	r->plan = run->pkt[i].pkt->psn;
 	if (r->dead)
 		r->nak = (struct nak){0}; /* executing it again says so again */
-	r->dead = false;
+	resp_not_failed(r);
 	lost = win_keep_run(qp->x, &r->win, run, i, now_ns);
 	if (!lost)
 		return;
@@ -486,10 +487,9 @@ static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
 	r->revoked = false;
 	if (v == V_OK)
 		return true;
-	r->dead = true;
 	r->msg.recv = run->pkt[i].recv; /* and is flushed with it */
-	r->fail_event = QP_EVENT_ACCESS_ERR;
-	r->fail_cause = CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS;
+	resp_failed(r, &r->msg.recv, WC_WR_FLUSH_ERR, QP_EVENT_ACCESS_ERR,
+		    CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS);
 	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
 	return false;
 }

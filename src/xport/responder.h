@@ -4,6 +4,7 @@
 #define NOPIN_XPORT_RESPONDER_H
 
 #include "mem/waiter.h"
+#include "ring/receive.h"
 #include "wire/psn.h"
 #include "xport/burst.h"
 #include "xport/kept.h"
@@ -60,7 +61,8 @@ struct nak {
  * @asked_hold:	the peer was told that we wait for a region of ours
  * @resume_at:	then RESUME is said again, as win.next has not come (0: it is not)
  * @resume_ns:	and so long after it was said last
- * @dead:	a request failed; nothing more is taken
+ * @dead:	a request failed; nothing more is taken. @fail_recv: the receive that it
+ *		had, or NULL: that says @fail_status
  * @answering:	a burst of responses is on its way to the socket: an ACK must not
  *		overtake it
  * @ack_owed:	something is to be said to the requester
@@ -91,6 +93,7 @@ struct resp {
 	bool received, busy;
 	uint8_t fail_event, fail_status, answers;
 	uint16_t fail_cause; /* enum wc_cause, if @dead */
+	const struct wqe *fail_recv;
 	struct nak nak, page_rnr;
 	psn_t plan, ack_to, ack_said;
 	uint32_t xack, acks_out, life;
@@ -104,5 +107,31 @@ struct resp {
 	uint32_t res_next, res_at, bursts;
 	struct gso_watch gso;
 };
+
+/**
+ * resp_failed() - A check of a request failed: the QP is to end.
+ * @r:		responder
+ * @recv:	the receive of the request, which says @status; or one that has none
+ * @status:	enum wc_status
+ * @event:	enum qp_event
+ * @cause:	enum wc_cause
+ */
+static inline void resp_failed(struct resp *r, const struct receive *recv,
+			       uint8_t status, uint8_t event, uint16_t cause)
+{
+	r->dead = true;
+	r->fail_recv = recv->wqe;
+	r->fail_status = status;
+	r->fail_event = event;
+	r->fail_cause = cause;
+}
+
+/** resp_not_failed() - A request before the one that failed is executed again, and that
+ * one is then, too. */
+static inline void resp_not_failed(struct resp *r)
+{
+	r->dead = false;
+	r->fail_recv = NULL;
+}
 
 #endif

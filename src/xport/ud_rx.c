@@ -136,10 +136,8 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 	if (v == V_WAIT || v == V_NO_RESOURCE)
 		return EXEC_WAIT;
 	/* The program's own mistake: of a class that ends the QP. */
-	qp->resp.dead = true;
-	qp->resp.fail_event = QP_NO_EVENT;
-	qp->resp.fail_status = WC_LOC_PROT_ERR;
-	qp->resp.fail_cause = CAUSE_ACCESS;
+	resp_failed(&qp->resp, recv, WC_LOC_PROT_ERR, QP_NO_EVENT,
+		    CAUSE_ACCESS);
 	return EXEC_NAK;
 }
 
@@ -281,6 +279,7 @@ static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	psn_t number = w->head, end = w->next;
 
 	qp->resp.plan = number;
+	resp_not_failed(&qp->resp);
 	for (unsigned k = i; k < run->num; k++)
 		met_add(&qp->resp.msg.met, run->pkt[k].cqe.met);
 	for (unsigned k = i; k < run->num; k++, number = psn_add(number, 1)) {
