@@ -46,6 +46,7 @@
 #include "wire/pkt.h"
 #include "wire/roce.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

@@ -30,6 +30,7 @@
 #include "os/wait.h"
 #include "wire/ext.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

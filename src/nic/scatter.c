@@ -28,6 +28,7 @@
 #include "wire/psn.h"
 #include "wire/roce.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/rx.h"
 #include "xport/tx.h"
 

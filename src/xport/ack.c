@@ -21,6 +21,7 @@
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/hold.h"
 #include "xport/kept.h"
 #include "xport/kick.h"
@@ -136,14 +137,15 @@ static const struct nak *nak_now(const struct qp *qp, psn_t limit)
  * that a standard peer was not told? */
 static bool placed_unsaid(const struct qp *qp, psn_t limit)
 {
-	return !qp_open(qp) && psn_diff(limit, qp->resp.ack_said) > 1;
+	return !qp_dialect(qp)->carries &&
+	       psn_diff(limit, qp->resp.ack_said) > 1;
 }
 
 /* Make the ACK of @qp. false: there is nothing that may be said now. */
 static bool make(struct qp *qp, struct pkt *p)
 {
 	struct resp *r = &qp->resp;
-	const bool ext = qp_open(qp);
+	const bool ext = qp_dialect(qp)->ext;
 	psn_t limit = ack_limit(qp);
 	const struct nak *nak;
 
@@ -245,7 +247,7 @@ bool ack_first(struct qp *qp, uint64_t now_ns)
 	const struct resp *r = &qp->resp;
 	struct pkt p;
 
-	if (qp_open(qp))
+	if (qp_dialect(qp)->carries)
 		return false;
 	if (r->acks_out)
 		return true;
@@ -299,7 +301,7 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 			continue;
 		if (!make(q, &p)) {
 			/* nor do requests wait for it, then (ack_first()) */
-			if (!qp && !qp_open(q))
+			if (!qp && !qp_dialect(q)->carries)
 				qp_kick(q);
 			continue;
 		}
@@ -340,7 +342,7 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
 		qp->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
 	if (error && again)
 		ack_unsaid(qp, a, now_ns);
-	if (!qp_open(qp))
+	if (!qp_dialect(qp)->carries)
 		qp_kick(qp); /* ack_first() */
 }
 

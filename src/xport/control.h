@@ -52,30 +52,6 @@ static inline bool qp_receives(const struct qp *qp)
 	return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
 }
 
-/** qp_open() - Do @qp and its peer know each other's secret? */
-static inline bool qp_open(const struct qp *qp)
-{
-	return qp->open.theirs != 0;
-}
-
-/** open_waits() - Do requests wait until it is known who the peer is? */
-static inline bool open_waits(const struct qp *qp)
-{
-	const struct open *o = &qp->open;
-
-	if (o->theirs)
-		return false;
-	return o->known || qp->peer->kind == PEER_PROBING ||
-	       (qp->peer->kind == PEER_NOPIN && !o->plain);
-}
-
-/** qp_admits() - Does @p come from the peer of @qp, of a connection? What has our
- * epoch does; without one it may, while we do not know better. */
-static inline bool qp_admits(const struct qp *qp, const struct pkt *p)
-{
-	return p->ext ? p->epoch == qp->open.mine : !qp_open(qp);
-}
-
 /** replay_busy() - Is a READ or an atomic of the peer not answered whole? */
 static inline bool replay_busy(const struct qp *qp)
 {

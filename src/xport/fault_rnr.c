@@ -16,6 +16,7 @@
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/hold.h"
 #include "xport/owe.h"
 #include "xport/qp.h"
@@ -40,7 +41,7 @@ void rnr_silence(struct qp *qp, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
 
-	if (qp_open(qp) || r->silence_until ||
+	if (qp_dialect(qp)->explains || r->silence_until ||
 	    !(qp_strategies(qp) & STRATEGY_BIT(STRATEGY_RNR)))
 		return;
 	r->silence_until = sat_add(now_ns, half_timeout_ns(qp));
@@ -79,7 +80,7 @@ static enum fault_answer fault_rnr_answer(const struct fault *f)
 	r->forgot = true;
 	fault_note(f, STRATEGY_RNR);
 	/* Before we know who it is we could not say that it is a page. */
-	if (f->pkt->ext && qp_open(qp)) {
+	if (f->pkt->ext && qp_dialect(qp)->explains) {
 		rnr(qp, rnr_code(qp, f->now_ns), f->psn, f->now_ns);
 		r->rnr_told = true;
 	} else {
@@ -105,7 +106,7 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns)
 		return;
 	}
 	r->silence_until = 0;
-	if (qp_open(qp) ||
+	if (qp_dialect(qp)->explains ||
 	    !(r->forgot || r->wait.ticket.v || r->src_wait.ticket.v))
 		return;
 	if (r->src_wait.ticket.v && replay_busy(qp)) {

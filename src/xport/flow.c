@@ -20,6 +20,7 @@
 #include "xport/control.h"
 #include "xport/credit.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/kick.h"
 #include "xport/lend.h"
 #include "xport/peer.h"
@@ -78,7 +79,7 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 {
 	struct peer *p = qp->peer;
 
-	if (!qp_open(qp))
+	if (!qp_dialect(qp)->budgets)
 		return psn_diff(qp->req.snd, qp->req.una) <
 		       (int32_t)qp->req.cwnd;
 	if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)
@@ -114,7 +115,7 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 	struct req *r = &qp->req;
 	struct flight_run *run;
 
-	if (!qp_open(qp))
+	if (!qp_dialect(qp)->budgets)
 		return;
 	if (r->flight_tail - r->flight_head == FLIGHT_RUNS) {
 		run = &r->flight[(r->flight_tail - 1) % FLIGHT_RUNS];
@@ -139,7 +140,7 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 
 	if (copies_out(r) && psn_diff(r->copies_to, from) > 0)
 		from = r->copies_to;
-	if (!qp_open(qp) || psn_diff(to, from) <= 0)
+	if (!qp_dialect(qp)->budgets || psn_diff(to, from) <= 0)
 		return;
 	n = (uint32_t)psn_diff(to, from);
 	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));

@@ -30,6 +30,7 @@
 #include "wire/timecode.h"
 #include "xport/attr.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/fault_resume.h"
 #include "xport/live.h"
 #include "xport/owe.h"
@@ -116,7 +117,7 @@ uint64_t qp_patience_ns(const struct qp *qp)
 	const uint64_t t = ack_timeout_to_ns(known ? qp->attr.timeout : 14);
 	const uint64_t tries = known ? qp->attr.retry_cnt : 0;
 
-	if (qp_open(qp) || t == UINT64_MAX)
+	if (qp_dialect(qp)->explains || t == UINT64_MAX)
 		return UINT64_MAX;
 	return tries ? t * tries - t / 2 : 0;
 }

@@ -46,6 +46,7 @@
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/kept.h"
 #include "xport/kick.h"
 #include "xport/owe.h"
@@ -118,8 +119,8 @@ static bool outstanding(const struct qp *qp)
 
 static bool waits_for_window(const struct qp *qp)
 {
-	return qp->req.live.window && qp_open(qp) && !qp->req.held &&
-	       !outstanding(qp) && has_begun(qp);
+	return qp->req.live.window && qp_dialect(qp)->budgets &&
+	       !qp->req.held && !outstanding(qp) && has_begun(qp);
 }
 
 /* Is all that was sent to be sent again, to a nopin? That it is our turn for so long
@@ -128,7 +129,8 @@ static bool goes_back(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return qp_open(qp) && !r->held && r->una != r->max && r->snd == r->una;
+	return qp_dialect(qp)->forgets && !r->held && r->una != r->max &&
+	       r->snd == r->una;
 }
 
 static bool peers_turn(const struct qp *qp)
@@ -197,12 +199,12 @@ void live_start(struct qp *qp, uint64_t now_ns)
 	}
 	if (l->silent_at == TIME_NEVER)
 		l->silent_at = sat_add(now_ns, ack_timeout_ns(qp));
-	if (l->stalled_at == TIME_NEVER && qp_open(qp) && !l->explained &&
-	    l->trial == TRIAL_NONE && outstanding(qp))
+	if (l->stalled_at == TIME_NEVER && qp_dialect(qp)->answers &&
+	    !l->explained && l->trial == TRIAL_NONE && outstanding(qp))
 		l->stalled_at = sat_add(now_ns, l->left_ns == WHOLE_NS
 							? ack_timeout_ns(qp)
 							: l->left_ns);
-	if (r->probe_at == TIME_NEVER && qp_open(qp)) {
+	if (r->probe_at == TIME_NEVER && qp_dialect(qp)->answers) {
 		r->probe_ns = PROBE_FIRST_NS;
 		r->probe_at = now_ns + r->probe_ns;
 	}
@@ -226,9 +228,9 @@ void live_restart(struct qp *qp, uint64_t now_ns)
 	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe_at;
 
 	live_stop(qp, now_ns);
-	if (qp_open(qp) || open_waits(qp))
+	if (qp_dialect(qp)->forgets || open_waits(qp))
 		r->live.silent_at = silent_at;
-	if (qp_open(qp) && probe_at < now_ns + PROBE_FIRST_NS)
+	if (qp_dialect(qp)->answers && probe_at < now_ns + PROBE_FIRST_NS)
 		r->probe_at = probe_at;
 	if (peers_turn(qp))
 		live_start(qp, now_ns);
@@ -386,7 +388,7 @@ void live_heard(struct qp *qp, const struct pkt *p, bool answer,
 	struct req *r = &qp->req;
 	bool why;
 
-	if (!qp_open(qp)) {
+	if (!qp_dialect(qp)->answers) {
 		start_if(qp, now_ns);
 		return;
 	}
@@ -476,7 +478,8 @@ static bool excuse(struct qp *qp, uint64_t now_ns)
 {
 	struct live *l = &qp->req.live;
 
-	if (!qp_open(qp) || l->excused || l->asked_ns + UNASKED_NS > now_ns)
+	if (!qp_dialect(qp)->answers || l->excused ||
+	    l->asked_ns + UNASKED_NS > now_ns)
 		return false;
 	l->excused = true;
 	return true;
@@ -510,7 +513,7 @@ static bool silence(struct qp *qp, uint64_t now_ns)
 	}
 	if (!spend(qp, CAUSE_SILENCE, now_ns))
 		return false;
-	if (!qp_open(qp)) {
+	if (!qp_dialect(qp)->answers) {
 		reads_quiet(qp, true);
 		return true;
 	}

@@ -12,6 +12,7 @@
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/responder.h"
@@ -48,7 +49,7 @@ void ack_received(struct qp *qp, uint64_t now_ns)
 	if (r->received)
 		r->answers = 0;
 	r->received = true;
-	if (r->answers == ANSWERS_KNOWN && qp_open(qp))
+	if (r->answers == ANSWERS_KNOWN && qp_dialect(qp)->carries)
 		ack_owe(qp, now_ns);
 	else
 		owe_by(qp, now_ns);
@@ -108,7 +109,7 @@ void ack_answer(struct qp *qp, uint16_t question, uint64_t now_ns)
 void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 {
 	/* It is said when its epoch is known. */
-	if (!qp_open(qp) && !qp->open.known)
+	if (!qp_dialect(qp)->answers && !qp->open.known)
 		return;
 	if (xack_flags & (XACK_HOLD | XACK_RESUME)) /* the newer one */
 		qp->resp.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
@@ -118,7 +119,7 @@ void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 
 bool ack_credit(struct qp *qp, uint64_t now_ns)
 {
-	if (!qp_receives(qp) || !qp_open(qp))
+	if (!qp_receives(qp) || !qp_dialect(qp)->budgets)
 		return false;
 	ack_owe(qp, now_ns);
 	return true;

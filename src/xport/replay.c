@@ -24,6 +24,7 @@
 #include "xport/burst.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/fault.h"
 #include "xport/kick.h"
 #include "xport/life.h"
@@ -225,7 +226,7 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	if (!qp_open(qp) && qp->open.known)
 		return false;
-	burst_reset(b, qp, qp->peer, qp_open(qp));
+	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
 	b->res = r->res_at;
 	r->bursts++;
 	while (replay_busy(qp)) {

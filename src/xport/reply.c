@@ -29,6 +29,7 @@
 #include "xport/comp.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
 #include "xport/hold.h"
@@ -66,7 +67,7 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
 		gso_missing(qp, &qp->req.gso, qp->req.una);
 		/* a nopin, known or not yet, says so of what it forgot, too */
 		if (qp->req.snd != qp->req.una &&
-		    (qp_open(qp) || open_waits(qp) ||
+		    (qp_dialect(qp)->forgets || open_waits(qp) ||
 		     live_spend(qp, CAUSE_SEQUENCE, now_ns)))
 			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
 		return;
@@ -118,7 +119,7 @@ void reply_page_came(struct qp *qp, uint64_t now_ns)
 	live_page_came(qp, now_ns);
 	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
 		return;
-	if (qp_open(qp))
+	if (qp_dialect(qp)->answers)
 		live_ask(qp, now_ns);
 	else
 		take_gap(qp, qp->req.una, now_ns);

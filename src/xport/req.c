@@ -39,6 +39,7 @@
 #include "xport/control.h"
 #include "xport/credit.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/fault.h"
 #include "xport/flow.h"
 #include "xport/hold.h"
@@ -531,7 +532,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 	}
 	if (ack_first(qp, now_ns))
 		return false;
-	burst_reset(b, qp, qp->peer, qp_open(qp));
+	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
 	b->again = aim_at_lost(qp, &back, &back_cur);
 	if (!b->again && is_parked(r))
 		return false;

@@ -12,6 +12,7 @@
 #include "xport/attr.h"
 #include "xport/burst.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/live.h"
 #include "xport/open.h"
 #include "xport/owe.h"

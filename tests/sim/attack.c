@@ -13,6 +13,7 @@
 #include "wire/icrc.h"
 #include "wire/opcode.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/peer.h"
 
 #include <inttypes.h>

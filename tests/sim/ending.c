@@ -14,6 +14,7 @@
 #include "oracle.h"
 #include "scenarios.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/kept.h"
 #include "xport/peer.h"
 #include "xport/qp.h"

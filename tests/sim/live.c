@@ -9,6 +9,7 @@
 #include "oracle.h"
 #include "os/run.h"
 #include "xport/control.h"
+#include "xport/dialect.h"
 #include "xport/peer.h"
 
 /* To a standard peer an ACK that is owed leaves first (ack_first()). */

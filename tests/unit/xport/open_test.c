@@ -6,6 +6,7 @@
 #include "xport/attr.h"
 #include "xport/control.h"
 #include "xport/deadline.h"
+#include "xport/dialect.h"
 #include "xport/life.h"
 #include "xport/open.h"
 #include "xport/peer.h"
