@@ -42,6 +42,14 @@ def spawn(command, env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
         stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
 
 
+def skip_reason(out):
+    """What a program that exits with 77 says. Others of its processes may say more
+    behind that."""
+    said = [line.removeprefix("SKIP: ") for line in out.split("\n")
+            if line.startswith("SKIP: ")]
+    return said[0] if said else out.strip().split("\n")[-1]
+
+
 def finish(process, what, patience=PATIENCE_S):
     try:
         out, err = process.communicate(timeout=patience)
@@ -49,7 +57,7 @@ def finish(process, what, patience=PATIENCE_S):
         kill(process)
         raise Failed(f"{what}: not done after {patience} s") from late
     if process.returncode == 77:
-        raise Skipped(out.strip().split("\n")[-1].removeprefix("SKIP: "))
+        raise Skipped(skip_reason(out))
     if process.returncode:
         raise Failed(f"{what}: {telling((err or '') + out)} "
                      f"(status {process.returncode})")

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 from lab import MIB, Failed, Output, Skipped, Swap, is_root, quantile, size, us
-from programs import kill, spawn, telling
+from programs import kill, skip_reason, spawn, telling
 
 TITLE = "The cost of one fault"
 ABOUT = """WRITEs of 4 KiB and of 4 MiB to memory that is there and to memory
@@ -159,7 +159,7 @@ def held(lab, kind):
                 process.stdin.write("\n")
                 process.stdin.flush()
         if process.wait(lab.patience(10)) == 77:
-            raise Skipped(text.strip().split("\n")[-1].removeprefix("SKIP: "))
+            raise Skipped(skip_reason(text))
         if process.returncode:
             raise Failed(f"b_fault: {telling(text)}")
     finally:

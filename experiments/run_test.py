@@ -220,6 +220,13 @@ def judge_pair():
     assert out == "8 1000 0.011954 2.5", out
 
 
+def judge_skip():
+    """Why is what was said first, with those words."""
+    out = "a\t1\nSKIP: needs root\nduring\t324\t0\t0\n"
+    assert programs.skip_reason(out) == "needs root"
+    assert programs.skip_reason("a\t1\nno memory\n") == "no memory"
+
+
 def judge_limit():
     """Of a group of v1, of v2, and of both."""
     v1 = "9:name=systemd:/s\n4:cpu,memory:/a/b\n0::/c\n"
@@ -303,6 +310,7 @@ def judge():
     judge_table()
     judge_output()
     judge_pair()
+    judge_skip()
     judge_limit()
     judge_overcommit()
     judge_report()
