@@ -92,10 +92,12 @@ static inline void key_hold(struct key_row *row)
 /** key_unhold() - Count one less. */
 static inline void key_unhold(struct key_row *row)
 {
-	CHECK(row->holds > 0);
+	struct key_row *region = key_region(row);
+
+	CHECK(row->holds > 0 && region->holds > 0);
 	row->holds--;
-	if (unlikely(row->kind != KEY_REGION))
-		key_unhold(row->mr->row);
+	if (unlikely(region != row))
+		region->holds--;
 }
 
 /** mr_live() - Return the region of @key if it can be accessed, or NULL. */
