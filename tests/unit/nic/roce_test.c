@@ -507,10 +507,34 @@ static void roce_turn__of_a_holder_found_dead(void **state)
 	assert_int_equal(guest->roce_state, ROCE_OURS);
 }
 
+/* The holder ends, and the port is in use. Return: it. */
+static int port_without_name(void)
+{
+	uint16_t number;
+	int port;
+
+	nic_lock(holder);
+	roce_release(holder);
+	port = os_port_open(holder->os, ROCE_PORT, &number);
+	nic_unlock(holder);
+	assert_true(port >= 0);
+	return port;
+}
+
+/* It ends, and is found free when it is time to look again. */
+static void port_is_free(int port)
+{
+	nic_lock(holder);
+	os_port_close(holder->os, port);
+	nic_unlock(holder);
+	guest->roce_try_ns = 0;
+	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
+	assert_int_equal(guest->roce_state, ROCE_OURS);
+}
+
 /* A process that dies closes the port last: it is in use a moment longer. */
 static void roce_turn__of_a_holder_that_is_dying(void **state)
 {
-	uint16_t number;
 	uint64_t until;
 	int port;
 
@@ -518,21 +542,12 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 	log_set(LOG_WARN, count_warnings);
 	warned = 0;
 	roce_needed(guest, os_now(guest->os));
-	nic_lock(holder);
-	roce_release(holder);
-	port = os_port_open(holder->os, ROCE_PORT, &number);
-	nic_unlock(holder);
-	assert_true(port >= 0);
+	port = port_without_name();
 	guest->os->holder_spoke = true; /* its connection ended */
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, 1, os_now(guest->os) + CLAIM_AGAIN_NS);
 	assert_int_equal(guest->roce_state, ROCE_SERVED);
-	nic_lock(holder);
-	os_port_close(holder->os, port);
-	nic_unlock(holder);
-	guest->roce_try_ns = 0; /* the moment is over */
-	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
-	assert_int_equal(guest->roce_state, ROCE_OURS);
+	port_is_free(port);
 	assert_int_equal(warned, 0);
 	log_set(LOG_WARN, NULL);
 }
@@ -541,14 +556,10 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 static void roce_turn__of_a_port_that_is_taken(void **state)
 {
 	uint64_t now, until;
-	uint16_t number;
 	int port;
 
 	(void)state;
-	nic_lock(holder);
-	roce_release(holder);
-	port = os_port_open(holder->os, ROCE_PORT, &number);
-	nic_unlock(holder);
+	port = port_without_name();
 	guest->roce_state = ROCE_UNASKED;
 	guest->roce_wanted = false;
 	forget_holder();
@@ -564,12 +575,7 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	now = os_now(guest->os);
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, now, now + 1000000000);
-	nic_lock(holder);
-	os_port_close(holder->os, port);
-	nic_unlock(holder);
-	guest->roce_try_ns = 0; /* the second is over */
-	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
-	assert_int_equal(guest->roce_state, ROCE_OURS);
+	port_is_free(port);
 }
 
 int main(void)

@@ -77,25 +77,8 @@ static void connect(bool ud)
 				      .receives = &s.rq->source,
 				      .send_cq = &s.cq,
 				      .recv_cq = &s.cq};
-	struct qp_attr a = {.port = 1,
-			    .qkey = QKEY,
-			    .path_mtu = MTU,
-			    .has_grh = true,
-			    .dgid = {{0xfd, [15] = 2}},
-			    .max_dest_rd_atomic = 1};
-	const uint32_t init = QPA_PKEY_INDEX | QPA_PORT |
-			      (ud ? QPA_QKEY : QPA_ACCESS_FLAGS);
-	const uint32_t rtr = ud ? 0
-				: QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN |
-					     QPA_RQ_PSN |
-					     QPA_MAX_DEST_RD_ATOMIC |
-					     QPA_MIN_RNR_TIMER;
 
-	qp_init(&s.qp, &s.x, &cfg);
-	a.state = QPS_INIT;
-	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | init, NULL, 0), 0);
-	a.state = QPS_RTR;
-	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | rtr, &s.peer, 0), 0);
+	connect_receiver(&s.qp, &s.x, &cfg, &s.peer, QKEY);
 }
 
 /* Both messages have come, the first is about to move, and the second has failed. */
@@ -171,29 +154,7 @@ static int teardown(void **state)
 
 static void commit(bool ok)
 {
-	struct moves *m = &s.run.moves;
-
-	m->done = ok ? m->num : 0;
-	m->error = ok ? 0 : -EFAULT;
-	qp_rx_commit(&s.run, 0);
-}
-
-/* A pager has brought all that was asked for. */
-static void pages_brought(void)
-{
-	struct ticket_req req;
-	struct list woken;
-
-	list_init(&woken);
-	while (ticket_next(s.mem, &req)) {
-		spt_map(s.mem, req.vpn, req.pages, true, 0);
-		ticket_done(s.mem, req.id, req.pages, false, true, 0, 0, 1, 1,
-			    &woken);
-	}
-	list_for_each_safe(l, tmp, &woken) {
-		list_del(l);
-		qp_wake(list_entry(l, struct waiter, link), 1);
-	}
+	commit_run(&s.run, ok);
 }
 
 /* All receives have completed, in order; @first: the one that was about to move. */
@@ -226,7 +187,7 @@ static void blame__behind_one_that_was_not_placed(void **state)
 	commit(false);
 	assert_int_equal(s.qp.state, QPS_RTR);
 	assert_false(qp_drain(&s.qp, &s.run, 0)); /* it asks for its page */
-	pages_brought();
+	pages_brought(s.mem);
 	assert_true(qp_drain(&s.qp, &s.run, 0));
 	commit(true);
 	if (s.qp.state == QPS_ERR) {

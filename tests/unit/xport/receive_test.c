@@ -123,25 +123,8 @@ static void connect(struct qp *qp, bool ud)
 				      .receives = &s.recvs.source,
 				      .send_cq = &s.cq,
 				      .recv_cq = &s.cq};
-	struct qp_attr a = {.port = 1,
-			    .qkey = QKEY,
-			    .path_mtu = MTU,
-			    .has_grh = true,
-			    .dgid = {{0xfd, [15] = 2}},
-			    .max_dest_rd_atomic = 1};
-	const uint32_t init = QPA_PKEY_INDEX | QPA_PORT |
-			      (ud ? QPA_QKEY : QPA_ACCESS_FLAGS);
-	const uint32_t rtr = ud ? 0
-				: QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN |
-					     QPA_RQ_PSN |
-					     QPA_MAX_DEST_RD_ATOMIC |
-					     QPA_MIN_RNR_TIMER;
 
-	qp_init(qp, &s.x, &cfg);
-	a.state = QPS_INIT;
-	assert_int_equal(qp_modify(qp, &a, QPA_STATE | init, NULL, 0), 0);
-	a.state = QPS_RTR;
-	assert_int_equal(qp_modify(qp, &a, QPA_STATE | rtr, &s.peer, 0), 0);
+	connect_receiver(qp, &s.x, &cfg, &s.peer, QKEY);
 }
 
 static int setup_as(void **state, bool ud)
@@ -217,31 +200,9 @@ static void page_comes(uint64_t i)
 	spt_map(s.mem, (BASE >> PAGE_SHIFT) + i, 1, true, 0);
 }
 
-/* A pager has brought all that was asked for. */
-static void pages_brought(void)
-{
-	struct ticket_req req;
-	struct list woken;
-
-	list_init(&woken);
-	while (ticket_next(s.mem, &req)) {
-		spt_map(s.mem, req.vpn, req.pages, true, 0);
-		ticket_done(s.mem, req.id, req.pages, false, true, 0, 0, 1, 1,
-			    &woken);
-	}
-	list_for_each_safe(l, tmp, &woken) {
-		list_del(l);
-		qp_wake(list_entry(l, struct waiter, link), 1);
-	}
-}
-
 static void commit(unsigned qp, bool ok)
 {
-	struct moves *m = &s.run[qp].moves;
-
-	m->done = ok ? m->num : 0;
-	m->error = ok ? 0 : -EFAULT;
-	qp_rx_commit(&s.run[qp], 0);
+	commit_run(&s.run[qp], ok);
 }
 
 /* The oldest completion, of receive @i. */
@@ -290,7 +251,7 @@ static void of_a_message__that_waits_for_its_page(void **state)
 	come(1, OP_SEND_ONLY);
 	commit(1, true);
 	received(1, 1, WC_SUCCESS);
-	pages_brought();
+	pages_brought(s.mem);
 	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);
@@ -411,7 +372,7 @@ static void of_a_datagram__that_waits_for_its_page(void **state)
 	commit(1, true);
 	received(1, 1, WC_SUCCESS);
 	come(0, OP_UD_SEND_ONLY); /* behind the first */
-	pages_brought();
+	pages_brought(s.mem);
 	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);

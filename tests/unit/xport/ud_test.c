@@ -165,10 +165,7 @@ static void wake(void)
 	list_init(&woken);
 	moved_take(s.mem, &woken);
 	assert_false(list_empty(&woken));
-	list_for_each_safe(l, tmp, &woken) {
-		list_del(l);
-		qp_wake(list_entry(l, struct waiter, link), 0);
-	}
+	wake_all(&woken, 0);
 }
 
 static void ud_rx__nobody_overtakes_who_got_no_ticket(void **state)
