@@ -285,18 +285,17 @@ bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 
 	for (uint32_t looked = 0; *at < t->fresh; ++*at) {
 		const struct key_row *row = key_at(t, *at);
-		const bool free = row->state == KEY_FREE ||
-				  row->kind != KEY_REGION;
+		const bool region = row->state != KEY_FREE &&
+				    row->kind == KEY_REGION;
 
-		if (free && ++looked < KEY_CHUNK)
+		if (!region && ++looked < KEY_CHUNK)
 			continue;
-		*key = free ? 0 : row->key;
-		if (!free)
+		*key = region ? row->key : 0;
+		*out = (struct account){.n = {0}};
+		if (region)
 			mr_attr_copy(row->mr, attr);
-		if (!free && row->mr->account)
+		if (region && row->mr->account)
 			*out = *row->mr->account;
-		else
-			*out = (struct account){.n = {0}};
 		++*at;
 		return true;
 	}

@@ -84,9 +84,11 @@ static inline struct key_row *key_region(struct key_row *row)
 /** key_hold() - Count one hold more of a key, and of its region. */
 static inline void key_hold(struct key_row *row)
 {
+	struct key_row *region = key_region(row);
+
 	row->holds++;
-	if (unlikely(row->kind != KEY_REGION))
-		row->mr->row->holds++;
+	if (unlikely(region != row))
+		region->holds++;
 }
 
 /** key_unhold() - Count one less. */

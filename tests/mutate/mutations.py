@@ -255,8 +255,7 @@ MUTATIONS = [
     ("keys: a window of a region that moves does not wait", "src/mem/dma.c",
      "w->region = key_region(row);", "w->region = row;"),
     ("keys: moves through a window do not hold its region", "src/mem/regions.h",
-     "\trow->holds++;\n\tif (unlikely(row->kind != KEY_REGION))\n"
-     "\t\trow->mr->row->holds++;", "\trow->holds++;"),
+     "if (unlikely(region != row))\n\t\tregion->holds++;", ""),
     ("keys: a window is a region", "src/mem/regions.c",
      "row && row->kind == KEY_REGION ? row->mr : NULL;\n}\n\nstruct mr *mr_live",
      "row ? row->mr : NULL;\n}\n\nstruct mr *mr_live"),
