@@ -459,8 +459,8 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	*back_cur = r->cur;
 	r->snd = psn;
 	r->cur = i;
-	/* Its own pages are waited for now, if any: those of what is parked are asked
-	 * for again in its turn. */
+	/* It waits for its own pages, if any: those of a request that is parked are
+	 * asked for again in its turn. */
 	if (r->wait.ticket.v && !is_parked(r))
 		waiter_cancel(qp->x->mem, &r->wait);
 	return true;
