@@ -194,7 +194,8 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 	}
 	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
-	return qp_rx(&nq->qp, p, bytes + p->hdr_len, &s->run, now_ns);
+	return qp_rx(&nq->qp, p, payload_of_step(bytes + p->hdr_len), &s->run,
+		     now_ns);
 }
 
 static enum rx_result take_control(struct nic *nic, struct step *s,

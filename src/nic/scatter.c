@@ -196,7 +196,8 @@ static bool feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
 	p->placed = true;
 	flight_note(&s->scatter.qp->log, now_ns, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
-	CHECK(qp_rx(s->scatter.qp, p, NULL, &s->run, now_ns) == RX_NEXT);
+	CHECK(qp_rx(s->scatter.qp, p, payload_of_step(NULL), &s->run, now_ns) ==
+	      RX_NEXT);
 	if (!s->run.num || s->run.pkt[s->run.num - 1].pkt != p)
 		return false;
 	s->npkts++;

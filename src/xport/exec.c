@@ -146,7 +146,7 @@ static bool length_ok(const struct qp *qp, const struct pkt *p)
 }
 
 static enum verdict exec_plan_write(struct qp *qp, const struct pkt *p,
-				    const uint8_t *payload, struct rx_run *run,
+				    struct payload payload, struct rx_run *run,
 				    uint64_t now_ns)
 {
 	struct message *m = &qp->resp.msg;
@@ -170,9 +170,9 @@ static enum verdict exec_plan_write(struct qp *qp, const struct pkt *p,
 		return V_OK;
 	d = remote_dma(qp, m->rkey, m->va, p->payload_len, ACCESS_REMOTE_WRITE);
 	d.ahead = d.follow = m->left - p->payload_len;
-	return dma_resolve(qp->x->mem, &d, (void *)(uintptr_t)payload,
-			   (uint16_t)run->num, now_ns, qp->x->fresh_ns,
-			   &qp->resp.wait, &run->moves, &run->holds);
+	return dma_resolve(qp->x->mem, &d, payload.at, (uint16_t)run->num,
+			   now_ns, qp->x->fresh_ns, &qp->resp.wait, &run->moves,
+			   &run->holds);
 }
 
 /* Bytes of a SEND behind this packet: nopins say, others do not. */
@@ -184,7 +184,7 @@ static uint64_t send_rest(const struct pkt *p, const struct message *m)
 }
 
 static enum verdict exec_plan_send(struct qp *qp, const struct pkt *p,
-				   const uint8_t *payload, struct rx_run *run,
+				   struct payload payload, struct rx_run *run,
 				   uint64_t now_ns)
 {
 	struct message *m = &qp->resp.msg;
@@ -196,9 +196,8 @@ static enum verdict exec_plan_send(struct qp *qp, const struct pkt *p,
 	if (p->placed)
 		return V_OK;
 	return sge_walk(qp, m->recv.wqe, m->done, p->payload_len,
-			send_rest(p, m), true, (uint8_t *)(uintptr_t)payload,
-			(uint16_t)run->num, &qp->resp.wait, &run->moves,
-			&run->holds, now_ns);
+			send_rest(p, m), true, payload.at, (uint16_t)run->num,
+			&qp->resp.wait, &run->moves, &run->holds, now_ns);
 }
 
 static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
@@ -214,7 +213,7 @@ static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
 }
 
 static enum verdict exec_plan(struct qp *qp, const struct pkt *p,
-			      const uint8_t *payload, struct rx_run *run,
+			      struct payload payload, struct rx_run *run,
 			      uint64_t now_ns)
 {
 	struct dma d;
@@ -252,7 +251,7 @@ static void note_completion(struct qp *qp, const struct pkt *p,
 }
 
 static void exec_advance(struct qp *qp, const struct pkt *p,
-			 const uint8_t *payload, const struct message *before,
+			 struct payload payload, const struct message *before,
 			 struct rx_run *run)
 {
 	struct run_pkt *rp = &run->pkt[run->num];
@@ -282,7 +281,7 @@ static void exec_advance(struct qp *qp, const struct pkt *p,
 }
 
 enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
-			      const uint8_t *payload, struct rx_run *run,
+			      struct payload payload, struct rx_run *run,
 			      uint64_t now_ns)
 {
 	struct message before;

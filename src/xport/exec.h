@@ -4,6 +4,7 @@
 #define NOPIN_XPORT_EXEC_H
 
 #include "mem/dma.h"
+#include "xport/payload.h"
 
 struct pkt;
 struct qp;
@@ -20,7 +21,7 @@ enum exec_result {
 };
 
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
-			      const uint8_t *payload, struct rx_run *run,
+			      struct payload payload, struct rx_run *run,
 			      uint64_t now_ns);
 
 #endif

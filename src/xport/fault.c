@@ -68,7 +68,7 @@ static enum fault_answer fault_answer_by(const struct fault *f,
 	struct window *w = fault_window(f);
 	enum fault_answer a = FAULT_NEXT;
 
-	if (!f->payload || f->site == SITE_DATAGRAM)
+	if (!f->payload.at || f->site == SITE_DATAGRAM)
 		return chosen(f, set);
 	if (w->forgotten_psn != f->psn)
 		w->forgotten = 0;
@@ -91,7 +91,7 @@ static strategies_t set_of(const struct fault *f)
 	return f->wait->set ? f->wait->set : qp_strategies(f->qp);
 }
 
-void fault_request(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+void fault_request(struct qp *qp, const struct pkt *p, struct payload payload,
 		   uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -160,7 +160,7 @@ void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns)
 	hold_ask(qp, now_ns);
 }
 
-bool fault_response(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+bool fault_response(struct qp *qp, const struct pkt *p, struct payload payload,
 		    uint64_t now_ns)
 {
 	const struct fault f = {.qp = qp,
@@ -177,7 +177,7 @@ bool fault_response(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	       FAULT_KEPT;
 }
 
-bool fault_datagram(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+bool fault_datagram(struct qp *qp, const struct pkt *p, struct payload payload,
 		    uint64_t now_ns)
 {
 	const struct fault f = {.qp = qp,

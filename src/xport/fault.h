@@ -5,15 +5,16 @@
 
 #include "wire/pkt.h"
 #include "wire/psn.h"
+#include "xport/payload.h"
 
 struct qp;
 
 /** fault_datagram() - A datagram met a missing page. true: it is kept as win.next. */
 bool fault_datagram(struct qp *qp, const struct pkt *pkt,
-		    const uint8_t *payload, uint64_t now_ns);
+		    struct payload payload, uint64_t now_ns);
 
 /** fault_request() - A request at win.next met a missing page. */
-void fault_request(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+void fault_request(struct qp *qp, const struct pkt *pkt, struct payload payload,
 		   uint64_t now_ns);
 
 /** fault_forget() - It is not kept; whoever sent it is told to wait. */
@@ -33,7 +34,7 @@ void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns);
 
 /** fault_response() - A READ response did. Return: true if it was kept. */
 bool fault_response(struct qp *qp, const struct pkt *pkt,
-		    const uint8_t *payload, uint64_t now_ns);
+		    struct payload payload, uint64_t now_ns);
 
 /** fault_forgiven() - Let what was held go on: what was forgotten came again. */
 void fault_forgiven(struct qp *qp, uint64_t now_ns);

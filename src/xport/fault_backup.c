@@ -34,7 +34,7 @@ static uint32_t *source_of(struct xport *x, const struct ipaddr *ip)
 	return &x->sources[lo % ARRAY_SIZE(x->sources)];
 }
 
-bool backup_keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+bool backup_keep(struct qp *qp, const struct pkt *p, struct payload payload,
 		 psn_t number, uint64_t now_ns)
 {
 	uint32_t *source = source_of(qp->x, &p->fwd_src.ip);

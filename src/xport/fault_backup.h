@@ -5,6 +5,7 @@
 
 #include "wire/pkt.h"
 #include "wire/psn.h"
+#include "xport/payload.h"
 
 struct qp;
 
@@ -12,7 +13,7 @@ struct qp;
  * backup_keep() - Keep a datagram in a slot, as number @number.
  * Return: false: no slot is free, or its sender or @qp has too many.
  */
-bool backup_keep(struct qp *qp, const struct pkt *pkt, const uint8_t *payload,
+bool backup_keep(struct qp *qp, const struct pkt *pkt, struct payload payload,
 		 psn_t number, uint64_t now_ns);
 
 #endif

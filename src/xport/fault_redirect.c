@@ -18,7 +18,7 @@ static enum fault_answer fault_redirect_answer(const struct fault *f)
 	struct qp *qp = f->qp;
 	struct window *w = fault_window(f);
 
-	if (!f->pkt || !f->payload ||
+	if (!f->pkt || !f->payload.at ||
 	    win_keep(qp->x, w, f->pkt, f->payload, f->now_ns))
 		return FAULT_NEXT;
 	count(qp->x->cnt, CNT_fault_redirect);

@@ -441,7 +441,7 @@ void qp_wake(struct waiter *w, uint64_t now_ns)
 }
 
 enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
-		     const uint8_t *payload, struct rx_run *run,
+		     struct payload payload, struct rx_run *run,
 		     uint64_t now_ns)
 {
 	enum rx_result result = RX_NEXT;

@@ -303,14 +303,14 @@ static bool response_fits(const struct qp *qp, const struct pkt *p,
 }
 
 static enum verdict reply_plan_response(struct qp *qp, const struct pkt *p,
-					const uint8_t *payload,
+					struct payload payload,
 					const struct wqe *w, struct rx_run *run,
 					uint64_t now_ns)
 {
 	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
 	uint64_t rest = w->length - off - p->payload_len;
 	uint32_t len = p->payload_len;
-	uint8_t *from = (uint8_t *)(uintptr_t)payload;
+	uint8_t *from = payload.at;
 
 	if (p->placed)
 		return V_OK;
@@ -325,14 +325,11 @@ static enum verdict reply_plan_response(struct qp *qp, const struct pkt *p,
 }
 
 static void reply_run_add(struct rx_run *run, struct qp *qp,
-			  const struct pkt *p, const uint8_t *payload,
-			  struct accepted *acc)
+			  const struct pkt *p, struct payload payload)
 {
 	run_begin(run, qp, true);
-	run->pkt[run->num++] = (struct run_pkt){.pkt = p,
-						.payload = payload,
-						.acc = acc,
-						.move_end = run->moves.num};
+	run->pkt[run->num++] = (struct run_pkt){
+		.pkt = p, .payload = payload, .move_end = run->moves.num};
 }
 
 /**
@@ -340,9 +337,8 @@ static void reply_run_add(struct rx_run *run, struct qp *qp,
  * Return: V_OK: it is in the run. V_NO_RESOURCE: the run is full.
  */
 static enum verdict place_response(struct qp *qp, const struct pkt *p,
-				   const uint8_t *payload, uint32_t index,
-				   struct accepted *acc, struct rx_run *run,
-				   uint64_t now_ns)
+				   struct payload payload, uint32_t index,
+				   struct rx_run *run, uint64_t now_ns)
 {
 	struct wqe *w = wq_at(qp->cfg.sq, index);
 	unsigned moves = run->moves.num, holds = run->holds.num;
@@ -354,7 +350,7 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 	v = reply_plan_response(qp, p, payload, w, run, now_ns);
 	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
 	if (v == V_OK) {
-		reply_run_add(run, qp, p, payload, acc);
+		reply_run_add(run, qp, p, payload);
 		return V_OK;
 	}
 	run_undo(run, qp, moves, holds, now_ns);
@@ -417,7 +413,7 @@ static bool asked_for(const struct qp *qp, const struct pkt *p)
 
 /* Others before @p, of which @due of @w is the first, have not come. */
 static void reply_take_ahead(struct qp *qp, const struct pkt *p,
-			     const uint8_t *payload, const struct wqe *w,
+			     struct payload payload, const struct wqe *w,
 			     psn_t due, uint64_t now_ns)
 {
 	struct req *r = &qp->req;
@@ -446,7 +442,7 @@ static void take_twice(struct qp *qp, psn_t psn, uint64_t now_ns)
 }
 
 static enum rx_result take_response(struct qp *qp, const struct pkt *p,
-				    const uint8_t *payload, struct rx_run *run,
+				    struct payload payload, struct rx_run *run,
 				    uint64_t now_ns)
 {
 	struct req *r = &qp->req;
@@ -478,7 +474,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 			response_dropped(qp);
 		return RX_NEXT;
 	}
-	switch (place_response(qp, p, payload, index, NULL, run, now_ns)) {
+	switch (place_response(qp, p, payload, index, run, now_ns)) {
 	case V_OK:
 		response_taken(qp, p->psn);
 		return RX_NEXT;
@@ -494,7 +490,7 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 }
 
 enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
-			const uint8_t *payload, struct rx_run *run,
+			struct payload payload, struct rx_run *run,
 			uint64_t now_ns)
 {
 	if (pkt->opcode != OP_ACK && pkt->opcode != OP_X_ACK)
@@ -535,7 +531,7 @@ bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		psn = a->pkt.psn;
 		if (!run->num)
 			comp_placed(qp, psn, now_ns);
-		if (place_response(qp, &a->pkt, win_data(qp->x, a), index, a,
+		if (place_response(qp, &a->pkt, win_payload(qp->x, a), index,
 				   run, now_ns) != V_OK)
 			break;
 	}
@@ -627,8 +623,9 @@ void reply_commit(struct rx_run *run, uint64_t now_ns)
 			break;
 		}
 		win_copied(run, i);
-		if (rp->acc)
-			win_placed(qp->x, &qp->req.win, rp->acc, now_ns);
+		if (rp->payload.kept)
+			win_placed(qp->x, &qp->req.win, rp->payload.kept,
+				   now_ns);
 		for (uint32_t k = 0; k <= rp->more; k++) {
 			psn_t psn = psn_add(rp->pkt->psn, k);
 

@@ -11,7 +11,7 @@ struct qp;
 struct wqe;
 
 enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
-			const uint8_t *payload, struct rx_run *run,
+			struct payload payload, struct rx_run *run,
 			uint64_t now_ns);
 bool reply_more(struct qp *qp, psn_t psn, uint32_t n);
 void reply_commit(struct rx_run *run, uint64_t now_ns);

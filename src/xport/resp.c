@@ -145,7 +145,7 @@ static void not_ready(struct qp *qp, psn_t psn, uint64_t now_ns)
 	ack_nak(qp, AETH_RNR | qp->attr.min_rnr_timer, psn, now_ns);
 }
 
-static void keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+static void keep(struct qp *qp, const struct pkt *p, struct payload payload,
 		 uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -166,7 +166,7 @@ static void keep(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 }
 
 static enum rx_result take_next(struct qp *qp, const struct pkt *p,
-				const uint8_t *payload, struct rx_run *run,
+				struct payload payload, struct rx_run *run,
 				uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -232,7 +232,7 @@ static bool may_be_ahead(const struct qp *qp, int32_t ahead)
 }
 
 static void resp_take_ahead(struct qp *qp, const struct pkt *p,
-			    const uint8_t *payload, int32_t ahead,
+			    struct payload payload, int32_t ahead,
 			    uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -256,7 +256,7 @@ static void resp_take_ahead(struct qp *qp, const struct pkt *p,
 }
 
 enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
-		       const uint8_t *payload, struct rx_run *run,
+		       struct payload payload, struct rx_run *run,
 		       uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -331,12 +331,10 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		    qp_invalidate(qp, a->pkt.imm, &r->revoked) == V_WAIT)
 			break;
 		psn = a->pkt.psn;
-		res = resp_execute(qp, &a->pkt, win_data(qp->x, a), run,
+		res = resp_execute(qp, &a->pkt, win_payload(qp->x, a), run,
 				   now_ns);
-		if (res == EXEC_OK) {
-			run->pkt[run->num - 1].acc = a;
+		if (res == EXEC_OK)
 			continue;
-		}
 		if (res == EXEC_RNR && !run->num)
 			not_ready(qp, psn, now_ns);
 		if (res == EXEC_WAIT)
@@ -505,6 +503,7 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 	}
 	for (i = 0; i < run->num; i++) {
 		struct run_pkt *rp = &run->pkt[i];
+		struct accepted *kept = rp->payload.kept;
 
 		if (rp->move_end > run->moves.done) {
 			not_placed(qp, run, i, now_ns);
@@ -519,11 +518,11 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 				untake_run(qp, run, i + 1);
 			break;
 		}
-		if (rp->acc) {
+		if (kept) {
 			flight_note(&qp->log, now_ns, FLIGHT_PLACED,
-				    rp->pkt->psn, (uint16_t)rp->acc->slot,
-				    now_ns - rp->acc->at_ns);
-			win_placed(qp->x, &qp->resp.win, rp->acc, now_ns);
+				    rp->pkt->psn, (uint16_t)kept->slot,
+				    now_ns - kept->at_ns);
+			win_placed(qp->x, &qp->resp.win, kept, now_ns);
 		}
 	}
 	if (!qp->resp.win.num) {

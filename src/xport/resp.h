@@ -15,7 +15,7 @@ void resp_reset(struct qp *qp);
 void resp_untake(struct qp *qp);
 
 enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
-		       const uint8_t *payload, struct rx_run *run,
+		       struct payload payload, struct rx_run *run,
 		       uint64_t now_ns);
 
 /** resp_more(), reply_more() - See qp_rx_more(); from @psn on. */

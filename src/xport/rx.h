@@ -10,6 +10,7 @@
 #include "wire/pkt.h"
 #include "wire/roce.h"
 #include "xport/message.h"
+#include "xport/payload.h"
 
 struct accepted;
 struct qp;
@@ -18,15 +19,13 @@ struct qp;
  * struct run_pkt - One packet of a run.
  * @before:	requests: the responder's place in the message before it
  * @move_end:	moves of the run up to and including this packet
- * @acc:	where it waited, or NULL
  * @more:	so many packets like it follow it, all received in place
  * @recv:	the receive that it completes, if it does, and @cqe: how
  * @counter:	identifier of the one to raise, if @notifies
  */
 struct run_pkt {
 	const struct pkt *pkt;
-	const uint8_t *payload;
-	struct accepted *acc;
+	struct payload payload;
 	struct message before;
 	unsigned move_end;
 	uint32_t more;
@@ -63,12 +62,12 @@ enum rx_result {
 
 /**
  * qp_rx() - Take one packet whose CRC was already verified, and that @qp admits.
- * @payload:	stays valid until the run is committed
+ * @payload:	payload_of_step(); stays valid until the run is committed
  * The run collects the moves; the caller executes them when the burst ends or
  * RX_FULL comes, and then calls qp_rx_commit() if run->qp is set.
  */
 enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
-		     const uint8_t *payload, struct rx_run *run,
+		     struct payload payload, struct rx_run *run,
 		     uint64_t now_ns);
 
 /**

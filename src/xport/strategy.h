@@ -11,6 +11,7 @@
 #include "base/strategy.h"
 #include "wire/pkt.h"
 #include "wire/psn.h"
+#include "xport/payload.h"
 #include "xport/qp.h"
 
 struct waiter;
@@ -45,7 +46,7 @@ struct fault {
 	enum fault_site site;
 	const struct waiter *wait;
 	const struct pkt *pkt;
-	const uint8_t *payload;
+	struct payload payload;
 	psn_t psn;
 	uint64_t now_ns;
 };

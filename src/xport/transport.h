@@ -45,7 +45,7 @@ struct transport {
 	void (*tx_commit)(struct qp *qp, const struct burst *b, int error,
 			  uint64_t now_ns);
 	enum rx_result (*rx)(struct qp *qp, const struct pkt *pkt,
-			     const uint8_t *payload, struct rx_run *run,
+			     struct payload payload, struct rx_run *run,
 			     uint64_t now_ns);
 	void (*rx_commit)(struct rx_run *run, uint64_t now_ns);
 	bool (*drain)(struct qp *qp, struct rx_run *run, uint64_t now_ns);

@@ -99,7 +99,7 @@ static void rc_tx_commit(struct qp *qp, const struct burst *b, int error,
 }
 
 enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
-		     const uint8_t *payload, struct rx_run *run,
+		     struct payload payload, struct rx_run *run,
 		     uint64_t now_ns)
 {
 	bool response = pkt->op & OPF_RESPONSE;

@@ -22,7 +22,7 @@ struct ud {
 };
 
 enum rx_result ud_rx(struct qp *qp, const struct pkt *pkt,
-		     const uint8_t *payload, struct rx_run *run,
+		     struct payload payload, struct rx_run *run,
 		     uint64_t now_ns);
 bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
 void ud_rx_commit(struct rx_run *run, uint64_t now_ns);

@@ -62,7 +62,7 @@ static enum counter ud_rx_refuse(const struct qp *qp, const struct pkt *p)
 }
 
 static enum verdict resolve(struct qp *qp, const struct wqe *w,
-			    const struct pkt *p, const uint8_t *payload,
+			    const struct pkt *p, struct payload payload,
 			    struct rx_run *run, uint64_t now_ns)
 {
 	const uint16_t token = (uint16_t)run->num;
@@ -74,9 +74,9 @@ static enum verdict resolve(struct qp *qp, const struct wqe *w,
 		     &qp->resp.wait, &run->moves, &run->holds, now_ns);
 	if (v != V_OK)
 		return v;
-	return sge_walk(qp, w, GRH_BYTES, p->payload_len, 0, true,
-			(uint8_t *)(uintptr_t)payload, token, &qp->resp.wait,
-			&run->moves, &run->holds, now_ns);
+	return sge_walk(qp, w, GRH_BYTES, p->payload_len, 0, true, payload.at,
+			token, &qp->resp.wait, &run->moves, &run->holds,
+			now_ns);
 }
 
 static uint8_t cqe_flags(const struct pkt *p)
@@ -86,7 +86,7 @@ static uint8_t cqe_flags(const struct pkt *p)
 }
 
 static void ud_rx_advance(struct qp *qp, const struct receive *recv,
-			  const struct pkt *p, const uint8_t *payload,
+			  const struct pkt *p, struct payload payload,
 			  struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
@@ -114,7 +114,7 @@ static void ud_rx_advance(struct qp *qp, const struct receive *recv,
 
 /* The datagram with the number resp.plan, which takes @recv. */
 static enum exec_result execute(struct qp *qp, const struct pkt *p,
-				const uint8_t *payload,
+				struct payload payload,
 				const struct receive *recv, struct rx_run *run,
 				uint64_t now_ns)
 {
@@ -171,7 +171,7 @@ static void ud_rx_kept(struct qp *qp, const struct receive *recv)
 }
 
 /* It waits behind others. */
-static void behind(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+static void behind(struct qp *qp, const struct pkt *p, struct payload payload,
 		   struct receive *recv, uint64_t now_ns)
 {
 	if (backup_keep(qp, p, payload, qp->resp.win.next, now_ns)) {
@@ -182,7 +182,7 @@ static void behind(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	receive_untake(recv);
 }
 
-static void missing(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+static void missing(struct qp *qp, const struct pkt *p, struct payload payload,
 		    struct receive *recv, uint64_t now_ns)
 {
 	if (!fault_datagram(qp, p, payload, now_ns)) {
@@ -193,7 +193,7 @@ static void missing(struct qp *qp, const struct pkt *p, const uint8_t *payload,
 	ud_rx_ask_ahead(qp, now_ns);
 }
 
-enum rx_result ud_rx(struct qp *qp, const struct pkt *p, const uint8_t *payload,
+enum rx_result ud_rx(struct qp *qp, const struct pkt *p, struct payload payload,
 		     struct rx_run *run, uint64_t now_ns)
 {
 	struct resp *r = &qp->resp;
@@ -239,14 +239,14 @@ bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 
 	while (!r->dead && !r->wait.ticket.v &&
 	       (a = win_at(&r->win, r->plan))) {
-		enum exec_result res = execute(qp, &a->pkt, win_data(qp->x, a),
-					       &a->recv, run, now_ns);
+		enum exec_result res = execute(qp, &a->pkt,
+					       win_payload(qp->x, a), &a->recv,
+					       run, now_ns);
 
 		if (res == EXEC_WAIT)
 			ud_rx_ask_ahead(qp, now_ns);
 		if (res != EXEC_OK)
 			break;
-		run->pkt[run->num - 1].acc = a;
 	}
 	if (!run->num)
 		resp_settle(qp, now_ns);
@@ -285,7 +285,7 @@ static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	for (unsigned k = i; k < run->num; k++, number = psn_add(number, 1)) {
 		const struct run_pkt *rp = &run->pkt[k];
 
-		if (rp->acc)
+		if (rp->payload.kept)
 			continue;
 		if (backup_keep(qp, rp->pkt, rp->payload, number, now_ns)) {
 			win_at(w, number)->recv = rp->recv;
@@ -305,8 +305,8 @@ static void ud_rx_placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
 
 	w->head = psn_add(w->head, 1);
 	receive_done(&rp->recv);
-	if (rp->acc)
-		win_placed(qp->x, w, rp->acc, now_ns);
+	if (rp->payload.kept)
+		win_placed(qp->x, w, rp->payload.kept, now_ns);
 	qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
 }
 

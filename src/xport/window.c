@@ -49,9 +49,12 @@ void win_drop(struct xport *x, struct window *w, struct accepted *a)
 		credit_first(x, w, false);
 }
 
-const uint8_t *win_data(const struct xport *x, const struct accepted *a)
+struct payload win_payload(const struct xport *x, struct accepted *a)
 {
-	return a->slot == NO_SLOT ? NULL : slot_data(x->mem, a->slot);
+	return (struct payload){
+		.at = a->slot == NO_SLOT ? NULL : slot_data(x->mem, a->slot),
+		.kept = a,
+	};
 }
 
 /* The histogram of how long slots were in use (I6). */
@@ -69,7 +72,7 @@ static_assert(CNT_slots_longer == CNT_slots_100us + 3, "residence()");
 
 void win_copied(const struct rx_run *run, unsigned i)
 {
-	struct accepted *a = run->pkt[i].acc;
+	struct accepted *a = run->pkt[i].payload.kept;
 	struct qp *qp = run->qp;
 	unsigned k = i ? run->pkt[i - 1].move_end : 0;
 	uint32_t bytes = 0;
@@ -227,7 +230,7 @@ static struct accepted *place_for(struct xport *x, struct window *w,
 }
 
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
-	     const uint8_t *payload, uint64_t now_ns)
+	     struct payload payload, uint64_t now_ns)
 {
 	struct list *before = find_before(w, pkt->psn);
 	struct accepted *a = place_for(x, w, pkt);
@@ -240,7 +243,8 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	a->source = NULL;
 	a->recv.wqe = NULL;
 	if (pkt->payload_len && !pkt->placed) {
-		memcpy(slot_data(x->mem, a->slot), payload, pkt->payload_len);
+		memcpy(slot_data(x->mem, a->slot), payload.at,
+		       pkt->payload_len);
 		a->bytes = pkt->payload_len;
 		count_add(x->cnt, CNT_redirected_bytes, a->bytes);
 		mem_account(x->mem, w->account, 0, ACCT_redirected_bytes,
@@ -259,7 +263,8 @@ const struct pkt *win_keep_run(struct xport *x, struct window *w,
 	for (; i < run->num; i++) {
 		const struct run_pkt *rp = &run->pkt[i];
 
-		if (rp->acc || !win_keep(x, w, rp->pkt, rp->payload, now_ns))
+		if (rp->payload.kept ||
+		    !win_keep(x, w, rp->pkt, rp->payload, now_ns))
 			continue;
 		win_truncate(x, w, rp->pkt->psn);
 		return rp->pkt;

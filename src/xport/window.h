@@ -5,6 +5,7 @@
 
 #include "wire/pkt.h"
 #include "wire/psn.h"
+#include "xport/payload.h"
 
 struct accepted;
 struct rx_run;
@@ -30,7 +31,7 @@ uint32_t win_spare(const struct xport *x, const struct window *w);
 
 /** win_keep() - Keep a packet, its payload in a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
-	     const uint8_t *payload, uint64_t now_ns);
+	     struct payload payload, uint64_t now_ns);
 
 /**
  * win_keep_run() - Keep the packets of @run from the @i-th on that have no slot yet.
@@ -47,8 +48,8 @@ void win_advance(struct window *w, uint32_t mtu);
 struct accepted *win_at(const struct window *w, psn_t psn);
 void win_drop(struct xport *x, struct window *w, struct accepted *a);
 
-/** win_data() - Its payload; NULL: it has none. */
-const uint8_t *win_data(const struct xport *x, const struct accepted *a);
+/** win_payload() - Return where the payload of @a is. */
+struct payload win_payload(const struct xport *x, struct accepted *a);
 
 /**
  * win_copied() - The moves of run->pkt[@i] were made: count what they copied out of

@@ -181,7 +181,8 @@ static void answer__a_duplicate_says_it(void **state)
 	send_all(&side[0]);
 	rx_run_init(&run);
 	p.placed_to = psn_add(qp->req.max, PSN_MASK);
-	assert_int_equal(qp_rx(qp, &p, &byte, &run, os_now(side[0].nic->os)),
+	assert_int_equal(qp_rx(qp, &p, payload_of_step(&byte), &run,
+			       os_now(side[0].nic->os)),
 			 RX_NEXT);
 	assert_int_equal(side[0].qp->sq.cons, done + 1);
 }

@@ -620,7 +620,7 @@ static void hear_hold(struct qp *qp, psn_t psn)
 	struct rx_run run;
 
 	rx_run_init(&run);
-	qp_rx(qp, &hold, NULL, &run, os_now(side[0].nic->os));
+	qp_rx(qp, &hold, payload_of_step(NULL), &run, os_now(side[0].nic->os));
 	assert_true(qp->req.held);
 }
 
@@ -670,14 +670,14 @@ static void resp__keeps_what_is_far_behind_a_gap(void **state)
 			.dma_len = 1,
 			.va = (uintptr_t)side[1].buf,
 			.rkey = side[1].key};
-	const uint8_t byte = 1;
+	uint8_t byte = 1;
 	struct rx_run run;
 
 	(void)state;
 	rx_run_init(&run);
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
 		p.psn = psn_add(r->win.next, ahead[i]);
-		qp_rx(&side[1].qp->qp, &p, &byte, &run,
+		qp_rx(&side[1].qp->qp, &p, payload_of_step(&byte), &run,
 		      os_now(side[1].nic->os));
 		assert_true(win_has(&r->win, p.psn));
 	}

@@ -54,12 +54,12 @@ static int teardown(void **state)
 /* From the host with this number. Return: whether it is kept. */
 static bool keep(struct qp *qp, uint8_t host)
 {
-	const uint8_t payload[4] = {host};
+	uint8_t payload[4] = {host};
 	const struct pkt p = {.opcode = OP_UD_SEND_ONLY,
 			      .fwd_src.ip.b = {[0] = 0xfd, [15] = host},
 			      .payload_len = sizeof(payload)};
 
-	return backup_keep(qp, &p, payload, s.next++, 0);
+	return backup_keep(qp, &p, payload_of_step(payload), s.next++, 0);
 }
 
 static unsigned fill(struct qp *qp, uint8_t host)

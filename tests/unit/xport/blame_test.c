@@ -87,7 +87,7 @@ static int setup_as(void **state, bool ud)
 	const uint8_t opcode = ud ? OP_UD_SEND_ONLY : OP_SEND_ONLY;
 	const struct endpoint ep = {.ip.b = {0xfd, [15] = 2}, .port = 4791};
 	const struct ipaddr local = {{0xfd, [15] = 1}};
-	static const uint8_t payload[MTU];
+	static uint8_t payload[MTU];
 	struct mr_attr mr = {.addr = BASE,
 			     .iova = BASE,
 			     .length = RECVS * PAGE_BYTES,
@@ -119,7 +119,8 @@ static int setup_as(void **state, bool ud)
 					.psn = i,
 					.qkey = QKEY,
 					.payload_len = MTU};
-		assert_int_equal(qp_rx(&s.qp, &s.pkt[i], payload, &s.run, 0),
+		assert_int_equal(qp_rx(&s.qp, &s.pkt[i],
+				       payload_of_step(payload), &s.run, 0),
 				 RX_NEXT);
 	}
 	assert_int_equal(s.run.num, 1);

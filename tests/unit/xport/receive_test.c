@@ -183,7 +183,7 @@ static int teardown(void **state)
 
 static void come(unsigned qp, uint8_t opcode)
 {
-	static const uint8_t payload[MTU];
+	static uint8_t payload[MTU];
 	struct pkt *p = &s.pkt[s.pkts[qp]][qp];
 
 	*p = (struct pkt){.op = opcode_info(opcode)->flags,
@@ -191,7 +191,9 @@ static void come(unsigned qp, uint8_t opcode)
 			  .psn = s.pkts[qp]++,
 			  .qkey = QKEY,
 			  .payload_len = MTU};
-	assert_int_equal(qp_rx(&s.qp[qp], p, payload, &s.run[qp], 0), RX_NEXT);
+	assert_int_equal(
+		qp_rx(&s.qp[qp], p, payload_of_step(payload), &s.run[qp], 0),
+		RX_NEXT);
 }
 
 /* The page of the receive @i is there. */

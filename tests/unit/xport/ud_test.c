@@ -146,7 +146,7 @@ static void take_ticket(struct waiter *w)
 
 static void come(uint32_t imm)
 {
-	static const uint8_t payload[8];
+	static uint8_t payload[8];
 	struct pkt *p = &s.pkt[s.pkts++ % RECVS];
 
 	*p = (struct pkt){.op = opcode_info(OP_UD_SEND_ONLY_IMM)->flags,
@@ -154,7 +154,8 @@ static void come(uint32_t imm)
 			  .qkey = QKEY,
 			  .imm = imm,
 			  .payload_len = sizeof(payload)};
-	assert_int_equal(qp_rx(&s.qp, p, payload, &s.run, 0), RX_NEXT);
+	assert_int_equal(qp_rx(&s.qp, p, payload_of_step(payload), &s.run, 0),
+			 RX_NEXT);
 }
 
 /* Whoever has its turn goes on. */

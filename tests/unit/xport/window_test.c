@@ -55,13 +55,13 @@ static int teardown(void **state)
 static int keep_in(struct window *w, uint32_t i, uint8_t opcode,
 		   uint32_t dma_len)
 {
-	const uint8_t payload[4] = {(uint8_t)i};
+	uint8_t payload[4] = {(uint8_t)i};
 	const struct pkt p = {.psn = psn_add(FIRST, i),
 			      .opcode = opcode,
 			      .dma_len = dma_len,
 			      .payload_len = sizeof(payload)};
 
-	return win_keep(&s.x, w, &p, payload, 0);
+	return win_keep(&s.x, w, &p, payload_of_step(payload), 0);
 }
 
 static int keep(uint32_t i, uint8_t opcode, uint32_t dma_len)
@@ -179,20 +179,23 @@ static void win_keep__without_payload(void **state)
 	for (uint32_t n = 0; n < 3 * RD_ATOMIC_MAX; n++) {
 		p.op ^= OPF_READ | OPF_ATOMIC;
 		p.psn = psn_add(FIRST, 100 + n);
-		assert_int_equal(win_keep(&s.x, &s.w, &p, NULL, 0), 0);
-		assert_null(win_data(&s.x, win_at(&s.w, p.psn)));
+		assert_int_equal(
+			win_keep(&s.x, &s.w, &p, payload_of_step(NULL), 0), 0);
+		assert_null(win_payload(&s.x, win_at(&s.w, p.psn)).at);
 		if (n >= RD_ATOMIC_MAX - 1)
 			win_drop(&s.x, &s.w,
 				 win_at(&s.w,
 					psn_add(p.psn, -(RD_ATOMIC_MAX - 1))));
 	}
 	p.psn = psn_add(p.psn, 1);
-	assert_int_equal(win_keep(&s.x, &s.w, &p, NULL, 0), 0);
+	assert_int_equal(win_keep(&s.x, &s.w, &p, payload_of_step(NULL), 0), 0);
 	p.psn = psn_add(p.psn, 1);
-	assert_int_equal(win_keep(&s.x, &s.w, &p, NULL, 0), -EAGAIN);
+	assert_int_equal(win_keep(&s.x, &s.w, &p, payload_of_step(NULL), 0),
+			 -EAGAIN);
 	/* who has no such places takes slots */
-	assert_int_equal(win_keep(&s.x, &s.other, &p, NULL, 0), 0);
-	assert_non_null(win_data(&s.x, win_at(&s.other, p.psn)));
+	assert_int_equal(win_keep(&s.x, &s.other, &p, payload_of_step(NULL), 0),
+			 0);
+	assert_non_null(win_payload(&s.x, win_at(&s.other, p.psn)).at);
 }
 
 int main(void)
