@@ -86,16 +86,26 @@ void resp_settle(struct qp *qp, uint64_t now_ns)
 		qp_blame(qp, r->fail_cause, r->fail_event, now_ns);
 }
 
-/* Newest first. Datagrams that wait have theirs, and a message has one. */
-static void untake_waiting(struct window *w)
+/* Newest first. Datagrams that wait have theirs, and a message has one. That of the
+ * request that failed is not another's to fail by: it becomes the message's. */
+static void untake_waiting(struct resp *r)
 {
-	for (struct list *l = w->waiting.prev; l != &w->waiting; l = l->prev)
-		receive_untake(&list_entry(l, struct accepted, link)->recv);
+	for (struct list *l = r->win.waiting.prev; l != &r->win.waiting;
+	     l = l->prev) {
+		struct receive *recv =
+			&list_entry(l, struct accepted, link)->recv;
+
+		if (recv->wqe && recv->wqe == r->fail_recv) {
+			r->msg.recv = *recv;
+			recv->wqe = NULL;
+		}
+		receive_untake(recv);
+	}
 }
 
 void resp_untake(struct qp *qp)
 {
-	untake_waiting(&qp->resp.win);
+	untake_waiting(&qp->resp);
 	receive_untake(&qp->resp.msg.recv);
 }
 
@@ -124,7 +134,7 @@ void resp_flush(struct qp *qp, uint64_t now_ns)
 	struct resp *r = &qp->resp;
 	struct receive recv;
 
-	untake_waiting(&r->win);
+	untake_waiting(r);
 	win_reset(qp->x, &r->win, r->win.next);
 	waiter_cancel(qp->x->mem, &r->wait);
 	waiter_cancel(qp->x->mem, &r->src_wait);

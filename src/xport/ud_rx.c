@@ -226,7 +226,7 @@ enum rx_result ud_rx(struct qp *qp, const struct pkt *p, struct payload payload,
 		missing(qp, p, payload, &recv, now_ns);
 		return RX_NEXT;
 	default:
-		receive_untake(&recv);
+		r->msg.recv = recv; /* and is flushed with it */
 		resp_settle(qp, now_ns);
 		return RX_NEXT;
 	}
@@ -280,6 +280,7 @@ static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 
 	qp->resp.plan = number;
 	resp_not_failed(&qp->resp);
+	receive_untake(&qp->resp.msg.recv);
 	for (unsigned k = i; k < run->num; k++)
 		met_add(&qp->resp.msg.met, run->pkt[k].cqe.met);
 	for (unsigned k = i; k < run->num; k++, number = psn_add(number, 1)) {
@@ -326,8 +327,10 @@ void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
 		win_copied(run, i);
 		ud_rx_placed(qp, &run->pkt[i], now_ns);
 	}
-	if (qp_receives(qp))
+	if (qp_receives(qp)) {
 		resp_settle(qp, now_ns);
-	else
+	} else {
+		receive_untake(&qp->resp.msg.recv);
 		ud_rx_untake(qp, run, i, qp->resp.win.head);
+	}
 }

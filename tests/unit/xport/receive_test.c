@@ -392,6 +392,83 @@ static void of_datagrams__whose_qp_fails(void **state)
 	next_is(0);
 }
 
+/* The receive @i lies outside its region: a mistake of the program. */
+static void spoil(uint64_t i)
+{
+	s.recvs.slot[i].sge.addr = BASE + RECVS * PAGE_BYTES;
+}
+
+/* It is used up by the request that failed by it, and fails no other QP. */
+static void of_a_qp__whose_receive_is_wrong(bool ud)
+{
+	const uint8_t opcode = ud ? OP_UD_SEND_ONLY : OP_SEND_ONLY;
+
+	spoil(0);
+	page_comes(1);
+	come(0, opcode);
+	assert_int_equal(s.qp[0].state, QPS_ERR);
+	received(0, 0, WC_LOC_PROT_ERR);
+	come(1, opcode);
+	commit(1, true);
+	received(1, 1, WC_SUCCESS);
+}
+
+static void of_a_message__that_is_wrong(void **state)
+{
+	(void)state;
+	of_a_qp__whose_receive_is_wrong(false);
+}
+
+static void of_a_datagram__that_is_wrong(void **state)
+{
+	(void)state;
+	of_a_qp__whose_receive_is_wrong(true);
+}
+
+static void of_a_datagram__that_is_wrong_and_waits(void **state)
+{
+	(void)state;
+	page_comes(2);
+	spoil(1);
+	come(0, OP_UD_SEND_ONLY);
+	come(0, OP_UD_SEND_ONLY);
+	come(0, OP_UD_SEND_ONLY);
+	pages_brought(s.mem);
+	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
+	commit(0, true);
+	received(0, 0, WC_SUCCESS);
+	received(0, 1, WC_LOC_PROT_ERR);
+	assert_true(cq_empty(&s.cq));
+	next_is(2);
+}
+
+/* The one before it has to be placed again: it has failed by nothing yet. */
+static void of_a_datagram__that_is_wrong_behind_another(bool ok)
+{
+	page_comes(0);
+	spoil(1);
+	come(0, OP_UD_SEND_ONLY);
+	come(0, OP_UD_SEND_ONLY);
+	next_is(2);
+	if (ok)
+		qp_error(&s.qp[0], 0);
+	commit(0, ok);
+	next_is(ok ? 0 : 1);
+}
+
+static void of_a_datagram__that_is_wrong_and_not_its_turn(void **state)
+{
+	(void)state;
+	of_a_datagram__that_is_wrong_behind_another(false);
+	assert_int_equal(s.qp[0].state, QPS_RTR);
+}
+
+static void of_a_datagram__that_is_wrong_of_a_qp_that_fails(void **state)
+{
+	(void)state;
+	of_a_datagram__that_is_wrong_behind_another(true);
+}
+
 int main(void)
 {
 #define T(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -407,6 +484,11 @@ int main(void)
 		T(of_a_message__that_comes_in_place),
 		UD(of_a_datagram__that_waits_for_its_page),
 		UD(of_datagrams__whose_qp_fails),
+		T(of_a_message__that_is_wrong),
+		UD(of_a_datagram__that_is_wrong),
+		UD(of_a_datagram__that_is_wrong_and_waits),
+		UD(of_a_datagram__that_is_wrong_and_not_its_turn),
+		UD(of_a_datagram__that_is_wrong_of_a_qp_that_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
