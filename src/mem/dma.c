@@ -120,14 +120,19 @@ static enum verdict walk_check(struct walk *w, struct mem *m,
 	off = d->iova - row->iova;
 	if (d->iova < row->iova || !range_ok(off, d->len, row->length))
 		return V_PROT;
+	w->region = key_region(row);
 	w->addr = row->addr + off;
+	if (unlikely(row != w->region)) {
+		if (!key_reachable(w->region))
+			return V_PROT;
+		w->addr += w->region->addr;
+	}
 	if (!range_ok(w->addr, d->len, ADDR_END))
 		return V_PROT;
 	w->behind = MIN(row->length - off, ADDR_END - w->addr);
 	w->m = m;
 	w->d = d;
 	w->row = row;
-	w->region = key_region(row);
 	w->vpn = page_of(w->addr);
 	w->pages = pages_spanned(w->addr, d->len);
 	return V_OK;

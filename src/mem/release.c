@@ -19,8 +19,7 @@
  * itself. If anything lost rights since the access was resolved, maybe these
  * pages did after the move: nothing is concluded then.
  */
-static void hold_touch(struct mem *m, const struct key_row *row,
-		       const struct hold *h)
+static void hold_touch(struct mem *m, struct key_row *row, const struct hold *h)
 {
 	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
 
@@ -28,8 +27,8 @@ static void hold_touch(struct mem *m, const struct key_row *row,
 	    h->touched == (uint32_t)m->spt.tick)
 		return;
 	for (uint64_t i = 0; i < h->pages; i++)
-		spt_install(m, h->vpn + i, h->row & HOLD_WRITE, row->since,
-			    m->spt.tick);
+		spt_install(m, h->vpn + i, h->row & HOLD_WRITE,
+			    key_region(row)->since, m->spt.tick);
 }
 
 /**

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "fixture.h"
 #include "mem/account.h"
+#include "mem/cheap.h"
 #include "mem/dma.h"
 #include "mem/key_table.h"
 #include "mem/mem.h"
@@ -12,6 +13,7 @@
 #include "mem/spt.h"
 #include "mem/state.h"
 #include "mem/suspend.h"
+#include "mem/use.h"
 
 enum { REGION = 0x100000, LENGTH = 4 * PAGE_BYTES, QPN = 0x1234 };
 
@@ -32,7 +34,7 @@ static void bind(enum key_kind kind)
 
 	assert_int_equal(key_take(&f.m->keys, &at), 0);
 	w = row();
-	*w = (struct key_row){.addr = REGION + WINDOW_AT,
+	*w = (struct key_row){.addr = WINDOW_AT,
 			      .length = WINDOW_BYTES,
 			      .mr = mr_live(f.m, region),
 			      .key = key_new(&f.m->keys, at),
@@ -281,6 +283,78 @@ static void key_window__waits_with_its_region(void **state)
 	waiter_cancel(f.m, &f.w);
 }
 
+/* What is at the old place is not the region's any more. */
+static void key_window__moves_with_its_region(void **state)
+{
+	enum { OTHER = 0x900000 };
+	struct dma d;
+
+	(void)state;
+	assert_int_equal(mr_suspend(f.m, region, MS, f.now), 0);
+	assert_int_equal(mr_update(f.m, region, OTHER, LENGTH), 0);
+	f.now += 10 * MS;
+	assert_int_equal(mr_resume(f.m, region, f.now), 0);
+	spt_map(f.m, page_of(OTHER), 4, true, f.now);
+	d = write_to(7, 10);
+	assert_int_equal(run(&d), V_OK);
+	assert_int_equal(f.mv.m[0].addr, OTHER + WINDOW_AT + 7);
+}
+
+/* However often a peer accesses it: the region is free when what was let in ended. */
+static void key_window__ends_with_its_region(void **state)
+{
+	struct dma d;
+
+	(void)state;
+	d = write_to(0, 1);
+	assert_int_equal(run(&d), V_OK);
+	assert_int_equal(mr_revoke(f.m, region), 0);
+	assert_int_equal(dma_check(f.m, &d), V_PROT);
+	assert_int_equal(mr_free(f.m, region), -EBUSY);
+	dma_release(f.m, &f.holds, 0, true, f.now);
+	assert_true(mr_idle(f.m, region));
+}
+
+static void key_window__is_invalid_with_its_region(void **state)
+{
+	struct dma d;
+
+	(void)state;
+	assert_int_equal(mr_invalidate(f.m, f.pd, region), V_OK);
+	d = write_to(0, 1);
+	assert_int_equal(dma_check(f.m, &d), V_PROT);
+}
+
+/* A read by the window tells of the pages that the region has now: that writes were
+ * possible before does not come back. */
+static void key_window__is_as_new_as_its_region(void **state)
+{
+	struct dma d = fix_dma(&f, REGION, 8, true);
+	uint32_t again;
+
+	(void)state;
+	again = fix_mr(&f, REGION, REGION, LENGTH, FIX_RIGHTS);
+	row()->mr = mr_live(f.m, again);
+	row()->access = ACCESS_REMOTE_READ;
+	cheap_learn(&f.m->cheap, page_of(REGION), page_of(REGION) + 1, f.now);
+	mem_inline_budget(f.m, 4);
+	d.key = window;
+	d.iova = 0;
+	d.need = ACCESS_REMOTE_READ;
+	d.write = false;
+	row()->addr = 0;
+	assert_int_equal(run(&d), V_OK);
+	assert_int_equal(f.holds.h[0].cheap, 1);
+	f.now += 2 * MS;
+	dma_release(f.m, &f.holds, 0, true, f.now);
+	f.m->cheap.num = 0;
+	d = fix_dma(&f, REGION, 8, true);
+	d.key = again;
+	assert_int_equal(run(&d), V_WAIT);
+	waiter_cancel(f.m, &f.w);
+	assert_int_equal(mr_free(f.m, again), 0);
+}
+
 /* For the calls that take the key of a region there is none. */
 static void key_window__is_no_region(void **state)
 {
@@ -318,6 +392,10 @@ int main(void)
 		T(key_window__holds_its_region),
 		T(key_window__waits_with_its_region),
 		T(key_window__is_no_region),
+		T(key_window__moves_with_its_region),
+		T(key_window__ends_with_its_region),
+		T(key_window__is_invalid_with_its_region),
+		T(key_window__is_as_new_as_its_region),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

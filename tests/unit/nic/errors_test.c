@@ -246,6 +246,7 @@ static void request__by_the_key_of_one_qp(void **state)
 	*row = *key_find(&m->keys, key, &of);
 	row->key = key_new(&m->keys, at);
 	row->kind = KEY_QP_WINDOW;
+	row->addr = 0;
 	nic_unlock(side[1].nic);
 	for (size_t i = 0; i < ARRAY_SIZE(ops) * 2; i++) {
 		const enum wr_op op = ops[i / 2];
