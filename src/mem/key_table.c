@@ -2,7 +2,8 @@
 /* key_table.c: which row a key names, and which index the next one gets.
  *
  * Indexes are reused first in, first out, and never while fewer than KEY_CHUNK are free,
- * so a key cannot come back before KEY_CHUNK * 2^KEY_GEN_BITS others were made.
+ * so a key cannot come back before KEY_CHUNK * 2^KEY_GEN_BITS others were made. The last
+ * KEY_CHUNK are therefore never all in use: there are at most KEYS_USED_MAX keys.
  */
 #include "mem/key_table.h"
 #include "base/check.h"
@@ -55,13 +56,16 @@ struct key_row *key_lookup(struct key_table *t, uint32_t key, uint32_t *index)
 	return row && key_reachable(row) ? row : NULL;
 }
 
-static int key_table_grow(struct key_table *t)
+/**
+ * key_table_grow() - Make rows for KEY_CHUNK more indexes.
+ * @t:		table, with fewer than KEYS_MAX
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int key_table_grow(struct key_table *t)
 {
-	struct key_row *chunk;
+	struct key_row *chunk = heap_array(KEY_CHUNK, sizeof(*chunk));
 
-	if (t->made == KEYS_MAX)
-		return -ENOMEM;
-	chunk = heap_array(KEY_CHUNK, sizeof(*chunk));
 	if (!chunk)
 		return -ENOMEM;
 	t->chunk[t->made / KEY_CHUNK] = chunk;
@@ -70,20 +74,20 @@ static int key_table_grow(struct key_table *t)
 }
 
 /**
- * key_take() - Take a free index: one never used, else the one that is free for longest,
- * else (while too few are free) one from a new chunk.
+ * key_take() - Take a free index: one never used, else the one that is free for longest.
  * @t:		table
  * @index:	set on success; the caller sets its row
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, or -ENOMEM: KEYS_USED_MAX are in use, or too few are free, and
+ * key_table_grow() may make some.
  */
 int key_take(struct key_table *t, uint32_t *index)
 {
-	if (t->fresh == t->made && t->num_free < KEY_CHUNK)
-		(void)key_table_grow(t);
+	if (t->num_used == KEYS_USED_MAX)
+		return -ENOMEM;
 	if (t->fresh < t->made) {
 		*index = t->fresh++;
-	} else if (t->num_free > 0) {
+	} else if (t->num_free >= KEY_CHUNK) {
 		*index = t->free_head - 1;
 		t->free_head = key_at(t, *index)->next;
 		t->num_free--;

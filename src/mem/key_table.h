@@ -29,16 +29,19 @@ enum key_state {
 /*
  * KEY_REGION: of a region, L_Key and R_Key. KEY_WINDOW: of a memory window of type 1, the
  * R_Key of a part of a region. KEY_QP_WINDOW: of type 2, for one QP. Windows are not made
- * yet; an access by such a key is ready for them.
+ * yet; an access by such a key is ready for them. What becomes of a region (its address,
+ * its state, what is known of its pages) holds for its windows, as an access by their keys
+ * looks at the region's row, too. It has to outlive them.
  */
 enum key_kind { KEY_REGION, KEY_WINDOW, KEY_QP_WINDOW };
 
 /**
  * struct key_row - A key: the bytes [iova, iova + length) that it names are at @addr.
+ * @addr:	an address; of a window: so many bytes behind the region's
  * @since:	of a region: what was learned of its pages up to this tick was about what
  *		was mapped there before
- * @mr:		the region, or the one that a window is of, which outlives it; the check
- *		of an access does not touch it
+ * @mr:		the region, or the one that a window is of; the check of an access to a
+ *		region does not touch it
  * @key:	all 32 bits; 0: none
  * @access:	rights, enum access
  * @qpn:	of a KEY_QP_WINDOW: the QP that bound it
@@ -66,6 +69,7 @@ enum {
 	KEYS_MAX = 1 << KEY_INDEX_BITS,
 	KEY_CHUNK = 1024,
 	KEY_CHUNKS = KEYS_MAX / KEY_CHUNK,
+	KEYS_USED_MAX = KEYS_MAX - KEY_CHUNK,
 	KEY_CACHE = 256,
 };
 
@@ -105,6 +109,7 @@ static inline bool key_reachable(const struct key_row *row)
 
 struct key_row *key_find(struct key_table *t, uint32_t key, uint32_t *index);
 struct key_row *key_lookup(struct key_table *t, uint32_t key, uint32_t *index);
+int key_table_grow(struct key_table *t);
 int key_take(struct key_table *t, uint32_t *index);
 uint32_t key_new(struct key_table *t, uint32_t index);
 void key_give_back(struct key_table *t, uint32_t index);

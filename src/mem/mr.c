@@ -25,6 +25,7 @@
 #include "mem/waiting.h"
 #include "mem/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -160,27 +161,32 @@ static void mr_pattern_gone(struct mem *m, struct mr *mr)
 	mr->pattern = NULL;
 }
 
-/* The region at the index of a row; its chunk is made with the first of them. */
-static struct mr *mr_at(struct regions *r, uint32_t index)
-{
-	struct mr **chunk = &r->chunk[index / KEY_CHUNK];
+static_assert((int)MR_MAX == (int)KEYS_USED_MAX,
+	      "as many keys as are promised");
 
-	if (!*chunk)
-		*chunk = heap_array(KEY_CHUNK, sizeof(**chunk));
-	return *chunk ? &(*chunk)[index % KEY_CHUNK] : NULL;
+/* Make KEY_CHUNK more rows, and room for a region at each, or neither. */
+static int mr_grow(struct mem *m)
+{
+	const uint32_t made = m->keys.made;
+	struct mr *chunk;
+
+	if (made == KEYS_MAX)
+		return -ENOMEM;
+	chunk = heap_array(KEY_CHUNK, sizeof(*chunk));
+	if (!chunk || key_table_grow(&m->keys) != 0) {
+		heap_free(chunk);
+		return -ENOMEM;
+	}
+	m->mrs.chunk[made / KEY_CHUNK] = chunk;
+	return 0;
 }
 
-static int mr_take(struct mem *m, struct mr **mr, uint32_t *index)
+/* Take a free index. */
+static int mr_take(struct mem *m, uint32_t *index)
 {
-	const int ret = key_take(&m->keys, index);
-
-	if (ret != 0)
-		return ret;
-	*mr = mr_at(&m->mrs, *index);
-	if (*mr)
+	if (key_take(&m->keys, index) == 0)
 		return 0;
-	key_give_back(&m->keys, *index);
-	return -ENOMEM;
+	return mr_grow(m) == 0 ? key_take(&m->keys, index) : -ENOMEM;
 }
 
 static bool access_valid(uint32_t access)
@@ -217,9 +223,10 @@ int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 		return -EINVAL;
 	ret = watch_room(m, attr);
 	if (ret == 0)
-		ret = mr_take(m, &mr, &i);
+		ret = mr_take(m, &i);
 	if (ret != 0)
 		return ret;
+	mr = &m->mrs.chunk[i / KEY_CHUNK][i % KEY_CHUNK];
 	pd_get(m, attr->pd);
 	row = key_at(&m->keys, i);
 	*row = (struct key_row){

@@ -31,7 +31,7 @@ void pd_put(struct mem *m, uint32_t pd);
 /** pd_dealloc() - Return: 0, or -EBUSY while it has users. */
 int pd_dealloc(struct mem *m, uint32_t pd);
 
-enum { MR_WEIGHT_MAX = 1000, MR_WATCHED_MAX = 4096 };
+enum { MR_MAX = 261120, MR_WEIGHT_MAX = 1000, MR_WATCHED_MAX = 4096 };
 
 /**
  * struct mr_attr - A region: [addr, addr + length) reachable at @iova.
@@ -57,8 +57,9 @@ struct mr_attr {
  * UINT64_MAX is the implicit region (iova == address, everything).
  * Return: 0 with @key (L_Key == R_Key); -EINVAL: the range wraps, remote write
  * or atomic without local write, unknown access bits, a weight above its limit;
- * -ENOMEM: no key left, or with minimum, weight or upcalls: MR_WATCHED_MAX such
- * regions; -ENOSPC: all minimums together would be more than half of the table.
+ * -ENOMEM: there are MR_MAX regions, or with minimum, weight or upcalls
+ * MR_WATCHED_MAX such regions, or no memory for another; -ENOSPC: all minimums
+ * together would be more than half of the table.
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key);
 

@@ -10,7 +10,11 @@
 #include "nic/reg.h"
 #include "os/run.h"
 
+#include <assert.h>
 #include <errno.h>
+
+static_assert((int)NIC_MAX_MR == (int)MR_MAX,
+	      "no more is promised than there is");
 
 int nic_pd_alloc(struct nic *nic, uint32_t *pd)
 {

@@ -147,7 +147,7 @@ static void mr_register__until_no_key_is_left(void **state)
 	a = (struct mr_attr){.pd = f.pd, .addr = 0x1000, .length = 1};
 	for (n = 0; mr_register(f.m, &a, &keys[n]) == 0; n++)
 		;
-	assert_int_equal(n, KEYS_MAX - 1);
+	assert_int_equal(n, MR_MAX - 1);
 	assert_int_equal(mr_register(f.m, &a, &key), -ENOMEM);
 	for (uint32_t i = 0; i < n; i += 1000)
 		assert_int_equal(mr_revoke(f.m, keys[i]), 0);
@@ -155,6 +155,75 @@ static void mr_register__until_no_key_is_left(void **state)
 		assert_int_equal(mr_free(f.m, keys[i]), 0);
 	assert_int_equal(mr_register(f.m, &a, &key), 0);
 	assert_int_equal(mr_free(f.m, key), 0);
+	fix_close(&f);
+	free(keys);
+}
+
+/* Rows of keys are made, but nothing larger. */
+static bool short_of_memory;
+
+void *__real_heap_alloc(size_t bytes);
+void *__wrap_heap_alloc(size_t bytes);
+
+void *__wrap_heap_alloc(size_t bytes)
+{
+	if (short_of_memory && bytes > KEY_CHUNK * sizeof(struct key_row))
+		return NULL;
+	return __real_heap_alloc(bytes);
+}
+
+/* What is refused for want of memory uses up no key. */
+static void mr_register__while_memory_is_short(void **state)
+{
+	uint32_t key[KEY_CHUNK], n = 0, other = 0, made;
+	struct mr_attr a;
+	struct fix f;
+
+	(void)state;
+	open_small(&f);
+	a = (struct mr_attr){.pd = f.pd, .length = 1};
+	do
+		assert_int_equal(mr_register(f.m, &a, &key[n++]), 0);
+	while (f.m->keys.fresh < f.m->keys.made);
+	made = f.m->keys.made;
+	assert_int_equal(mr_free(f.m, key[0]), 0);
+	short_of_memory = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mr_register(f.m, &a, &other), -ENOMEM);
+	short_of_memory = false;
+	assert_int_equal(f.m->keys.made, made);
+	assert_int_equal(f.m->keys.fresh, made);
+	assert_int_equal(f.m->keys.num_free, 1);
+	assert_int_equal(mr_register(f.m, &a, &key[0]), 0);
+	assert_int_equal(f.m->keys.made, made + KEY_CHUNK);
+	while (n-- > 0)
+		assert_int_equal(mr_free(f.m, key[n]), 0);
+	fix_close(&f);
+}
+
+/* Also where there are as many as there may be: too few are free then. */
+static void mr_register__keys_come_back_late_where_most_are_used(void **state)
+{
+	uint32_t *keys = calloc(MR_MAX, sizeof(*keys));
+	uint32_t n = 0, old, key = 0;
+	struct mr_attr a;
+	struct fix f;
+
+	(void)state;
+	assert_non_null(keys);
+	open_small(&f);
+	a = (struct mr_attr){.pd = f.pd, .length = 1};
+	while (mr_register(f.m, &a, &keys[n]) == 0)
+		n++;
+	old = keys[--n];
+	assert_int_equal(mr_free(f.m, old), 0);
+	for (uint32_t i = 1; i < KEY_CHUNK << KEY_GEN_BITS; i++) {
+		assert_int_equal(mr_register(f.m, &a, &key), 0);
+		assert_int_not_equal(key >> KEY_LOW_BITS, old >> KEY_LOW_BITS);
+		assert_int_equal(mr_free(f.m, key), 0);
+	}
+	while (n-- > 0)
+		assert_int_equal(mr_free(f.m, keys[n]), 0);
 	fix_close(&f);
 	free(keys);
 }
@@ -350,7 +419,10 @@ int main(void)
 		cmocka_unit_test(pd_dealloc__busy_with_users),
 		cmocka_unit_test(mr_register__valid),
 		cmocka_unit_test(mr_register__until_no_key_is_left),
+		cmocka_unit_test(mr_register__while_memory_is_short),
 		cmocka_unit_test(mr_register__keys_come_back_late),
+		cmocka_unit_test(
+			mr_register__keys_come_back_late_where_most_are_used),
 		cmocka_unit_test(mr_query__what_was_registered),
 		cmocka_unit_test(mr_change__rights_and_pd),
 		cmocka_unit_test(mr_revoke__unreachable_at_once),
