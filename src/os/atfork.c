@@ -22,6 +22,7 @@
 #include "os/fork.h"
 #include "os/fresh.h"
 #include "os/populate.h"
+#include "os/signal.h"
 #include "os/touch.h"
 
 #include <errno.h>
@@ -77,6 +78,7 @@ static void fork_before(void)
 
 static void fork_child(void)
 {
+	signals_in_child();
 	(void)life_begin();
 }
 

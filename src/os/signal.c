@@ -19,10 +19,14 @@
  * Not told is a handler that does both within a second beside one with SA_RESTART.
  *
  * The C library has signals of its own, which end no read(2). By one of them all threads
- * change their ids when one calls setuid(), setgroups() and the like. It is not let in:
- * a descriptor in the sleep says that it waits, the sleep ends without EINTR, and the
- * signal is delivered with the mask from before. Where signalfd(2) is denied such a call
- * ends the wait if the program has no handler at all.
+ * change their ids when one calls setuid(), setgroups() and the like. Where a sleep that
+ * it interrupts would end the wait it is not let in: a descriptor in the sleep says that it
+ * waits, the sleep ends without EINTR, and the signal is delivered with the mask from
+ * before. But a handler of the program that runs in such a sleep has that signal blocked,
+ * as a thread has that it leaves by siglongjmp(3), and a child that it forks would have:
+ * setuid() waits for them. So it is let in where all handlers have SA_RESTART, and no
+ * child blocks it. Where signalfd(2) is denied it is always let in, and such a call ends
+ * the wait if no handler has SA_RESTART.
  */
 #include "os/signal.h"
 #include "base/check.h"
@@ -95,10 +99,21 @@ int signals_libc_open(void)
 			     SFD_CLOEXEC | SFD_NONBLOCK, 0, 0);
 }
 
-sigset_t signals_mask(const struct os_signals *s, int libc_fd)
+sigset_t signals_mask(const struct os_signals *s, struct caught before,
+		      int libc_fd)
 {
-	return signal_set(s->mask |
-			  (libc_fd >= 0 ? signal_bit(SIG_LIBC_IDS) : 0));
+	const bool in = libc_fd < 0 || (before.restarts & ~s->mask);
+
+	return signal_set(s->mask | (in ? 0 : signal_bit(SIG_LIBC_IDS)));
+}
+
+/* The C library itself never blocks it for long. */
+void signals_in_child(void)
+{
+	const uint64_t set = signal_bit(SIG_LIBC_IDS);
+
+	(void)sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, SYS_PTR(&set), 0,
+		       sizeof(set), 0, 0);
 }
 
 static bool counts(int sig)

@@ -30,10 +30,16 @@ struct caught caught_before(struct os_signals *s, uint64_t now_ns,
 int signals_libc_open(void);
 
 /**
- * signals_mask() - Return what a sleep blocks: what the program does.
- * @libc_fd:	from signals_libc_open(), and in the sleep: that signal, too. -1: not
+ * signals_mask() - Return what a sleep blocks: what the program does, and that signal
+ * where it would end the wait.
+ * @before:	from caught_before()
+ * @libc_fd:	from signals_libc_open(), and in the sleep; -1: none, so it is let in
  */
-sigset_t signals_mask(const struct os_signals *s, int libc_fd);
+sigset_t signals_mask(const struct os_signals *s, struct caught before,
+		      int libc_fd);
+
+/** signals_in_child() - Let it in, in a child of fork() that a handler made in a sleep. */
+void signals_in_child(void);
 
 /** caught_ends() - The sleep was interrupted: is the verb to end with EINTR? */
 bool caught_ends(const struct os_signals *s, struct caught before);

@@ -81,7 +81,7 @@ static int poll_in_verb(const struct os *os, struct pollfd *fds, unsigned n,
 {
 	uint64_t again;
 	const struct caught before = caught_before(s, now_ns, &again);
-	const sigset_t mask = signals_mask(s, os->libc_fd);
+	const sigset_t mask = signals_mask(s, before, os->libc_fd);
 	const struct timespec none = {0};
 	int keep = errno, ret;
 	struct timespec ts;

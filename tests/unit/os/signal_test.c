@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* signal_test.c: which handlers end a wait. */
+#include "base/check.h"
 #include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/clock.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ENDS = SIGUSR1, GOES_ON = SIGUSR2, SIG_LAST = 64 };
@@ -166,15 +168,55 @@ static void signals_mask__of_the_c_library(void **state)
 {
 	enum { SET_IDS = 33 };
 	const struct os_signals s = {.mask = bit(ENDS), .blocked = true};
-	const sigset_t without = signals_mask(&s, -1);
-	const sigset_t with = signals_mask(&s, 0);
-	uint64_t bits;
+	const struct {
+		struct caught before;
+		int fd;
+		bool in;
+	} cases[] = {
+		{{0, 0}, -1, true},
+		{{0, 0}, 0, false},
+		{{0, bit(SIGRTMAX)}, 0, false},
+		/* it would not end the wait, and their handlers run with it blocked */
+		{{bit(SIGRTMAX), 0}, 0, true},
+		{{bit(ENDS), 0}, 0, false},
+	};
 
 	(void)state;
-	memcpy(&bits, &without, sizeof(bits));
-	assert_int_equal(bits, bit(ENDS));
-	memcpy(&bits, &with, sizeof(bits));
-	assert_int_equal(bits, bit(ENDS) | bit(SET_IDS));
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		const sigset_t mask = signals_mask(&s, cases[i].before,
+						   cases[i].fd);
+		uint64_t bits;
+
+		memcpy(&bits, &mask, sizeof(bits));
+		assert_int_equal(bits,
+				 bit(ENDS) | (cases[i].in ? 0 : bit(SET_IDS)));
+	}
+}
+
+static uint64_t blocked(int how, uint64_t set)
+{
+	uint64_t was;
+
+	assert_int_equal(
+		syscall(SYS_rt_sigprocmask, how, &set, &was, sizeof(set)), 0);
+	return was;
+}
+
+/* A handler that runs in a sleep may fork: the child's setuid() would wait for ever. */
+static void signals_in_child__of_a_handler(void **state)
+{
+	enum { SET_IDS = 33 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	blocked(SIG_BLOCK, bit(SET_IDS));
+	pid = fork();
+	if (pid == 0)
+		_exit(!!(blocked(SIG_BLOCK, 0) & bit(SET_IDS)));
+	assert_true(blocked(SIG_UNBLOCK, bit(SET_IDS)) & bit(SET_IDS));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void os_signals_differ__of_those_let_in(void **state)
@@ -281,6 +323,7 @@ int main(void)
 		TEST(caught_ends__now_or_before),
 		TEST(caught_ends__of_a_handler_nobody_saw),
 		TEST(signals_mask__of_the_c_library),
+		TEST(signals_in_child__of_a_handler),
 		TEST(os_signals_differ__of_those_let_in),
 		TEST(os_signals_block__until_restored),
 		TEST(os_event_wait__puts_back),
