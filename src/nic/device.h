@@ -97,8 +97,9 @@ struct nic {
 	bool roce_wanted; /* standard peers matter */
 	bool roce_news; /* to be said (relaxed) */
 	bool roce_orphan; /* none serves us, and one may soon (relaxed) */
-	uint64_t roce_refused_ns; /* since when its name is taken and nobody
-				   * can be asked, or 0 */
+	uint64_t roce_doubt_ns; /* since when its state may be about to change,
+				 * or 0 */
+	bool roce_begins; /* its name is taken, and nobody can be asked yet */
 	struct os_holder roce_who; /* if another process holds it */
 	uint64_t roce_try_ns;
 	uint64_t forks; /* os_forks() that the shadow page table knows of */

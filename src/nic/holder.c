@@ -23,7 +23,7 @@ static bool welcome_due(const struct nic *nic)
 {
 	if (nic->roce_guest >= 0)
 		return !nic->roce_told;
-	return nic->roce_refused_ns && nic->roce_state != ROCE_TAKEN;
+	return nic->roce_begins;
 }
 
 void roce_welcome(struct nic *nic)
@@ -67,6 +67,10 @@ static void say_news(struct nic *nic)
 		log_warn("standard peers do not reach this NIC: UDP port 4791 "
 			 "is held by process %" PRId32 " of user %" PRIu32,
 			 who.pid, who.uid);
+	else if (state == ROCE_REFUSED && !who.pid)
+		log_warn("standard peers do not reach this NIC: the process "
+			 "that "
+			 "holds UDP port 4791 does not answer");
 	else if (state == ROCE_REFUSED)
 		log_warn(
 			"standard peers do not reach this NIC: process %" PRId32

@@ -132,7 +132,9 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	nic_lock(nic);
 	err = attach(nic, qp, qpn);
 	/* whoever passes on to us has said so when it is connected */
-	if (!err)
+	if (!err && init->ud)
+		roce_needed(nic, os_now(nic->os));
+	else if (!err)
 		roce_claim(nic, os_now(nic->os));
 	nic_unlock(nic);
 	if (err) {

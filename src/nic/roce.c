@@ -64,18 +64,23 @@ static bool roce_seeks(const struct nic *nic)
 	case ROCE_STRANGER:
 	case ROCE_TAKEN:
 		return nic->roce_wanted; /* that it ends is not told */
+	case ROCE_UNASKED:
+		return nic->roce_wanted && nic->roce_doubt_ns;
 	default:
 		return false;
 	}
 }
 
+/* The background thread seeks, and says what is new: it is woken for that. */
 static void roce_changed(struct nic *nic)
 {
-	__atomic_store_n(&nic->roce_orphan, roce_seeks(nic), __ATOMIC_RELAXED);
-	if (nic->roce_wanted)
-		__atomic_store_n(&nic->roce_news,
-				 nic->roce_state != nic->roce_said,
-				 __ATOMIC_RELAXED);
+	const bool seeks = roce_seeks(nic);
+	const bool news = nic->roce_wanted && nic->roce_state != nic->roce_said;
+
+	if ((seeks && !nic->roce_orphan) || (news && !nic->roce_news))
+		os_kick(nic->os);
+	__atomic_store_n(&nic->roce_orphan, seeks, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->roce_news, news, __ATOMIC_RELAXED);
 }
 
 /* The port is anybody's now, at once. */
@@ -87,26 +92,29 @@ static void guest_end(struct nic *nic)
 	nic->roce_try_ns = 0;
 }
 
-/* Take what the holder has said by now. One that ends before it said anything does not
- * pass on to us. Return: does it live? */
-static bool guest_served(struct nic *nic)
+/* Take what the holder has said by now. One that let us in and ends the connection before
+ * it said anything does not pass on to us.
+ * Return: 1: it lives; 0: there is none, or it has ended; -EPIPE: it does not want us. */
+static int guest_hear(struct nic *nic)
 {
+	bool refused;
 	int ret;
 
 	if (nic->roce_guest < 0)
-		return false;
+		return 0;
 	while ((ret = os_holder_says(nic->os, nic->roce_guest,
 				     &nic->roce_secret)) > 0) {
 		nic->roce_told = true;
 		nic->roce_state = ROCE_SERVED;
 	}
 	if (ret == 0)
-		return true;
-	if (!nic->roce_told)
+		return 1;
+	refused = ret == -EPIPE && !nic->roce_told;
+	if (refused)
 		nic->roce_state = ROCE_REFUSED;
 	guest_end(nic);
 	roce_changed(nic);
-	return false;
+	return refused ? -EPIPE : 0;
 }
 
 /* Does the process, or the system, lack what it may have again in a moment? */
@@ -116,31 +124,52 @@ static bool roce_is_short(int err)
 	       err == -ENOBUFS;
 }
 
-/* Name or port is a process's that begins or ends just now, or always has been. */
-static void roce_doubt(struct nic *nic, uint64_t now_ns)
+/* Name or port is a process's that begins or ends just now, or it is as @state says.
+ * What is known already is not doubted. Return: it is so, from now on. */
+static bool roce_doubt(struct nic *nic, enum roce_state state, uint64_t now_ns)
 {
-	if (!nic->roce_refused_ns)
-		nic->roce_refused_ns = now_ns;
-	else if (now_ns - nic->roce_refused_ns >= DOUBT_MAX_NS)
-		nic->roce_state = ROCE_TAKEN;
+	if (nic->roce_state == state)
+		return false;
+	if (!nic->roce_doubt_ns)
+		nic->roce_doubt_ns = now_ns;
+	if (now_ns - nic->roce_doubt_ns < DOUBT_MAX_NS)
+		return false;
+	nic->roce_state = state;
+	nic->roce_doubt_ns = 0;
+	return true;
+}
+
+/* It has the name and does not let us in: it is stopped, or was asked too often. That says
+ * nothing new of a process that is known. */
+static void guest_unheard(struct nic *nic, uint64_t now_ns)
+{
+	if (nic->roce_state != ROCE_STRANGER &&
+	    roce_doubt(nic, ROCE_REFUSED, now_ns))
+		nic->roce_who = (struct os_holder){0, 0};
 }
 
 static void guest_begin(struct nic *nic, uint64_t now_ns)
 {
-	const int fd = os_holder_ask(nic->os, ROCE_NAME, &nic->roce_who);
+	struct os_holder who;
+	const int fd = os_holder_ask(nic->os, ROCE_NAME, &who);
 
 	nic->roce_short = roce_is_short(fd);
 	if (nic->roce_short)
 		return;
+	if (fd >= 0 || fd == -EPERM) {
+		nic->roce_who = who;
+		nic->roce_doubt_ns = 0;
+	}
 	if (fd >= 0) {
 		nic->roce_guest = fd;
 		nic->roce_late = false;
-		nic->roce_refused_ns = 0;
 	} else if (fd == -EPERM) {
 		nic->roce_state = ROCE_STRANGER;
-		nic->roce_refused_ns = 0;
+	} else if (fd == -EAGAIN) {
+		guest_unheard(nic, now_ns);
 	} else {
-		roce_doubt(nic, now_ns);
+		roce_doubt(nic, ROCE_TAKEN, now_ns);
+		nic->roce_begins = nic->roce_state != ROCE_TAKEN;
 	}
 }
 
@@ -156,11 +185,9 @@ static void hold(struct nic *nic, int claim, uint64_t now_ns)
 	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
 	if (nic->roce_port < 0) {
 		nic->roce_short = roce_is_short(nic->roce_port);
-		if (nic->roce_port == -EADDRINUSE &&
-		    nic->roce_state == ROCE_SERVED)
-			roce_doubt(nic, now_ns); /* our holder has ended */
-		else if (nic->roce_port == -EADDRINUSE)
-			nic->roce_state = ROCE_TAKEN;
+		/* a holder that has ended frees the port last */
+		if (nic->roce_port == -EADDRINUSE)
+			roce_doubt(nic, ROCE_TAKEN, now_ns);
 		nic->roce_port = -1;
 		if (claim >= 0)
 			os_unclaim(nic->os, claim);
@@ -170,7 +197,7 @@ static void hold(struct nic *nic, int claim, uint64_t now_ns)
 	nic->roce_secret = secret;
 	nic->roce_claim = claim;
 	nic->roce_state = ROCE_OURS;
-	nic->roce_refused_ns = 0;
+	nic->roce_doubt_ns = 0;
 	if (nic->ud_qps)
 		os_port_marks(nic->os, nic->roce_port);
 	if (claim < 0 || os_claim_share(nic->os, claim, nic->roce_port, secret))
@@ -183,30 +210,26 @@ static void claim_or_ask(struct nic *nic, uint64_t now_ns)
 	const int claim = os_claim(nic->os, ROCE_NAME);
 
 	nic->roce_short = roce_is_short(claim);
+	nic->roce_begins = false;
 	if (claim == -EADDRINUSE)
 		guest_begin(nic, now_ns);
 	else if (!nic->roce_short)
 		hold(nic, claim, now_ns);
-	if (nic->roce_short || nic->roce_state == ROCE_TAKEN ||
-	    nic->roce_state == ROCE_STRANGER)
+	if (nic->roce_guest < 0 && !nic->roce_doubt_ns)
 		nic->roce_try_ns = now_ns + RETRY_NS;
 }
 
 void roce_claim(struct nic *nic, uint64_t now_ns)
 {
-	const bool asked = nic->roce_guest >= 0;
-	bool served;
+	int heard;
 
 	if (nic->roce_port >= 0 || now_ns < nic->roce_try_ns)
 		return;
-	served = guest_served(nic);
-	nic->roce_try_ns = now_ns + CLAIM_AGAIN_NS;
-	if (!served) {
-		if (asked && nic->roce_state == ROCE_REFUSED)
-			nic->roce_try_ns = now_ns + RETRY_NS;
-		else
-			claim_or_ask(nic, now_ns);
-	}
+	heard = guest_hear(nic);
+	nic->roce_try_ns = now_ns +
+			   (heard == -EPIPE ? RETRY_NS : CLAIM_AGAIN_NS);
+	if (heard == 0)
+		claim_or_ask(nic, now_ns);
 	roce_changed(nic);
 }
 
@@ -257,12 +280,17 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 bool roce_trusts(struct nic *nic, const struct pkt *p, const struct os_rx *from)
 {
 	return ipaddr_eq(&from->src.ip, &loopback4) &&
-	       from->src.port == ROCE_PORT && guest_served(nic) &&
+	       from->src.port == ROCE_PORT && guest_hear(nic) > 0 &&
 	       nic->roce_told && p->fwd_secret == nic->roce_secret;
 }
 
 void roce_needed(struct nic *nic, uint64_t now_ns)
 {
+	/* what was found when it did not matter is old */
+	if (!nic->roce_wanted && nic->roce_port < 0 && nic->roce_guest < 0) {
+		nic->roce_state = ROCE_UNASKED;
+		nic->roce_doubt_ns = nic->roce_try_ns = 0;
+	}
 	nic->roce_wanted = true;
 	roce_claim(nic, now_ns);
 	roce_changed(nic);

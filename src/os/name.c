@@ -35,6 +35,7 @@
 #include "os/sys.h"
 #include "os/sys_file.h"
 #include "os/sys_socket.h"
+#include "os/wait.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -306,6 +307,7 @@ static int holder_check(struct os *os, int fd, struct os_holder *who)
 	os->holder_dev = st.st_dev;
 	os->holder_ino = st.st_ino;
 	__atomic_store_n(&os->holder_fd, fd, __ATOMIC_RELAXED);
+	os_kick(os); /* the thread that sleeps does not know it yet */
 	return fd;
 }
 
@@ -352,7 +354,7 @@ int os_holder_says(struct os *os, int fd, uint64_t *secret)
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
 	if (n != sizeof(word))
-		return -EPIPE;
+		return n == -ECONNRESET ? -ECONNRESET : -EPIPE;
 	*secret = word;
 	return 1;
 }

@@ -51,15 +51,16 @@ struct os_holder {
  * os_holder_ask() - Ask the holder of @name for its secret, one at a time. Never
  * blocks.
  * @who: set, of a stranger too
- * Return: a descriptor; -EPERM: it is neither our user's nor root's; -ECONNREFUSED:
- * there is none, or it does not share; -EAGAIN: too many ask.
+ * Return: a descriptor, on which the background thread's os_wait() sleeps from now on;
+ * -EPERM: it is neither our user's nor root's; -ECONNREFUSED: there is none, or it does
+ * not share; -EAGAIN: too many ask, and it lets none in.
  */
 int os_holder_ask(struct os *os, const char *name, struct os_holder *who);
 
 /**
  * os_holder_says() - Read what it has said since. Never blocks.
  * Return: 1: its @secret; 0: nothing, and it lives; -EPIPE: it has ended, or does
- * not want us.
+ * not want us; -ECONNRESET: it ended before it let us in.
  */
 int os_holder_says(struct os *os, int fd, uint64_t *secret);
 

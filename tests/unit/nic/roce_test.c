@@ -36,6 +36,16 @@ int __wrap_os_claim(struct os *os, const char *name)
 	return nameless ? nameless : __real_os_claim(os, name);
 }
 
+static unsigned kicks; /* for the guest's background thread */
+
+void __real_os_kick(struct os *os);
+void __wrap_os_kick(struct os *os);
+void __wrap_os_kick(struct os *os)
+{
+	kicks += guest && os == guest->os;
+	__real_os_kick(os);
+}
+
 static int setup_roce(void **state)
 {
 	int h, ret;
@@ -50,8 +60,8 @@ static int setup_roce(void **state)
 }
 
 /* The holder has not said anything, until it was waited for so often; or it ends the
- * connection instead. */
-static bool silent, refuses;
+ * connection instead, before it let us in or after. */
+static bool silent, refuses, resets;
 static unsigned asked;
 static unsigned waited, until_waited;
 static uint64_t began_ns; /* to connect */
@@ -62,6 +72,8 @@ int __wrap_os_holder_says(struct os *os, int fd, uint64_t *secret)
 {
 	if (refuses)
 		return -EPIPE;
+	if (resets)
+		return -ECONNRESET;
 	if (!silent)
 		return __real_os_holder_says(os, fd, secret);
 	silent = waited < until_waited;
@@ -87,8 +99,10 @@ void __wrap_os_holder_wait(struct os *os, int fd, uint64_t until_ns)
 		usleep(1000);
 }
 
-/* It has the name, and does not listen yet, until it was asked so often. */
+/* It has the name, and does not listen yet, until it was asked so often; or lets nobody
+ * in. */
 static unsigned refusals;
+static bool stopped;
 
 int __real_os_holder_ask(struct os *os, const char *name,
 			 struct os_holder *who);
@@ -97,6 +111,9 @@ int __wrap_os_holder_ask(struct os *os, const char *name,
 int __wrap_os_holder_ask(struct os *os, const char *name, struct os_holder *who)
 {
 	asked++;
+	*who = (struct os_holder){0, 0};
+	if (stopped)
+		return -EAGAIN;
 	if (!refusals)
 		return __real_os_holder_ask(os, name, who);
 	refusals--;
@@ -178,7 +195,7 @@ static void roce_welcome__of_one_that_never_begins(void **state)
 	connect_one_more();
 	assert_int_equal(waited, 0);
 	assert_int_equal(guest->roce_state, ROCE_SERVED);
-	guest->roce_refused_ns -= 2000000000;
+	guest->roce_doubt_ns -= 2000000000;
 	guest->roce_late = false;
 	connect_one_more();
 	assert_int_equal(waited, 0);
@@ -354,6 +371,7 @@ static void roce_turn__says_that_nobody_passes_on(void **state)
 	warned = 0;
 	(void)roce_turn(guest, TIME_NEVER);
 	assert_int_equal(warned, 0);
+	guest->roce_wanted = false;
 	guest->roce_state = ROCE_TAKEN;
 	(void)roce_turn(guest, TIME_NEVER);
 	assert_int_equal(warned, 0);
@@ -388,6 +406,8 @@ static void roce_claim__refused(void **state)
 		turn();
 	assert_int_equal(warned, 1);
 	assert_int_equal(asked, 1);
+	assert_in_range(guest->roce_try_ns, began_ns + 1000000000,
+			os_now(guest->os) + 1000000000);
 	refuses = false;
 	guest->roce_try_ns = 0; /* the second is over */
 	turn();
@@ -435,6 +455,11 @@ static void roce_claim__without_a_name(void **state)
 	nameless = 0;
 	assert_true(holder->roce_claim < 0 && holder->roce_port >= 0);
 	assert_int_equal(holder->roce_state, ROCE_OURS);
+	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	guest->roce_try_ns = 0;
+	nic_lock(holder);
+	roce_claim(guest, 1 + 1000000000);
+	nic_unlock(holder);
 	assert_int_equal(guest->roce_state, ROCE_TAKEN);
 }
 
@@ -552,6 +577,13 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 	log_set(LOG_WARN, NULL);
 }
 
+static void need(uint64_t after_ns)
+{
+	nic_lock(guest);
+	roce_needed(guest, os_now(guest->os) + after_ns);
+	nic_unlock(guest);
+}
+
 /* What is no nopin has the port for a second and longer. When it ends is not told. */
 static void roce_turn__of_a_port_that_is_taken(void **state)
 {
@@ -559,6 +591,8 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	int port;
 
 	(void)state;
+	log_set(LOG_WARN, count_warnings);
+	warned = 0;
 	port = port_without_name();
 	guest->roce_state = ROCE_UNASKED;
 	guest->roce_wanted = false;
@@ -566,16 +600,145 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	nic_lock(guest);
 	roce_claim(guest, os_now(guest->os));
 	nic_unlock(guest);
-	assert_int_equal(guest->roce_state, ROCE_TAKEN);
 	/* it does not matter */
 	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
-	nic_lock(guest);
-	roce_needed(guest, os_now(guest->os));
-	nic_unlock(guest);
+	need(0);
+	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	until = roce_turn(guest, TIME_NEVER);
+	assert_in_range(until, 1, os_now(guest->os) + CLAIM_AGAIN_NS);
+	need(1000000000);
+	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	guest->roce_try_ns = 0;
 	now = os_now(guest->os);
 	until = roce_turn(guest, TIME_NEVER);
-	assert_in_range(until, now, now + 1000000000);
+	assert_in_range(until, now + 1000000000,
+			os_now(guest->os) + 1000000000);
+	assert_int_equal(warned, 1);
 	port_is_free(port);
+	log_set(LOG_WARN, NULL);
+}
+
+/* What was found before it mattered may be long ago. */
+static void roce_needed__after_the_port_was_taken(void **state)
+{
+	int port;
+
+	(void)state;
+	port = port_without_name();
+	guest->roce_wanted = false;
+	forget_holder();
+	guest->roce_state = ROCE_TAKEN;
+	guest->roce_try_ns = TIME_NEVER;
+	need(0);
+	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	port_is_free(port);
+}
+
+/* The connection waits to be let in, and the holder ends: that is no refusal. */
+static void roce_claim__of_a_holder_that_has_ended(void **state)
+{
+	(void)state;
+	log_set(LOG_WARN, count_warnings);
+	warned = 0;
+	need(0);
+	forget_holder();
+	nic_lock(guest);
+	roce_claim(guest, os_now(guest->os));
+	resets = true;
+	guest->roce_try_ns = 0;
+	roce_claim(guest, os_now(guest->os));
+	resets = false;
+	nic_unlock(guest);
+	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	nic_lock(holder);
+	roce_release(holder);
+	nic_unlock(holder);
+	assert_in_range(guest->roce_try_ns, 1,
+			os_now(guest->os) + CLAIM_AGAIN_NS);
+	guest->os->holder_spoke = true;
+	turn();
+	assert_int_equal(guest->roce_state, ROCE_OURS);
+	assert_int_equal(warned, 0);
+	log_set(LOG_WARN, NULL);
+}
+
+/* Or it looks, and says what is to be said, up to a second later. */
+static void roce_changed__wakes_the_thread_that_looks(void **state)
+{
+	int port;
+
+	(void)state;
+	need(0);
+	forget_holder();
+	kicks = 0;
+	need(0);
+	assert_true(guest->roce_guest >= 0);
+	assert_int_equal(kicks, 1); /* it does not sleep on that yet */
+	port = port_without_name();
+	forget_holder();
+	kicks = 0;
+	need(0);
+	assert_true(guest->roce_doubt_ns);
+	assert_int_equal(kicks, 1);
+	need(0);
+	assert_int_equal(kicks, 1);
+	turn();
+	kicks = 0;
+	guest->roce_try_ns = 0;
+	need(2000000000);
+	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	assert_int_equal(kicks, 1);
+	port_is_free(port);
+}
+
+/* Datagrams of standard peers may come as soon as there is a QP for them. */
+static void roce_needed__by_a_qp_of_datagrams(void **state)
+{
+	struct nic_qp_init init = {.max_send_wr = 1,
+				   .max_recv_wr = 1,
+				   .max_send_sge = 1,
+				   .max_recv_sge = 1,
+				   .ud = true};
+	const struct side *s = &side[side[1].nic == guest];
+	struct nic_qp *qp;
+	uint32_t qpn;
+
+	(void)state;
+	guest->roce_wanted = false;
+	init.pd = s->pd;
+	init.send_cq = init.recv_cq = s->cq;
+	assert_int_equal(nic_qp_create(guest, NULL, &init, &qp, &qpn), 0);
+	assert_true(guest->roce_wanted);
+	assert_int_equal(nic_qp_destroy(qp), 0);
+}
+
+/* One that lets nobody in is the one that it was. */
+static void roce_claim__of_a_holder_that_is_stopped(void **state)
+{
+	(void)state;
+	log_set(LOG_WARN, count_warnings);
+	warned = 0;
+	need(0);
+	forget_holder();
+	guest->roce_state = ROCE_STRANGER;
+	guest->roce_who = (struct os_holder){12, 1001};
+	stopped = true;
+	need(0);
+	guest->roce_try_ns = 0;
+	need(2000000000);
+	assert_int_equal(guest->roce_state, ROCE_STRANGER);
+	assert_int_equal(guest->roce_who.pid, 12);
+	guest->roce_state = ROCE_UNASKED;
+	guest->roce_try_ns = 0;
+	need(0);
+	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	need(2000000000);
+	assert_int_equal(guest->roce_state, ROCE_REFUSED);
+	assert_int_equal(guest->roce_who.pid, 0);
+	turn();
+	assert_int_equal(warned, 1);
+	stopped = false;
+	log_set(LOG_WARN, NULL);
 }
 
 int main(void)
@@ -599,6 +762,11 @@ int main(void)
 		T(roce_turn__of_a_holder_found_dead),
 		T(roce_turn__of_a_holder_that_is_dying),
 		T(roce_turn__of_a_port_that_is_taken),
+		T(roce_needed__after_the_port_was_taken),
+		T(roce_claim__of_a_holder_that_has_ended),
+		T(roce_claim__of_a_holder_that_is_stopped),
+		T(roce_changed__wakes_the_thread_that_looks),
+		T(roce_needed__by_a_qp_of_datagrams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
