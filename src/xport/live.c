@@ -320,6 +320,9 @@ void live_page_came(struct qp *qp, uint64_t now_ns)
 	l->left_ns = WHOLE_NS;
 	if (l->stalled_at != TIME_NEVER)
 		l->stalled_at = sat_add(now_ns, ack_timeout_ns(qp));
+	/* one that cannot be asked was not silent: it is to send it again only now */
+	if (l->silent_at != TIME_NEVER && !qp_dialect(qp)->answers)
+		l->silent_at = sat_add(now_ns, ack_timeout_ns(qp));
 	qp_rearm(qp);
 }
 

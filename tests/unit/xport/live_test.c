@@ -678,6 +678,25 @@ static void live__standard(void **state)
 	close_qp();
 }
 
+/* A response was dropped for a page of ours: that it is sent again takes its time. */
+static void live__standard_and_a_page_of_ours(void **state)
+{
+	const uint64_t timeout_ns = ack_timeout_to_ns(14);
+
+	(void)state;
+	open_qp(PEER_STANDARD);
+	s.qp.req.rsp_wait.ticket.v = 1;
+	pass(timeout_ns - 1 * MS);
+	s.qp.req.rsp_wait.ticket.v = 0;
+	live_page_came(&s.qp, s.now);
+	live_sent(&s.qp, false, s.now);
+	pass(timeout_ns - 1);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	pass(1);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
 /* What it cost while the peer was taken for a standard NIC says nothing of a nopin. */
 static void live__opens_late(void **state)
 {
@@ -730,6 +749,7 @@ int main(void)
 		cmocka_unit_test(live__window_did_not_run),
 		cmocka_unit_test(live__suspension_ends_by_silence),
 		cmocka_unit_test(live__standard),
+		cmocka_unit_test(live__standard_and_a_page_of_ours),
 		cmocka_unit_test(live__opens_late),
 	};
 
