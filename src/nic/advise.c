@@ -36,8 +36,8 @@ static int fetch_now(struct nic *nic, struct dma *d)
 
 		part.len = n;
 		mem_inline_budget(nic->mem, 0);
-		v = dma_fetch(nic->mem, &part, os_now(nic->os),
-			      os_fresh_after(nic->os, os_now(nic->os)), &w);
+		v = dma_fetch(nic->mem, &part, nic->x.now,
+			      os_fresh_after(nic->os, nic->x.now), &w);
 		if (v == V_OK) {
 			d->iova += n;
 			d->len -= n;

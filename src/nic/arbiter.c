@@ -254,7 +254,7 @@ static uint32_t slots_for(const struct nic *nic)
 }
 
 /* Return: is there more to do? */
-static bool arbiter_apply(struct nic *nic, uint64_t now_ns)
+static bool arbiter_apply(struct nic *nic)
 {
 	struct arbiter *a = &nic->arbiter;
 	const uint32_t pagers = (uint32_t)(a->share[ARB_PAGERS] / PAGER_MS);
@@ -266,7 +266,7 @@ static bool arbiter_apply(struct nic *nic, uint64_t now_ns)
 		pagers_bound(nic->mem, pagers);
 	a->pagers = pagers;
 	if (credit_bound(&nic->x, slots_for(nic)))
-		peers_lend(nic, now_ns);
+		peers_lend(nic);
 	for (int i = 0; more && i < RESIZE_TURN; i++) {
 		more = entries_resize(nic->mem, RESIZE_SETS);
 		if (!more)
@@ -288,7 +288,7 @@ static void arbiter_give_up(struct nic *nic, int err)
 	os_board_close(nic->os);
 	a->on = false;
 	memcpy(a->share, a->cap, sizeof(a->share));
-	a->resizing = arbiter_apply(nic, os_now(nic->os));
+	a->resizing = arbiter_apply(nic);
 }
 
 static void arbiter_look(struct nic *nic, uint64_t now_ns)
@@ -314,7 +314,7 @@ static void arbiter_look(struct nic *nic, uint64_t now_ns)
 	if (err)
 		arbiter_give_up(nic, err);
 	else
-		a->resizing = arbiter_apply(nic, now_ns);
+		a->resizing = arbiter_apply(nic);
 }
 
 uint64_t arbiter_turn(struct nic *nic, uint64_t until)
@@ -328,7 +328,7 @@ uint64_t arbiter_turn(struct nic *nic, uint64_t until)
 		a->next_ns = now + LOOK_NS;
 		arbiter_look(nic, now);
 	} else if (a->resizing) {
-		a->resizing = arbiter_apply(nic, now);
+		a->resizing = arbiter_apply(nic);
 	}
 	if (a->resizing)
 		return MIN(until, now + LOOK_NS / 10);

@@ -54,7 +54,6 @@ struct step;
  * @acks_owed:	some peer is owed an ACK (relaxed; for pollers)
  * @acks_now:	some peer is, or may be, owed one that is due, or it is on its way out
  *		(atomic; set before the completion that it is for)
- * @latest_ns:	the latest time that the engine was given; it never goes back (lock)
  * @acks_begun, @acks_ended: bursts of nothing but ACKs that were planned, committed
  * @blocked:	threads that sleep in attend_block()
  * @asleep:	how often in turn they do not look first, before they sleep, as they
@@ -132,7 +131,6 @@ struct nic {
 	uint64_t last_poll;
 	uintptr_t last_poller;
 	uint64_t deadline;
-	uint64_t latest_ns;
 	uint32_t acks_owed, acks_now, acks_begun, acks_ended;
 	uint32_t empty_polls;
 	/* threads of the program that sleep for an event; how often one began or

@@ -56,14 +56,6 @@
 
 #include <errno.h>
 
-/* Return: @now_ns, or the latest that there was: it was asked before the lock was free,
- * and meanwhile others may have noted later times. */
-static uint64_t engine_time(struct nic *nic, uint64_t now_ns)
-{
-	nic->latest_ns = MAX(nic->latest_ns, now_ns);
-	return nic->latest_ns;
-}
-
 /* --- receiving --------------------------------------------------------------- */
 
 void engine_closed(struct nic *nic)
@@ -142,7 +134,7 @@ static bool intact(struct nic *nic, const struct pkt *p,
 
 /* Is it from the peer of @nq, as far as can be told? */
 static bool from_peer(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
-		      const struct os_rx *from, uint64_t now_ns)
+		      const struct os_rx *from)
 {
 	struct qp *qp = &nq->qp;
 
@@ -155,15 +147,15 @@ static bool from_peer(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
 		return false;
 	}
 	if (unlikely(p->ext && !qp->open.known)) {
-		open_proved(qp, now_ns);
-		peers_proved(nic, qp->peer, now_ns);
+		open_proved(qp);
+		peers_proved(nic, qp->peer);
 	}
 	return true;
 }
 
 static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 			    const struct os_rx *from, uint8_t *bytes,
-			    uint32_t len, uint64_t now_ns)
+			    uint32_t len)
 {
 	struct nic_qp *nq = demux_find(nic, p->qpn);
 
@@ -176,7 +168,7 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 		return RX_NEXT;
 	}
 	if (p->opcode == OP_X_OPEN) {
-		peers_open(nic, nq, p, from, now_ns);
+		peers_open(nic, nq, p, from);
 		return RX_NEXT;
 	}
 	if (!qp_receives(&nq->qp)) {
@@ -189,34 +181,32 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 		p->fwd_src = from->src;
 		p->fwd_dst = from->dst;
 		p->fwd_mark = from->mark;
-	} else if (!from_peer(nic, nq, p, from, now_ns)) {
+	} else if (!from_peer(nic, nq, p, from)) {
 		return RX_NEXT;
 	}
-	flight_note(&nq->qp.log, now_ns, FLIGHT_RX, p->psn, p->opcode,
+	flight_note(&nq->qp.log, nic->x.now, FLIGHT_RX, p->psn, p->opcode,
 		    p->payload_len);
-	return qp_rx(&nq->qp, p, payload_of_step(bytes + p->hdr_len), &s->run,
-		     now_ns);
+	return qp_rx(&nq->qp, p, payload_of_step(bytes + p->hdr_len), &s->run);
 }
 
 static enum rx_result take_control(struct nic *nic, struct step *s,
-				   const struct pkt *p, uint64_t now_ns)
+				   const struct pkt *p)
 {
 	if (nic->cfg.standard)
 		count(&nic->cnt, CNT_drop_ext);
 	else
-		peers_hello(nic, p, &s->rx, now_ns);
+		peers_hello(nic, p, &s->rx);
 	return RX_NEXT;
 }
 
 static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
-				  uint32_t len, uint64_t now_ns);
+				  uint32_t len);
 
 /* What was forwarded is not forwarded again: no deeper than this.
  * NOLINTNEXTLINE(misc-no-recursion) */
 static enum rx_result take_forwarded(struct nic *nic, struct step *s,
-				     const struct pkt *p, uint8_t *bytes,
-				     uint64_t now_ns)
+				     const struct pkt *p, uint8_t *bytes)
 {
 	struct os_rx from = s->rx;
 
@@ -228,14 +218,13 @@ static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 		count(&nic->cnt, CNT_drop_forward);
 		return RX_NEXT;
 	}
-	return take_packet(nic, s, &from, bytes + p->hdr_len, p->payload_len,
-			   now_ns);
+	return take_packet(nic, s, &from, bytes + p->hdr_len, p->payload_len);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): see take_forwarded() */
 static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
-				  uint32_t len, uint64_t now_ns)
+				  uint32_t len)
 {
 	struct pkt *p = &s->pkts[s->npkts];
 	enum rx_result res;
@@ -248,14 +237,14 @@ static enum rx_result take_packet(struct nic *nic, struct step *s,
 	if (!intact(nic, p, from, bytes, len))
 		return RX_NEXT;
 	if (p->opcode == OP_X_HELLO || p->opcode == OP_X_HELLO_REPLY)
-		return take_control(nic, s, p, now_ns);
+		return take_control(nic, s, p);
 	if (p->opcode == OP_X_FORWARD)
-		return take_forwarded(nic, s, p, bytes, now_ns);
+		return take_forwarded(nic, s, p, bytes);
 	if (p->pkey != PKEY_DEFAULT) {
 		count(&nic->cnt, CNT_drop_pkey);
 		return RX_NEXT;
 	}
-	res = to_qp(nic, s, p, from, bytes, len, now_ns);
+	res = to_qp(nic, s, p, from, bytes, len);
 	if (res == RX_NEXT && s->run.num && s->run.pkt[s->run.num - 1].pkt == p)
 		s->npkts++;
 	return res;
@@ -265,8 +254,8 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	enum rx_result res = RX_NEXT;
 
-	now_ns = engine_time(nic, now_ns);
-	refresh_pages(nic, now_ns);
+	nic_time(nic, now_ns);
+	refresh_pages(nic);
 	if (!s->taken) {
 		s->taken = s->rx.len;
 		count(&nic->cnt, CNT_rx_bursts);
@@ -277,14 +266,14 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 			count(&nic->cnt, CNT_drop_short);
 		}
 		if (s->scatter.qp)
-			scatter_packets(nic, s, now_ns);
+			scatter_packets(nic, s);
 	}
 	if (!s->run.qp)
 		s->npkts = 0;
 	while (s->at < s->rx.len && s->npkts < RUN_PKTS) {
 		uint32_t len = MIN(s->rx.seg, s->rx.len - s->at);
 
-		res = take_packet(nic, s, &s->rx, s->buf + s->at, len, now_ns);
+		res = take_packet(nic, s, &s->rx, s->buf + s->at, len);
 		if (res == RX_FULL)
 			break;
 		count(&nic->cnt, CNT_rx_packets);
@@ -300,7 +289,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 
 /* --- everything else ----------------------------------------------------------- */
 
-static void take_pages(struct nic *nic, uint64_t now_ns)
+static void take_pages(struct nic *nic)
 {
 	struct os_page_done done[16];
 	struct list woken;
@@ -320,12 +309,13 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 					   (d->bytes >> PAGE_SHIFT) +
 						   (d->error != 0));
 			if (d->id >= PREFETCH_ID) {
-				prefetch_done(nic, d, now_ns);
+				prefetch_done(nic, d);
 				continue;
 			}
-			ticket_plain(
-				nic->mem, (struct ticket_id){(uint32_t)d->id},
-				d->plain_start, d->plain_end, d->early, now_ns);
+			ticket_plain(nic->mem,
+				     (struct ticket_id){(uint32_t)d->id},
+				     d->plain_start, d->plain_end, d->early,
+				     nic->x.now);
 			if (d->major)
 				ticket_major(
 					nic->mem,
@@ -334,7 +324,7 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 				    (struct ticket_id){(uint32_t)d->id},
 				    d->bytes >> PAGE_SHIFT, d->error != 0,
 				    d->writable, d->cheap_start, d->cheap_end,
-				    d->service_ns, now_ns, &woken);
+				    d->service_ns, nic->x.now, &woken);
 		}
 	}
 	moved_take(nic->mem, &woken);
@@ -343,7 +333,7 @@ static void take_pages(struct nic *nic, uint64_t now_ns)
 
 		list_del(l);
 		if (w->owner)
-			qp_wake(w, now_ns);
+			qp_wake(w);
 		else
 			nic_wake_idle(nic);
 	}
@@ -378,19 +368,21 @@ static void ask_pages(struct nic *nic)
 /* Timers ask whether an answer came in time: not before what waits in the
  * sockets, or in the hands of a thread that lost its CPU, has been looked at.
  */
-static void run_timers(struct nic *nic, uint64_t now_ns)
+static void run_timers(struct nic *nic)
 {
+	const uint64_t now = nic->x.now;
 	struct timer *t;
 
 	if (!nic->cfg.manual)
-		now_ns = MIN(now_ns,
-			     __atomic_load_n(&nic->heard, __ATOMIC_RELAXED));
-	while ((t = timerq_pop(&nic->x.timers, now_ns)))
-		qp_timeout(container_of(t, struct qp, timer), now_ns);
-	peers_timers(nic, now_ns);
+		nic->x.now = MIN(
+			now, __atomic_load_n(&nic->heard, __ATOMIC_RELAXED));
+	while ((t = timerq_pop(&nic->x.timers, nic->x.now)))
+		qp_timeout(container_of(t, struct qp, timer));
+	peers_timers(nic);
+	nic->x.now = now;
 }
 
-static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
+static bool plan_drain(struct nic *nic, struct step *s)
 {
 	struct list *head = &nic->x.drainable;
 
@@ -399,7 +391,7 @@ static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
 		struct qp *qp = list_entry(head->next, struct qp, drain_link);
 
 		list_del(&qp->drain_link);
-		if (qp_drain(qp, &s->run, now_ns)) {
+		if (qp_drain(qp, &s->run)) {
 			s->kind = STEP_DRAIN;
 			return true;
 		}
@@ -407,7 +399,7 @@ static bool plan_drain(struct nic *nic, struct step *s, uint64_t now_ns)
 	return false;
 }
 
-static bool engine_plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
+static bool engine_plan_send(struct nic *nic, struct step *s)
 {
 	struct list *head = &nic->x.runnable;
 
@@ -416,14 +408,14 @@ static bool engine_plan_send(struct nic *nic, struct step *s, uint64_t now_ns)
 
 		list_del(&qp->run_link);
 		if (!qp->connected)
-			peer_aim(nic, qp, now_ns);
-		if (qp_tx(qp, &s->burst, now_ns)) {
+			peer_aim(nic, qp);
+		if (qp_tx(qp, &s->burst)) {
 			s->kind = STEP_SEND;
 			return true;
 		}
 		if (unlikely(qp->peer && qp->peer->insist)) {
 			qp->peer->insist = false;
-			peers_insist(nic, qp->peer, now_ns);
+			peers_insist(nic, qp->peer);
 		}
 	}
 	return false;
@@ -435,14 +427,13 @@ static bool ack_due(const struct peer *p, bool flush, uint64_t now_ns)
 }
 
 /* The first peer whose ACKs are due; with @flush any. */
-static bool plan_acks(struct nic *nic, struct step *s, bool flush,
-		      uint64_t now_ns)
+static bool plan_acks(struct nic *nic, struct step *s, bool flush)
 {
 	list_for_each_safe(l, tmp, &nic->x.ack_peers) {
 		struct peer *p = list_entry(l, struct peer, ack_link);
 
-		if (ack_due(p, flush, now_ns) &&
-		    peer_ack_burst(&nic->x, p, &s->burst, now_ns)) {
+		if (ack_due(p, flush, nic->x.now) &&
+		    peer_ack_burst(&nic->x, p, &s->burst)) {
 			/* no QP that is moving keeps it */
 			p->refs++;
 			nic->acks_begun++;
@@ -466,25 +457,25 @@ static uint64_t next_deadline(const struct nic *nic)
 	return at;
 }
 
-static bool acks_wait(const struct nic *nic, bool flush, uint64_t now_ns)
+static bool acks_wait(const struct nic *nic, bool flush)
 {
 	list_for_each(l, &nic->x.ack_peers)
 		if (ack_due(list_entry(l, struct peer, ack_link), flush,
-			    now_ns))
+			    nic->x.now))
 			return true;
 	return false;
 }
 
 /* Tell everybody when something is due next. */
-static void publish(struct nic *nic, uint64_t now_ns)
+static void publish(struct nic *nic)
 {
 	const bool out = nic->acks_begun != nic->acks_ended;
 
-	due_set(nic, nic->dead ? TIME_NEVER : next_deadline(nic), now_ns);
+	due_set(nic, nic->dead ? TIME_NEVER : next_deadline(nic), nic->x.now);
 	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&nic->acks_now,
-			 !nic->dead && (out || acks_wait(nic, false, now_ns)),
+			 !nic->dead && (out || acks_wait(nic, false)),
 			 __ATOMIC_RELAXED);
 }
 
@@ -498,45 +489,45 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 {
 	bool found;
 
-	now_ns = engine_time(nic, now_ns);
-	refresh_pages(nic, now_ns);
-	posted_take(nic, now_ns);
-	take_pages(nic, now_ns);
+	nic_time(nic, now_ns);
+	refresh_pages(nic);
+	posted_take(nic);
+	take_pages(nic);
 	if (died(nic))
-		events_died(nic, now_ns);
+		events_died(nic);
 	if (!nic->dead)
-		run_timers(nic, now_ns);
+		run_timers(nic);
 	s->kind = STEP_NONE;
-	found = !nic->dead && (plan_drain(nic, s, now_ns) ||
-			       engine_plan_send(nic, s, now_ns) ||
-			       plan_acks(nic, s, flush_acks, now_ns));
+	found = !nic->dead && (plan_drain(nic, s) || engine_plan_send(nic, s) ||
+			       plan_acks(nic, s, flush_acks));
 	peers_say_open(nic);
 	ask_pages(nic);
 	events_deliver(nic);
-	publish(nic, now_ns);
+	publish(nic);
 	return found;
 }
 
 bool engine_plan_acks(struct nic *nic, struct step *s, uint64_t now_ns)
 {
+	nic_time(nic, now_ns);
 	s->kind = STEP_NONE;
-	return !nic->dead && plan_acks(nic, s, false, engine_time(nic, now_ns));
+	return !nic->dead && plan_acks(nic, s, false);
 }
 
 bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 {
 	const struct xport *x = &nic->x;
 
-	now_ns = engine_time(nic, now_ns);
+	nic_time(nic, now_ns);
 	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
 	    !list_empty(&x->fired) || !list_empty(&x->raised) ||
 	    !list_empty(&x->errors) || !list_empty(&x->opens) || x->starved ||
 	    os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
 	    moved_waiters(nic->mem) || upcalls_news(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
-	    acks_wait(nic, flush_acks, now_ns))
+	    acks_wait(nic, flush_acks))
 		return false;
-	publish(nic, now_ns);
+	publish(nic);
 	return true;
 }
 
@@ -556,7 +547,7 @@ void engine_move(struct nic *nic, struct step *s)
 	reg_move_end(nic, mv, &rm);
 }
 
-static void commit_acks(struct nic *nic, const struct step *s, uint64_t now_ns)
+static void commit_acks(struct nic *nic, const struct step *s)
 {
 	const struct burst *b = &s->burst;
 	bool again = b->qp || s->error == -EAGAIN;
@@ -566,8 +557,7 @@ static void commit_acks(struct nic *nic, const struct step *s, uint64_t now_ns)
 		struct nic_qp *qp = demux_find(nic, b->ack[i].qpn);
 
 		if (qp)
-			ack_commit(&qp->qp, &b->ack[i], s->error, again,
-				   now_ns);
+			ack_commit(&qp->qp, &b->ack[i], s->error, again);
 	}
 }
 
@@ -575,7 +565,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 {
 	const struct burst *b = &s->burst;
 
-	now_ns = engine_time(nic, now_ns);
+	nic_time(nic, now_ns);
 	if (s->kind == STEP_SEND) {
 		count(&nic->cnt, CNT_tx_bursts);
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
@@ -584,9 +574,9 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		if (s->error == -EMSGSIZE)
 			peers_too_large(nic, b->peer,
 					b->nsegs > 1 ? b->seg_len : b->total);
-		commit_acks(nic, s, now_ns);
+		commit_acks(nic, s);
 		if (s->burst.qp) {
-			qp_tx_commit(&s->burst, s->error, now_ns);
+			qp_tx_commit(&s->burst, s->error);
 		} else {
 			count_add(&nic->cnt, CNT_tx_packets,
 				  s->error ? 0 : s->burst.nsegs);
@@ -597,7 +587,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 	} else {
 		/* whoever sees a completion sees this */
 		__atomic_store_n(&nic->acks_now, 1, __ATOMIC_RELAXED);
-		qp_rx_commit(&s->run, now_ns);
+		qp_rx_commit(&s->run);
 	}
 	nic_wake_idle(nic);
 }

@@ -469,7 +469,6 @@ int nic_qp_set_counting(struct nic_qp *qp, bool counts)
 
 static int peer_notifies(struct nic *nic, struct qp *qp)
 {
-	const uint64_t now = os_now(nic->os);
 	struct peer *p = qp->peer;
 
 	if (qp_open(qp) && p->nonce)
@@ -477,8 +476,8 @@ static int peer_notifies(struct nic *nic, struct qp *qp)
 	if (qp_open(qp))
 		return -EAGAIN;
 	if (p->kind == PEER_NOPIN || p->denied)
-		return open_insist(qp, now) ? -EAGAIN : -EOPNOTSUPP;
-	peers_insist(nic, p, now);
+		return open_insist(qp) ? -EAGAIN : -EOPNOTSUPP;
+	peers_insist(nic, p);
 	return -EAGAIN;
 }
 

@@ -132,7 +132,7 @@ void events_raise(struct nic *nic, enum nic_event_type type)
 	}
 }
 
-void events_died(struct nic *nic, uint64_t now_ns)
+void events_died(struct nic *nic)
 {
 	nic->dead = true;
 	log_error("the program closed descriptors that it did not open: %s",
@@ -141,7 +141,7 @@ void events_died(struct nic *nic, uint64_t now_ns)
 		struct nic_qp *nq = list_entry(l, struct nic_qp, all);
 
 		if (nq->qp.state >= QPS_RTR)
-			qp_error(&nq->qp, now_ns);
+			qp_error(&nq->qp);
 	}
 	events_raise(nic, NIC_EVENT_DEVICE_FATAL);
 }

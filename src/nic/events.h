@@ -40,6 +40,6 @@ void events_deliver(struct nic *nic);
 void events_raise(struct nic *nic, enum nic_event_type type);
 
 /** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
-void events_died(struct nic *nic, uint64_t now_ns);
+void events_died(struct nic *nic);
 
 #endif

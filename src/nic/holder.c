@@ -35,10 +35,10 @@ void roce_welcome(struct nic *nic)
 
 	do {
 		nic_lock(nic);
-		now = os_now(nic->os);
+		now = nic->x.now;
 		if (welcome_due(nic)) {
 			nic->roce_try_ns = now;
-			roce_claim(nic, now);
+			roce_claim(nic);
 		}
 		wait = welcome_due(nic);
 		nic->roce_late |= wait && now >= until;
@@ -101,7 +101,6 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 {
 	const bool orphan = __atomic_load_n(&nic->roce_orphan,
 					    __ATOMIC_RELAXED);
-	uint64_t now;
 
 	/* the numbers may be somebody else's by now */
 	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED)) {
@@ -109,12 +108,11 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 		return until;
 	}
 	if (os_holder_spoke(nic->os) || orphan) {
-		now = os_now(nic->os);
 		nic_lock(nic);
 		/* what it says is read at once: unread it ends each sleep */
 		if (nic->roce_guest >= 0)
-			nic->roce_try_ns = now;
-		roce_claim(nic, now);
+			nic->roce_try_ns = nic->x.now;
+		roce_claim(nic);
 		if (__atomic_load_n(&nic->roce_orphan, __ATOMIC_RELAXED))
 			until = MIN(until, nic->roce_try_ns);
 		nic_unlock(nic);
@@ -136,7 +134,7 @@ void roce_text(struct nic *nic, struct text *t)
 
 	nic_lock(nic);
 	if (nic->roce_state != ROCE_UNASKED)
-		roce_claim(nic, os_now(nic->os));
+		roce_claim(nic);
 	state = nic->roce_state;
 	who = nic->roce_who;
 	nic_unlock(nic);

@@ -3,10 +3,17 @@
 #include "nic/lock.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
+#include "os/run.h"
+
+void nic_time(struct nic *nic, uint64_t now_ns)
+{
+	nic->x.now = MAX(nic->x.now, now_ns);
+}
 
 void nic_lock(struct nic *nic)
 {
 	handoff_lock(&nic->engine);
+	nic_time(nic, os_now(nic->os));
 }
 
 void nic_wake_idle(struct nic *nic)

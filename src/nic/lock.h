@@ -3,9 +3,20 @@
 #ifndef NOPIN_NIC_LOCK_H
 #define NOPIN_NIC_LOCK_H
 
+#include <stdint.h>
+
 struct nic;
 
+/** nic_lock() - Take the engine lock; nic->x.now is the time from here on. */
 void nic_lock(struct nic *nic);
+
+/**
+ * nic_time() - Say what time it is, with the engine lock held that was not taken by
+ * nic_lock(), or that was given back since.
+ * @now_ns:	time; where there was a later one already, because this one was read before
+ *		the lock was free, that one stays
+ */
+void nic_time(struct nic *nic, uint64_t now_ns);
 
 /** nic_wake_idle() - Engine lock held: something was committed. */
 void nic_wake_idle(struct nic *nic);

@@ -76,14 +76,14 @@ static int change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access)
 
 	if (err != -EBUSY)
 		return err;
-	err = mr_suspend(nic->mem, key, 0, os_now(nic->os));
+	err = mr_suspend(nic->mem, key, 0, nic->x.now);
 	suspended = !err;
 	if (err && err != -EINVAL && err != -EOPNOTSUPP)
 		return err;
 	while ((err = mr_change(nic->mem, key, pd, access)) == -EBUSY)
 		nic_wait_idle(nic);
 	if (suspended) {
-		mr_resume(nic->mem, key, os_now(nic->os));
+		mr_resume(nic->mem, key, nic->x.now);
 		nic_wake_idle(nic);
 	}
 	return err;

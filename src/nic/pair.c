@@ -133,9 +133,9 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	err = attach(nic, qp, qpn);
 	/* whoever passes on to us has said so when it is connected */
 	if (!err && init->ud)
-		roce_needed(nic, os_now(nic->os));
+		roce_needed(nic);
 	else if (!err)
-		roce_claim(nic, os_now(nic->os));
+		roce_claim(nic);
 	nic_unlock(nic);
 	if (err) {
 		wq_fini(&qp->sq);
@@ -152,11 +152,11 @@ static void detach(struct nic *nic, struct nic_qp *qp)
 {
 	struct peer *peer = qp->qp.peer;
 
-	qp_abandon(&qp->qp, os_now(nic->os));
+	qp_abandon(&qp->qp);
 	demux_remove(nic, qp);
 	while (!qp_idle(&qp->qp))
 		nic_wait_idle(nic);
-	posted_take(nic, os_now(nic->os));
+	posted_take(nic);
 	qp_fini(&qp->qp);
 	if (peer)
 		peer_put(nic, peer);
@@ -192,20 +192,19 @@ enum last_ack { LAST_ACK_OWED, LAST_ACK_LEAVING, LAST_ACK_SAID };
 
 /* Engine lock held. Is there, or will be, an ACK that cannot be sent at once? What
  * another thread has placed, and the program seen, may not be committed yet. */
-static bool pair_unsaid(const struct nic_qp *qp, uint64_t now_ns)
+static bool pair_unsaid(const struct nic_qp *qp)
 {
-	return qp->qp.rx_moving || ack_leaving(&qp->qp, now_ns);
+	return qp->qp.rx_moving || ack_leaving(&qp->qp);
 }
 
 static enum last_ack last_ack(struct nic *nic, struct nic_qp *qp, bool again)
 {
 	enum last_ack ret = LAST_ACK_SAID;
-	uint64_t now = os_now(nic->os);
 
 	nic_lock(nic);
-	if (pair_unsaid(qp, now))
+	if (pair_unsaid(qp))
 		ret = LAST_ACK_LEAVING;
-	else if (again && ack_last(&qp->qp, now))
+	else if (again && ack_last(&qp->qp))
 		ret = LAST_ACK_OWED;
 	nic_unlock(nic);
 	return ret;
@@ -242,12 +241,11 @@ static void say_last_ack(struct nic *nic, struct nic_qp *qp)
 
 static bool some_unsaid(struct nic *nic)
 {
-	const uint64_t now = os_now(nic->os);
 	bool some = false;
 
 	nic_lock(nic);
 	list_for_each(l, &nic->qps)
-		some |= pair_unsaid(list_entry(l, struct nic_qp, all), now);
+		some |= pair_unsaid(list_entry(l, struct nic_qp, all));
 	nic_unlock(nic);
 	return some;
 }
@@ -302,7 +300,6 @@ static bool mtu_fits(const struct nic *nic, const struct qp_attr *attr)
 static int modify(struct nic *nic, struct nic_qp *qp,
 		  const struct qp_attr *attr, uint32_t mask)
 {
-	uint64_t now = os_now(nic->os);
 	struct peer *was = qp->qp.peer, *peer = NULL;
 	bool to_rtr = (mask & QPA_STATE) && attr->state == QPS_RTR;
 	int err;
@@ -314,22 +311,22 @@ static int modify(struct nic *nic, struct nic_qp *qp,
 		if (!qp_modify_ok(&qp->qp, attr, mask))
 			return -EINVAL;
 		mask = QPA_STATE; /* it is in ERR from here on */
-		qp_abandon(&qp->qp, now);
+		qp_abandon(&qp->qp);
 		while (!qp_idle(&qp->qp))
 			nic_wait_idle(nic);
-		posted_take(nic, now);
+		posted_take(nic);
 	}
 	if (to_rtr && qp->init.ud) {
-		roce_claim(nic, now);
+		roce_claim(nic);
 	} else if (to_rtr && (mask & QPA_AV) && (mask & QPA_DEST_QPN) &&
 		   qp->qp.state == QPS_INIT) {
 		if (!mtu_fits(nic, attr))
 			return -EINVAL;
-		err = peer_get(nic, attr, qp, now, &peer);
+		err = peer_get(nic, attr, qp, &peer);
 		if (err)
 			return err;
 	}
-	err = qp_modify(&qp->qp, attr, mask, peer, now);
+	err = qp_modify(&qp->qp, attr, mask, peer);
 	if (err && peer)
 		peer_put(nic, peer);
 	if (!err && was && was != qp->qp.peer)

@@ -72,7 +72,7 @@ uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep)
 
 /* Who has more than his share may be idle and would keep it for ever. Who has
  * less is told when he uses it. */
-static void tell_shares(struct nic *nic, uint64_t now_ns)
+static void tell_shares(struct nic *nic)
 {
 	uint32_t share = flow_share(&nic->x);
 	bool any = false;
@@ -88,7 +88,7 @@ static void tell_shares(struct nic *nic, uint64_t now_ns)
 	list_for_each(l, &nic->qps) {
 		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
-		if (qp->peer && qp->peer->shrinks && ack_credit(qp, now_ns))
+		if (qp->peer && qp->peer->shrinks && ack_credit(qp))
 			qp->peer->shrinks = false;
 	}
 }
@@ -142,17 +142,17 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 	send_control(nic, &p, to, from, mark, port);
 }
 
-static void ask_once(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void ask_once(struct nic *nic, struct peer *p)
 {
 	const bool known = p->kind == PEER_NOPIN && !p->datagrams;
 
 	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->mark, p->port,
 		   known ? p->nonce : 0, known ? p : NULL, true);
-	p->asked_ns = now_ns;
+	p->asked_ns = nic->x.now;
 }
 
 /* What @p may fill of the redirect pool: said when it is news. */
-static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void lend(struct nic *nic, struct peer *p)
 {
 	bool news;
 
@@ -162,42 +162,43 @@ static void lend(struct nic *nic, struct peer *p, uint64_t now_ns)
 	if (news) {
 		p->tell_ns = TELL_MIN_NS;
 		p->reminded = 0;
-		ask_once(nic, p, now_ns);
+		ask_once(nic, p);
 	}
 	if (credit_settled(p) && p->nonce)
 		timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
 	else if (news || p->hello.at_ns == TIME_NEVER)
-		timerq_set(&nic->hello_timers, &p->hello, now_ns + p->tell_ns);
+		timerq_set(&nic->hello_timers, &p->hello,
+			   nic->x.now + p->tell_ns);
 }
 
-void peers_lend(struct nic *nic, uint64_t now_ns)
+void peers_lend(struct nic *nic)
 {
 	list_for_each(l, &nic->peers) {
-		lend(nic, list_entry(l, struct peer, link), now_ns);
+		lend(nic, list_entry(l, struct peer, link));
 	}
 }
 
 /* It did not say yet that it keeps to that, or is to have more. */
-static void remind(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void remind(struct nic *nic, struct peer *p)
 {
 	if (p->echoed != p->serial || !p->nonce) {
-		ask_once(nic, p, now_ns);
+		ask_once(nic, p);
 		p->reminded += p->nonce != 0;
 	}
 	p->tell_ns = MIN(MAX(2 * p->tell_ns, (uint64_t)TELL_MIN_NS),
 			 (uint64_t)TELL_MAX_NS);
-	lend(nic, p, now_ns);
+	lend(nic, p);
 	if (p->reminded == REMINDERS) {
 		credit_silent(&nic->x, p);
-		peers_lend(nic, now_ns);
+		peers_lend(nic);
 	}
 }
 
-static void peers_ask(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void peers_ask(struct nic *nic, struct peer *p)
 {
-	ask_once(nic, p, now_ns);
+	ask_once(nic, p);
 	p->hello_tries++;
-	timerq_set(&nic->hello_timers, &p->hello, now_ns + HELLO_NS);
+	timerq_set(&nic->hello_timers, &p->hello, nic->x.now + HELLO_NS);
 }
 
 static struct peer *peers_find(const struct list *peers,
@@ -276,22 +277,22 @@ void peer_deny(struct nic *nic, struct peer *p)
 	peer_answered(&nic->x, p);
 }
 
-void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns)
+void peers_insist(struct nic *nic, struct peer *p)
 {
 	if (p->kind != PEER_STANDARD || p->denied ||
 	    p->hello.at_ns != TIME_NEVER)
 		return;
 	p->hello_tries = 0;
-	peers_ask(nic, p, now_ns);
+	peers_ask(nic, p);
 }
 
-static void peers_begin(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void peers_begin(struct nic *nic, struct peer *p)
 {
-	roce_claim(nic, now_ns);
+	roce_claim(nic);
 	if (nic->cfg.standard)
 		peer_deny(nic, p);
 	else
-		peers_ask(nic, p, now_ns);
+		peers_ask(nic, p);
 }
 
 /* Where the NIC is that @to names. */
@@ -323,7 +324,7 @@ static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
 }
 
 static int find_or_ask(struct nic *nic, const struct wqe_to *to,
-		       const struct qp *qp, uint64_t now_ns, struct peer **out)
+		       const struct qp *qp, struct peer **out)
 {
 	const struct endpoint ep = locate(to);
 	struct peer *p = peers_find(&nic->peers, &ep, &to->local);
@@ -334,9 +335,9 @@ static int find_or_ask(struct nic *nic, const struct wqe_to *to,
 			return -ENOMEM;
 		list_add_tail(&nic->peers, &p->link);
 		nic->x.peers++;
-		tell_shares(nic, now_ns);
-		peers_lend(nic, now_ns);
-		peers_begin(nic, p, now_ns);
+		tell_shares(nic);
+		peers_lend(nic);
+		peers_begin(nic, p);
 	}
 	p->refs++;
 	*out = p;
@@ -344,7 +345,7 @@ static int find_or_ask(struct nic *nic, const struct wqe_to *to,
 }
 
 int peer_get(struct nic *nic, const struct qp_attr *attr,
-	     const struct nic_qp *qp, uint64_t now_ns, struct peer **out)
+	     const struct nic_qp *qp, struct peer **out)
 {
 	struct wqe_to to;
 	int err = nic_path(nic, attr->sgid_index, &attr->dgid, &to);
@@ -353,7 +354,7 @@ int peer_get(struct nic *nic, const struct qp_attr *attr,
 		return err;
 	to.qpn = attr->dest_qpn;
 	to.mark = (struct ip_mark){attr->traffic_class, attr->hop_limit};
-	return find_or_ask(nic, &to, &qp->qp, now_ns, out);
+	return find_or_ask(nic, &to, &qp->qp, out);
 }
 
 static void free_peer(struct nic *nic, struct peer *p)
@@ -408,7 +409,7 @@ void peers_close(struct nic *nic)
 /* Of where one datagram went another is likely to go: it is kept, and not asked
  * again, when nobody refers to it. */
 static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
-			     const struct qp *qp, uint64_t now_ns)
+			     const struct qp *qp)
 {
 	const struct endpoint ep = locate(to);
 	struct peer *p = peers_find(&nic->dests, &ep, &to->local);
@@ -424,23 +425,23 @@ static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 			return NULL;
 		p->datagrams = true;
 		nic->ndests++;
-		peers_begin(nic, p, now_ns);
+		peers_begin(nic, p);
 	}
 	list_insert_after(&nic->dests, &p->link);
 	p->refs++;
 	return p;
 }
 
-void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns)
+void peer_aim(struct nic *nic, struct qp *qp)
 {
 	const struct wqe_to *to = ud_next(qp);
 	struct peer *p;
 
 	if (!to)
 		return;
-	p = dest_get(nic, to, qp, now_ns);
+	p = dest_get(nic, to, qp);
 	if (!p) {
-		ud_nowhere(qp, now_ns);
+		ud_nowhere(qp);
 		return;
 	}
 	p = ud_aim(qp, to, p);
@@ -449,8 +450,7 @@ void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns)
 }
 
 /* What @p says of its pool and of ours. */
-static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
-			uint64_t now_ns)
+static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p)
 {
 	const uint32_t lent = peer->lent;
 
@@ -458,13 +458,13 @@ static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p,
 	credit_take(peer, p->slots, p->serial);
 	credit_echoed(&nic->x, peer, p->echo);
 	if (peer->lent < lent) /* for others that wait for more */
-		peers_lend(nic, now_ns);
+		peers_lend(nic);
 	else
-		lend(nic, peer, now_ns);
+		lend(nic, peer);
 }
 
 /* It is a nopin, which was not known. */
-static void is_nopin(struct nic *nic, struct peer *p, uint64_t now_ns)
+static void is_nopin(struct nic *nic, struct peer *p)
 {
 	const bool mistaken = p->kind == PEER_STANDARD;
 
@@ -478,13 +478,12 @@ static void is_nopin(struct nic *nic, struct peer *p, uint64_t now_ns)
 		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
 		if (qp->peer == p && qp->connected)
-			open_restart(qp, now_ns);
+			open_restart(qp);
 	}
 }
 
 /* Return: whether that is news. */
-static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p,
-			uint64_t now_ns)
+static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
 {
 	const bool news = !peer->nonce;
 
@@ -493,14 +492,14 @@ static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p,
 	peer->features = p->features;
 	peer->read_chunk = p->read_chunk;
 	if (peer->kind != PEER_NOPIN)
-		is_nopin(nic, peer, now_ns);
+		is_nopin(nic, peer);
 	else if (news) /* it proved it before */
 		peer_answered(&nic->x, peer);
 	return news;
 }
 
 static void take_reply(struct nic *nic, const struct pkt *p,
-		       const struct os_rx *rx, uint64_t now_ns)
+		       const struct os_rx *rx)
 {
 	struct peer *peer = peers_find(&nic->peers, &rx->src, &rx->dst);
 	struct peer *dest = peers_find(&nic->dests, &rx->src, &rx->dst);
@@ -510,37 +509,36 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 		return;
 	}
 	if (dest)
-		take_answer(nic, dest, p, now_ns);
+		take_answer(nic, dest, p);
 	if (!peer)
 		return;
-	if (take_answer(nic, peer, p, now_ns))
-		tell_shares(nic, now_ns); /* it could not be told before */
-	take_credit(nic, peer, p, now_ns);
+	if (take_answer(nic, peer, p))
+		tell_shares(nic); /* it could not be told before */
+	take_credit(nic, peer, p);
 }
 
 /* Who asks before we know him has nothing yet: answering costs no state. */
-static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
-		  uint64_t now_ns)
+static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
 {
 	struct peer *asker = peers_find(&nic->peers, &rx->src, &rx->dst);
 	const bool proved = p->nonce == peers_nonce(nic, &rx->src);
 
 	if (asker && proved)
-		take_credit(nic, asker, p, now_ns);
+		take_credit(nic, asker, p);
 	send_hello(nic, OP_X_HELLO_REPLY, &rx->src, &rx->dst,
 		   asker ? asker->mark : (struct ip_mark){0}, rx->port,
 		   p->my_nonce, asker, proved);
 }
 
 /* What belongs to its NIC is asked for (lend()) until it says it. */
-void peers_proved(struct nic *nic, struct peer *p, uint64_t now_ns)
+void peers_proved(struct nic *nic, struct peer *p)
 {
 	if (p->kind == PEER_NOPIN)
 		return;
-	is_nopin(nic, p, now_ns);
+	is_nopin(nic, p);
 	p->tell_ns = TELL_MIN_NS;
-	tell_shares(nic, now_ns);
-	lend(nic, p, now_ns);
+	tell_shares(nic);
+	lend(nic, p);
 }
 
 /* Only from the port that the QPN of its peer names, on the host that it is
@@ -554,7 +552,7 @@ static bool from_peer_port(const struct qp *qp, const struct pkt *p,
 }
 
 void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
-		const struct os_rx *rx, uint64_t now_ns)
+		const struct os_rx *rx)
 {
 	if (nic->cfg.standard)
 		count(&nic->cnt, CNT_drop_ext);
@@ -564,8 +562,8 @@ void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
 		count(&nic->cnt, CNT_drop_open);
 	else if (!from_peer_port(&nq->qp, p, rx))
 		count(&nic->cnt, CNT_drop_peer);
-	else if (open_take(&nq->qp, p, now_ns))
-		peers_proved(nic, nq->qp.peer, now_ns);
+	else if (open_take(&nq->qp, p))
+		peers_proved(nic, nq->qp.peer);
 }
 
 void peers_say_open(struct nic *nic)
@@ -582,17 +580,16 @@ void peers_say_open(struct nic *nic)
 				     qp->cfg.port);
 }
 
-void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
-		 uint64_t now_ns)
+void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
 {
 	if (p->version != WIRE_VERSION) {
 		count(&nic->cnt, CNT_drop_ext);
 		return;
 	}
 	if (p->opcode == OP_X_HELLO_REPLY)
-		take_reply(nic, p, rx, now_ns);
+		take_reply(nic, p, rx);
 	else
-		reply(nic, p, rx, now_ns);
+		reply(nic, p, rx);
 }
 
 /* How often @p is asked before its silence is an answer. Datagrams to others wait behind
@@ -604,19 +601,19 @@ static unsigned hello_tries_max(const struct peer *p)
 	return p->kind == PEER_STANDARD || patient ? INSIST_TRIES : HELLO_TRIES;
 }
 
-void peers_timers(struct nic *nic, uint64_t now_ns)
+void peers_timers(struct nic *nic)
 {
 	struct timer *t;
 
 	if (nic->standard_peers || nic->ud_qps || nic->x.plain)
-		roce_needed(nic, now_ns);
-	while ((t = timerq_pop(&nic->hello_timers, now_ns))) {
+		roce_needed(nic);
+	while ((t = timerq_pop(&nic->hello_timers, nic->x.now))) {
 		struct peer *p = container_of(t, struct peer, hello);
 
 		if (p->kind == PEER_NOPIN)
-			remind(nic, p, now_ns);
+			remind(nic, p);
 		else if (p->hello_tries < hello_tries_max(p))
-			peers_ask(nic, p, now_ns);
+			peers_ask(nic, p);
 		else if (p->kind == PEER_STANDARD)
 			peer_deny(nic, p);
 		else

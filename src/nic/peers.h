@@ -21,11 +21,10 @@ enum { WIRE_VERSION = 4 };
  * Return: 0; -EINVAL, -ENODATA: as gids_path(); -ENOMEM.
  */
 int peer_get(struct nic *nic, const struct qp_attr *attr,
-	     const struct nic_qp *qp, uint64_t now_ns, struct peer **out);
+	     const struct nic_qp *qp, struct peer **out);
 void peer_put(struct nic *nic, struct peer *p);
-void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx,
-		 uint64_t now_ns);
-void peers_timers(struct nic *nic, uint64_t now_ns);
+void peers_hello(struct nic *nic, const struct pkt *p, const struct os_rx *rx);
+void peers_timers(struct nic *nic);
 
 /** peer_deny() - Nobody is at the port that @p was asked at. */
 void peer_deny(struct nic *nic, struct peer *p);
@@ -35,10 +34,10 @@ void peer_deny(struct nic *nic, struct peer *p);
 void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes);
 
 /** peer_aim() - See ud_next(); asks who is there if that was never asked. */
-void peer_aim(struct nic *nic, struct qp *qp, uint64_t now_ns);
+void peer_aim(struct nic *nic, struct qp *qp);
 
 /** peers_lend() - The redirect pool is another: tell the peers what they may fill. */
-void peers_lend(struct nic *nic, uint64_t now_ns);
+void peers_lend(struct nic *nic);
 
 /** peers_close() - No QP is left. */
 void peers_close(struct nic *nic);
@@ -47,14 +46,14 @@ void peers_close(struct nic *nic);
 uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep);
 
 /** peers_insist() - See peer.insist: unless that was done. */
-void peers_insist(struct nic *nic, struct peer *p, uint64_t now_ns);
+void peers_insist(struct nic *nic, struct peer *p);
 
 /** peers_proved() - A peer proved that it is a nopin. */
-void peers_proved(struct nic *nic, struct peer *p, uint64_t now_ns);
+void peers_proved(struct nic *nic, struct peer *p);
 
 /** peers_open() - OPEN came for @nq (xport/open.c). */
 void peers_open(struct nic *nic, struct nic_qp *nq, const struct pkt *p,
-		const struct os_rx *rx, uint64_t now_ns);
+		const struct os_rx *rx);
 
 /** peers_say_open() - Send the OPENs that did not leave with data. */
 void peers_say_open(struct nic *nic);

@@ -22,7 +22,7 @@ void posted_push(struct nic_qp *qp)
 
 /* The flag is cleared before the queue is looked at, so a request posted after
  * the look is pushed again. */
-void posted_take(struct nic *nic, uint64_t now_ns)
+void posted_take(struct nic *nic)
 {
 	struct nic_qp *qp, *next;
 
@@ -33,6 +33,6 @@ void posted_take(struct nic *nic, uint64_t now_ns)
 		next = qp->posted_next;
 		/* pairs with posted_push(): sees what was published before */
 		__atomic_exchange_n(&qp->posted, 0, __ATOMIC_ACQ_REL);
-		qp_posted(&qp->qp, now_ns);
+		qp_posted(&qp->qp);
 	}
 }

@@ -9,6 +9,6 @@ struct nic;
 struct nic_qp;
 
 void posted_push(struct nic_qp *qp);
-void posted_take(struct nic *nic, uint64_t now_ns);
+void posted_take(struct nic *nic);
 
 #endif

@@ -88,9 +88,9 @@ void prefetch_ask(struct nic *nic)
 	}
 }
 
-void prefetch_done(struct nic *nic, const struct os_page_done *d,
-		   uint64_t now_ns)
+void prefetch_done(struct nic *nic, const struct os_page_done *d)
 {
+	const uint64_t now_ns = nic->x.now;
 	struct prefetch *p = &nic->prefetch.all[d->id - PREFETCH_ID];
 	bool more = p->rest.len && !d->error;
 

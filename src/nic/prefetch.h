@@ -46,7 +46,6 @@ void prefetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
 void prefetch_ask(struct nic *nic);
 
 /** prefetch_done() - An answer with PREFETCH_ID or more. */
-void prefetch_done(struct nic *nic, const struct os_page_done *d,
-		   uint64_t now_ns);
+void prefetch_done(struct nic *nic, const struct os_page_done *d);
 
 #endif

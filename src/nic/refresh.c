@@ -8,13 +8,13 @@
 #include "os/run.h"
 #include "xport/rx.h"
 
-void refresh_pages(struct nic *nic, uint64_t now_ns)
+void refresh_pages(struct nic *nic)
 {
 	uint64_t forks = os_forks(nic->os);
 	bool forking = os_forking(nic->os);
 
 	if (!nic->cfg.manual)
-		nic->x.fresh_ns = os_fresh_after(nic->os, now_ns);
+		nic->x.fresh_ns = os_fresh_after(nic->os, nic->x.now);
 	/* Pages become copy-on-write one by one while fork() goes on, and a
 	 * fault waits for its end, however cheap the page is else. */
 	mem_inline_budget(nic->mem, forking ? 0 : RUN_PKTS);

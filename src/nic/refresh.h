@@ -8,6 +8,6 @@
 struct nic;
 
 /** refresh_pages() - Ask the host how it is, before any page is looked up. */
-void refresh_pages(struct nic *nic, uint64_t now_ns);
+void refresh_pages(struct nic *nic);
 
 #endif

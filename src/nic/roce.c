@@ -126,13 +126,13 @@ static bool roce_is_short(int err)
 
 /* Name or port is a process's that begins or ends just now, or it is as @state says.
  * What is known already is not doubted. Return: it is so, from now on. */
-static bool roce_doubt(struct nic *nic, enum roce_state state, uint64_t now_ns)
+static bool roce_doubt(struct nic *nic, enum roce_state state)
 {
 	if (nic->roce_state == state)
 		return false;
 	if (!nic->roce_doubt_ns)
-		nic->roce_doubt_ns = now_ns;
-	if (now_ns - nic->roce_doubt_ns < DOUBT_MAX_NS)
+		nic->roce_doubt_ns = nic->x.now;
+	if (nic->x.now - nic->roce_doubt_ns < DOUBT_MAX_NS)
 		return false;
 	nic->roce_state = state;
 	nic->roce_doubt_ns = 0;
@@ -141,14 +141,13 @@ static bool roce_doubt(struct nic *nic, enum roce_state state, uint64_t now_ns)
 
 /* It has the name and does not let us in: it is stopped, or was asked too often. That says
  * nothing new of a process that is known. */
-static void guest_unheard(struct nic *nic, uint64_t now_ns)
+static void guest_unheard(struct nic *nic)
 {
-	if (nic->roce_state != ROCE_STRANGER &&
-	    roce_doubt(nic, ROCE_REFUSED, now_ns))
+	if (nic->roce_state != ROCE_STRANGER && roce_doubt(nic, ROCE_REFUSED))
 		nic->roce_who = (struct os_holder){0, 0};
 }
 
-static void guest_begin(struct nic *nic, uint64_t now_ns)
+static void guest_begin(struct nic *nic)
 {
 	struct os_holder who;
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &who);
@@ -166,9 +165,9 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 	} else if (fd == -EPERM) {
 		nic->roce_state = ROCE_STRANGER;
 	} else if (fd == -EAGAIN) {
-		guest_unheard(nic, now_ns);
+		guest_unheard(nic);
 	} else {
-		roce_doubt(nic, ROCE_TAKEN, now_ns);
+		roce_doubt(nic, ROCE_TAKEN);
 		nic->roce_begins = nic->roce_state != ROCE_TAKEN;
 	}
 }
@@ -177,7 +176,7 @@ static void guest_begin(struct nic *nic, uint64_t now_ns)
 
 /* The kernel frees name and port when we die, and the port last. @claim: negative: there
  * is no name to be had, so nobody is served but us. */
-static void hold(struct nic *nic, int claim, uint64_t now_ns)
+static void hold(struct nic *nic, int claim)
 {
 	uint64_t secret;
 	uint16_t number;
@@ -187,7 +186,7 @@ static void hold(struct nic *nic, int claim, uint64_t now_ns)
 		nic->roce_short = roce_is_short(nic->roce_port);
 		/* a holder that has ended frees the port last */
 		if (nic->roce_port == -EADDRINUSE)
-			roce_doubt(nic, ROCE_TAKEN, now_ns);
+			roce_doubt(nic, ROCE_TAKEN);
 		nic->roce_port = -1;
 		if (claim >= 0)
 			os_unclaim(nic->os, claim);
@@ -205,31 +204,31 @@ static void hold(struct nic *nic, int claim, uint64_t now_ns)
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 }
 
-static void claim_or_ask(struct nic *nic, uint64_t now_ns)
+static void claim_or_ask(struct nic *nic)
 {
 	const int claim = os_claim(nic->os, ROCE_NAME);
 
 	nic->roce_short = roce_is_short(claim);
 	nic->roce_begins = false;
 	if (claim == -EADDRINUSE)
-		guest_begin(nic, now_ns);
+		guest_begin(nic);
 	else if (!nic->roce_short)
-		hold(nic, claim, now_ns);
+		hold(nic, claim);
 	if (nic->roce_guest < 0 && !nic->roce_doubt_ns)
-		nic->roce_try_ns = now_ns + RETRY_NS;
+		nic->roce_try_ns = nic->x.now + RETRY_NS;
 }
 
-void roce_claim(struct nic *nic, uint64_t now_ns)
+void roce_claim(struct nic *nic)
 {
 	int heard;
 
-	if (nic->roce_port >= 0 || now_ns < nic->roce_try_ns)
+	if (nic->roce_port >= 0 || nic->x.now < nic->roce_try_ns)
 		return;
 	heard = guest_hear(nic);
-	nic->roce_try_ns = now_ns +
+	nic->roce_try_ns = nic->x.now +
 			   (heard == -EPIPE ? RETRY_NS : CLAIM_AGAIN_NS);
 	if (heard == 0)
-		claim_or_ask(nic, now_ns);
+		claim_or_ask(nic);
 	roce_changed(nic);
 }
 
@@ -284,7 +283,7 @@ bool roce_trusts(struct nic *nic, const struct pkt *p, const struct os_rx *from)
 	       nic->roce_told && p->fwd_secret == nic->roce_secret;
 }
 
-void roce_needed(struct nic *nic, uint64_t now_ns)
+void roce_needed(struct nic *nic)
 {
 	/* what was found when it did not matter is old */
 	if (!nic->roce_wanted && nic->roce_port < 0 && nic->roce_guest < 0) {
@@ -292,6 +291,6 @@ void roce_needed(struct nic *nic, uint64_t now_ns)
 		nic->roce_doubt_ns = nic->roce_try_ns = 0;
 	}
 	nic->roce_wanted = true;
-	roce_claim(nic, now_ns);
+	roce_claim(nic);
 	roce_changed(nic);
 }

@@ -30,7 +30,7 @@ enum roce_state {
 
 /* The port is tried for, and its holder looked for, that often. */
 enum { CLAIM_AGAIN_NS = 50 * 1000 * 1000 };
-void roce_claim(struct nic *nic, uint64_t now_ns);
+void roce_claim(struct nic *nic);
 
 void roce_release(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);
@@ -47,6 +47,6 @@ bool roce_trusts(struct nic *nic, const struct pkt *p,
 		 const struct os_rx *from);
 
 /** roce_needed() - Somebody can reach us through port 4791 only. */
-void roce_needed(struct nic *nic, uint64_t now_ns);
+void roce_needed(struct nic *nic);
 
 #endif

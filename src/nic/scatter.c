@@ -56,18 +56,17 @@ static bool peek(struct nic *nic, struct step *s, struct pkt *p)
 static bool scatter_plan(struct nic *nic, struct step *s, const struct pkt *p)
 {
 	unsigned segs = s->rx.len / s->rx.seg;
-	uint64_t now = os_now(nic->os);
 	struct nic_qp *nq;
 	bool ok = false;
 
-	handoff_lock(&nic->engine);
-	refresh_pages(nic, now);
+	nic_lock(nic);
+	refresh_pages(nic);
 	nq = demux_find(nic, p->qpn);
 	s->scatter.pieces = &s->run.moves;
 	if (nq && qp_receives(&nq->qp) && nq->qp.open.known &&
 	    ipaddr_eq(&nq->qp.attr.dgid, &s->rx.src.ip) &&
 	    qp_admits(&nq->qp, p))
-		ok = qp_scatter_plan(&nq->qp, p, segs, &s->scatter, now);
+		ok = qp_scatter_plan(&nq->qp, p, segs, &s->scatter);
 	handoff_leave(&nic->engine);
 	handoff_unlock(&nic->engine);
 	return ok;
@@ -150,8 +149,8 @@ static bool scatter_take(struct nic *nic, struct step *s)
 	s->efault = res == -EFAULT;
 	if (res == 0) {
 		/* too many pieces, or somebody took it: nothing happened */
-		handoff_lock(&nic->engine);
-		qp_scatter_done(sc, true, os_now(nic->os));
+		nic_lock(nic);
+		qp_scatter_done(sc, true);
 		nic_wake_idle(nic);
 		handoff_leave(&nic->engine);
 		handoff_unlock(&nic->engine);
@@ -177,7 +176,7 @@ bool scatter_receive(struct nic *nic, struct step *s)
 }
 
 /* true: it is the last of the run. */
-static bool feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
+static bool feed(struct nic *nic, struct step *s, unsigned i)
 {
 	uint8_t *side = s->side + (size_t)i * SIDE_BYTES;
 	uint32_t payload = MIN(s->scatter.bytes - i * s->scatter.qp->mtu,
@@ -194,9 +193,9 @@ static bool feed(struct nic *nic, struct step *s, unsigned i, uint64_t now_ns)
 		return false;
 	}
 	p->placed = true;
-	flight_note(&s->scatter.qp->log, now_ns, FLIGHT_RX, p->psn, p->opcode,
-		    p->payload_len);
-	CHECK(qp_rx(s->scatter.qp, p, payload_of_step(NULL), &s->run, now_ns) ==
+	flight_note(&s->scatter.qp->log, nic->x.now, FLIGHT_RX, p->psn,
+		    p->opcode, p->payload_len);
+	CHECK(qp_rx(s->scatter.qp, p, payload_of_step(NULL), &s->run) ==
 	      RX_NEXT);
 	if (!s->run.num || s->run.pkt[s->run.num - 1].pkt != p)
 		return false;
@@ -226,24 +225,24 @@ static unsigned followers(const struct step *s, unsigned i)
 	return n;
 }
 
-static void feed_all(struct nic *nic, struct step *s, uint64_t now_ns)
+static void feed_all(struct nic *nic, struct step *s)
 {
 	unsigned n;
 
 	for (unsigned i = 0; i < s->scatter.num; i++) {
-		if (!feed(nic, s, i, now_ns))
+		if (!feed(nic, s, i))
 			continue;
 		n = followers(s, i + 1);
-		if (n && qp_rx_more(&s->run, n, now_ns))
+		if (n && qp_rx_more(&s->run, n))
 			i += n;
 	}
 }
 
-void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns)
+void scatter_packets(struct nic *nic, struct step *s)
 {
 	struct scatter *sc = &s->scatter;
 
-	qp_scatter_done(sc, !s->efault, now_ns);
+	qp_scatter_done(sc, !s->efault);
 	nic_wake_idle(nic);
 	moves_reset(&s->run.moves);
 	if (s->lost) {
@@ -253,7 +252,7 @@ void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns)
 	} else {
 		count(&nic->cnt, CNT_rx_scattered);
 		count_add(&nic->cnt, CNT_rx_packets, sc->num);
-		feed_all(nic, s, now_ns);
+		feed_all(nic, s);
 		s->rx.len -= sc->bytes + sc->num * SIDE_BYTES;
 	}
 	sc->qp = NULL;

@@ -17,6 +17,6 @@ struct step;
 bool scatter_receive(struct nic *nic, struct step *s);
 
 /** scatter_packets() - Lock held: feed what was received in place to the QP. */
-void scatter_packets(struct nic *nic, struct step *s, uint64_t now_ns);
+void scatter_packets(struct nic *nic, struct step *s);
 
 #endif

@@ -53,7 +53,7 @@ int nic_mr_suspend(struct nic *nic, uint32_t key, uint64_t expected_ns)
 	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
-	err = mr_suspend(nic->mem, key, expected_ns, os_now(nic->os));
+	err = mr_suspend(nic->mem, key, expected_ns, nic->x.now);
 	if (!err)
 		err = wait_moves(nic, key);
 	nic_unlock(nic);
@@ -110,7 +110,7 @@ int nic_mr_resume(struct nic *nic, uint32_t key)
 	if (nic_child(nic))
 		return -ENODEV;
 	nic_lock(nic);
-	err = mr_resume(nic->mem, key, os_now(nic->os));
+	err = mr_resume(nic->mem, key, nic->x.now);
 	nic_wake_idle(nic); /* whoever waits in wait_moves() */
 	nic_unlock(nic);
 	return err;

@@ -75,7 +75,7 @@ static bool sge_more(const struct sge *s, const struct sge *end)
 /* A piece of a packet misses its page again and again: those of all others may go while
  * it comes, so ask for them with it. */
 static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
-		       uint32_t len, bool write, unsigned but, uint64_t now_ns)
+		       uint32_t len, bool write, unsigned but)
 {
 	const struct sge *s = wqe_sge(w);
 
@@ -85,7 +85,7 @@ static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
 		const struct dma d = sge_dma(qp, &s[i], skip, n, write);
 
 		if (i != but)
-			dma_too(qp->x->mem, &d, now_ns, qp->x->fresh_ns);
+			dma_too(qp->x->mem, &d, qp->x->now, qp->x->fresh_ns);
 		off -= skip;
 		len -= n;
 	}
@@ -94,7 +94,7 @@ static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
 		      uint16_t token, struct waiter *wait, struct moves *mv,
-		      struct holds *h, uint64_t now_ns)
+		      struct holds *h)
 {
 	const struct sge *s = wqe_sge(w);
 	const uint32_t asks = wait ? wait->asks : 0, all = len;
@@ -115,11 +115,11 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 			d.ahead = MIN(d.ahead, rest);
 		d.follow = MIN(d.ahead, rest);
 		d.more = len > n && sge_more(s + i + 1, s + w->num_sge);
-		v = dma_resolve(qp->x->mem, &d, nic, token, now_ns,
+		v = dma_resolve(qp->x->mem, &d, nic, token, qp->x->now,
 				qp->x->fresh_ns, wait, mv, h);
 		if (v == V_WAIT && wait && wait->asks != asks &&
 		    wait->asks > 4 * w->num_sge)
-			ask_others(qp, w, from, all, write, i, now_ns);
+			ask_others(qp, w, from, all, write, i);
 		if (v != V_OK)
 			return v;
 		nic = nic ? nic + n : NULL;

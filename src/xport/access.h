@@ -38,6 +38,6 @@ struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
 enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      uint32_t len, uint64_t rest, bool write, uint8_t *nic,
 		      uint16_t token, struct waiter *wait, struct moves *mv,
-		      struct holds *h, uint64_t now_ns);
+		      struct holds *h);
 
 #endif

@@ -191,17 +191,17 @@ static void set_owed(struct resp *r, uint8_t syndrome, psn_t psn, bool owed)
 			naks[i]->owed = owed;
 }
 
-static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+static void said(struct qp *qp, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
 	uint32_t more = 0;
 
-	r->said_ns = now_ns;
+	r->said_ns = qp->x->now;
 	r->repeat_at = 0;
 	if (kind != AETH_ACK) {
 		set_owed(r, p->syndrome, p->psn, false);
-		flight_note(&qp->log, now_ns, FLIGHT_NAK_TX, p->psn,
+		flight_note(&qp->log, qp->x->now, FLIGHT_NAK_TX, p->psn,
 			    p->syndrome, r->msg.msn);
 	}
 	if (kind == AETH_ACK) {
@@ -212,7 +212,7 @@ static void said(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		count(qp->x->cnt, CNT_naks_tx);
 	if (p->xack_flags & XACK_PROBE) {
 		question_asked(&qp->req);
-		live_asked(qp, now_ns);
+		live_asked(qp);
 	}
 	if (p->opcode == OP_X_ACK) {
 		more = unsayable(qp);
@@ -242,7 +242,7 @@ void ack_headers(const struct qp *qp, struct pkt *p)
 	p->unanswered = ack_limit(qp) != head;
 }
 
-bool ack_first(struct qp *qp, uint64_t now_ns)
+bool ack_first(struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 	struct pkt p;
@@ -253,12 +253,12 @@ bool ack_first(struct qp *qp, uint64_t now_ns)
 		return true;
 	if (!r->ack_owed || !make(qp, &p))
 		return false;
-	owe_by(qp, now_ns);
+	owe_by(qp, qp->x->now);
 	return true;
 }
 
 /* The headers say it anyway (ack_headers()); credit and gaps they do not. */
-void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
+void ack_carry(struct qp *qp, struct burst *b)
 {
 	const struct resp *r = &qp->resp;
 	uint32_t told = qp->peer->granted;
@@ -271,9 +271,9 @@ void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns)
 		  p.accepted == p.psn;
 	count_add(qp->x->cnt, CNT_acks_carried, b->says);
 	if (p.credit != told)
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 	else if (b->says && !p.xack_flags)
-		said(qp, &p, now_ns);
+		said(qp, &p);
 }
 
 /* @b says @p: should it not leave, that is owed again. */
@@ -291,7 +291,7 @@ static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 				   .syndrome = p->syndrome};
 }
 
-bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
+bool ack_append(struct qp *qp, struct burst *b)
 {
 	list_for_each_safe(l, tmp, &b->peer->owed) {
 		struct qp *q = list_entry(l, struct qp, ack_link);
@@ -312,7 +312,7 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (b->nsegs == 1)
 			burst_mark(b, q);
 		ack_remember(q, b, &p);
-		said(q, &p, now_ns);
+		said(q, &p);
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
 	}
@@ -320,8 +320,7 @@ bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns)
 }
 
 /* What of it is still so is owed again. */
-static void ack_unsaid(struct qp *qp, const struct burst_ack *a,
-		       uint64_t now_ns)
+static void ack_unsaid(struct qp *qp, const struct burst_ack *a)
 {
 	struct resp *r = &qp->resp;
 
@@ -329,32 +328,30 @@ static void ack_unsaid(struct qp *qp, const struct burst_ack *a,
 	r->ack_said = psn_add(r->win.head, PSN_MASK - 1);
 	r->xack |= a->xack & ~(uint32_t)(r->forgot ? XACK_RESUME : XACK_HOLD);
 	if (qp_receives(qp) || (qp->state == QPS_ERR && r->nak.owed))
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 }
 
-void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
-		uint64_t now_ns)
+void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again)
 {
 	if (qp->resp.life != a->life)
 		return;
 	qp->resp.acks_out--;
 	if (error == -EAGAIN)
-		qp->peer->ack_after_ns = now_ns + PAUSE_FULL_NS;
+		qp->peer->ack_after_ns = qp->x->now + PAUSE_FULL_NS;
 	if (error && again)
-		ack_unsaid(qp, a, now_ns);
+		ack_unsaid(qp, a);
 	if (!qp_dialect(qp)->carries)
 		qp_kick(qp); /* ack_first() */
 }
 
 /* ACKs that must wait (for a READ before them, for moves) stay owed; whatever
  * they wait for owes them again. */
-bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
-		    uint64_t now_ns)
+bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b)
 {
 	list_del(&peer->ack_link);
 	for (int ext = 1; ext >= 0; ext--) {
 		burst_reset(b, NULL, peer, ext);
-		if (!ack_append(NULL, b, now_ns))
+		if (!ack_append(NULL, b))
 			continue;
 		if (!list_empty(&peer->owed))
 			list_add_tail(&x->ack_peers, &peer->ack_link);

@@ -14,12 +14,12 @@ void ack_headers(const struct qp *qp, struct pkt *p);
 
 /** ack_first() - Does a request to a peer that is no nopin, which says nothing of what
  * is placed, have to wait for an ACK? That leaves now. */
-bool ack_first(struct qp *qp, uint64_t now_ns);
+bool ack_first(struct qp *qp);
 
 /** ack_carry() - A plain ACK that is owed is said by the headers of @b, of requests. */
-void ack_carry(struct qp *qp, struct burst *b, uint64_t now_ns);
+void ack_carry(struct qp *qp, struct burst *b);
 
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */
-bool ack_append(struct qp *qp, struct burst *b, uint64_t now_ns);
+bool ack_append(struct qp *qp, struct burst *b);
 
 #endif

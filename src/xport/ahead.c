@@ -32,13 +32,13 @@ enum {
 	AHEAD_SCAN = 64, /* accepted packets that are looked through */
 };
 
-static void ahead_ask(const struct qp *qp, const struct dma *d, uint64_t now_ns)
+static void ahead_ask(const struct qp *qp, const struct dma *d)
 {
-	dma_ahead(qp->x->mem, d, now_ns, qp->x->fresh_ns);
+	dma_ahead(qp->x->mem, d, qp->x->now, qp->x->fresh_ns);
 }
 
 void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
-		bool write, uint64_t now_ns)
+		bool write)
 {
 	const struct sge *s = wqe_sge(w);
 
@@ -46,7 +46,7 @@ void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
 		const uint32_t n = (uint32_t)MIN(len, s[i].len);
 		struct dma d = sge_dma(qp, &s[i], 0, n, write);
 
-		ahead_ask(qp, &d, now_ns);
+		ahead_ask(qp, &d);
 		len -= n;
 	}
 }
@@ -77,17 +77,15 @@ static const struct wqe *ahead_receive_of(const struct qp *qp,
 	return before ? receive_peek(r->msg.source, before - 1) : now;
 }
 
-static void ask_receive(const struct qp *qp, const struct pkt *p,
-			uint64_t now_ns)
+static void ask_receive(const struct qp *qp, const struct pkt *p)
 {
 	const struct wqe *w = ahead_receive_of(qp, p);
 
 	if (w)
-		ahead_sges(qp, w, p->ext ? p->dma_len : p->payload_len, true,
-			   now_ns);
+		ahead_sges(qp, w, p->ext ? p->dma_len : p->payload_len, true);
 }
 
-void ahead_request(const struct qp *qp, const struct pkt *p, uint64_t now_ns)
+void ahead_request(const struct qp *qp, const struct pkt *p)
 {
 	const uint32_t need = p->op & OPF_WRITE	   ? ACCESS_REMOTE_WRITE
 			      : p->op & OPF_ATOMIC ? ACCESS_REMOTE_ATOMIC
@@ -98,17 +96,17 @@ void ahead_request(const struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		return;
 	if (p->op & OPF_SEND) {
 		if (p->op & OPF_FIRST)
-			ask_receive(qp, p, now_ns);
+			ask_receive(qp, p);
 		return;
 	}
 	if (p->op & OPF_WRITE && !(p->op & OPF_FIRST))
 		return;
 	d = remote_dma(qp, p->rkey, p->va, p->op & OPF_ATOMIC ? 8 : p->dma_len,
 		       need);
-	ahead_ask(qp, &d, now_ns);
+	ahead_ask(qp, &d);
 }
 
-void ahead_sources(struct qp *qp, uint64_t now_ns)
+void ahead_sources(struct qp *qp)
 {
 	const uint32_t from = qp->req.cur + 1, end = wq_end(qp->cfg.sq);
 	uint32_t i = qp->req.asked_to;
@@ -120,12 +118,12 @@ void ahead_sources(struct qp *qp, uint64_t now_ns)
 
 		if (!(w->flags & WQE_INLINE) && !wr_op_is(w->op, WRO_LOCAL) &&
 		    !wqe_is_read(w))
-			ahead_sges(qp, w, w->length, false, now_ns);
+			ahead_sges(qp, w, w->length, false);
 	}
 	qp->req.asked_to = i;
 }
 
-void ahead_reads(const struct qp *qp, uint32_t from, uint64_t now_ns)
+void ahead_reads(const struct qp *qp, uint32_t from)
 {
 	const uint32_t end = wq_end(qp->cfg.sq);
 
@@ -134,11 +132,11 @@ void ahead_reads(const struct qp *qp, uint32_t from, uint64_t now_ns)
 		const struct wqe *w = wq_at(qp->cfg.sq, i);
 
 		if (wqe_is_read(w))
-			ahead_sges(qp, w, w->length, true, now_ns);
+			ahead_sges(qp, w, w->length, true);
 	}
 }
 
-void ahead_responses(const struct qp *qp, uint64_t now_ns)
+void ahead_responses(const struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 
@@ -148,6 +146,6 @@ void ahead_responses(const struct qp *qp, uint64_t now_ns)
 					  ACCESS_REMOTE_READ);
 
 		if (!s->atomic)
-			ahead_ask(qp, &d, now_ns);
+			ahead_ask(qp, &d);
 	}
 }

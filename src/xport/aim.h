@@ -22,6 +22,6 @@ const struct wqe_to *ud_next(const struct qp *qp);
 struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer);
 
 /** ud_nowhere() - There is no such place: the request fails. */
-void ud_nowhere(struct qp *qp, uint64_t now_ns);
+void ud_nowhere(struct qp *qp);
 
 #endif

@@ -173,7 +173,7 @@ static uint64_t burst_room_ahead(const struct burst *b)
 }
 
 enum verdict burst_gather(struct burst *b, const struct dma *d,
-			  struct waiter *wait, uint64_t now_ns)
+			  struct waiter *wait)
 {
 	struct xport *x = b->qp->x;
 	uint16_t token = (uint16_t)(b->nsegs - 1);
@@ -191,7 +191,7 @@ enum verdict burst_gather(struct burst *b, const struct dma *d,
 		wide.len += more;
 		wide.ready = true;
 		wide.account = &b->qp->account;
-		if (dma_resolve(x->mem, &wide, NULL, token, now_ns, x->fresh_ns,
+		if (dma_resolve(x->mem, &wide, NULL, token, x->now, x->fresh_ns,
 				NULL, &b->gathers, &b->holds) == V_OK) {
 			waiter_cancel(x->mem, wait);
 			b->ahead = (uint32_t)more;
@@ -199,7 +199,7 @@ enum verdict burst_gather(struct burst *b, const struct dma *d,
 		}
 		b->narrow = true;
 	}
-	return dma_resolve(x->mem, d, NULL, token, now_ns, x->fresh_ns, wait,
+	return dma_resolve(x->mem, d, NULL, token, x->now, x->fresh_ns, wait,
 			   &b->gathers, &b->holds);
 }
 

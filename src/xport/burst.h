@@ -65,7 +65,7 @@ struct seg *burst_next(struct burst *b, uint8_t opcode, psn_t psn,
  * this burst; burst_trim() gives back what did not.
  */
 enum verdict burst_gather(struct burst *b, const struct dma *d,
-			  struct waiter *wait, uint64_t now_ns);
+			  struct waiter *wait);
 void burst_trim(struct burst *b);
 
 /** burst_unseg() - Take the last packet back, and what it resolved: the holds

@@ -29,7 +29,7 @@ static enum wr_op cqe_op(const struct wqe *w)
 }
 
 static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
-		     uint16_t cause, uint64_t now_ns)
+		     uint16_t cause)
 {
 	struct cqe e = {.wr_id = w->wr_id,
 			.status = (uint8_t)status,
@@ -48,14 +48,12 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 	/* from here on the slot is the program's */
 	wq_release(qp->cfg.sq, qp->cfg.sq->cons + 1);
 	if (signaled)
-		qp_push_cqe(qp, qp->cfg.send_cq, &e, now_ns);
+		qp_push_cqe(qp, qp->cfg.send_cq, &e);
 }
 
-void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
-		 uint64_t now_ns)
+void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause)
 {
-	complete(qp, wq_at(qp->cfg.sq, qp->cfg.sq->cons), status, cause,
-		 now_ns);
+	complete(qp, wq_at(qp->cfg.sq, qp->cfg.sq->cons), status, cause);
 }
 
 /* @data: of a SEND or WRITE. In ERR nothing counts any more. */
@@ -66,7 +64,7 @@ static void una_to(struct qp *qp, psn_t to, bool data)
 	qp->req.una = to;
 }
 
-void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
+void comp_placed(struct qp *qp, psn_t target)
 {
 	struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
@@ -93,7 +91,7 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 		una_to(qp, end, !wqe_is_read(w));
 		if (r->cur == sq->cons)
 			r->cur++;
-		complete(qp, w, WC_SUCCESS, CAUSE_NONE, now_ns);
+		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
 	if (psn_diff(target, r->una) > 0)
 		una_to(qp, target, !r->failed);
@@ -108,11 +106,11 @@ void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns)
 	 * was asked for again may have been accepted long before. */
 	if (psn_diff(r->una, r->acc) > 0)
 		r->acc = r->una;
-	flow_accepted(qp, r->acc, now_ns);
+	flow_accepted(qp, r->acc);
 	reads_answered(qp, r->una);
 	if (psn_diff(r->una, r->snd) > 0)
 		r->snd = r->una;
-	comp_reap(qp, now_ns);
+	comp_reap(qp);
 }
 
 void comp_drained(struct qp *qp)
@@ -124,7 +122,7 @@ void comp_drained(struct qp *qp)
 	}
 }
 
-void comp_reap(struct qp *qp, uint64_t now_ns)
+void comp_reap(struct qp *qp)
 {
 	struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
@@ -133,34 +131,34 @@ void comp_reap(struct qp *qp, uint64_t now_ns)
 		struct wqe *w = wq_at(sq, sq->cons);
 
 		if (r->failed && sq->cons == r->failed_wqe) {
-			qp_fail(qp, QP_NO_EVENT, now_ns);
+			qp_fail(qp, QP_NO_EVENT);
 			return;
 		}
 		if (w->num_psn || sq->cons == r->cur)
 			break;
-		complete(qp, w, WC_SUCCESS, CAUSE_NONE, now_ns);
+		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
 	comp_drained(qp);
 }
 
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
-		   uint16_t cause, uint64_t now_ns)
+		   uint16_t cause)
 {
 	struct req *r = &qp->req;
 
 	if (r->failed && (int32_t)(index - r->failed_wqe) >= 0)
 		return;
-	flight_note(&qp->log, now_ns, FLIGHT_ERROR, r->una, (uint16_t)status,
-		    index);
+	flight_note(&qp->log, qp->x->now, FLIGHT_ERROR, r->una,
+		    (uint16_t)status, index);
 	r->failed = true;
 	r->failed_wqe = index;
 	r->failed_status = (uint8_t)status;
 	qp->cause = cause;
 	if (index == qp->cfg.sq->cons)
-		qp_fail(qp, QP_NO_EVENT, now_ns);
+		qp_fail(qp, QP_NO_EVENT);
 }
 
-void comp_flush(struct qp *qp, uint64_t now_ns)
+void comp_flush(struct qp *qp)
 {
 	struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
@@ -172,8 +170,7 @@ void comp_flush(struct qp *qp, uint64_t now_ns)
 		bool bad = r->failed && sq->cons == r->failed_wqe;
 
 		complete(qp, wq_at(sq, sq->cons),
-			 bad ? r->failed_status : WC_WR_FLUSH_ERR, qp->cause,
-			 now_ns);
+			 bad ? r->failed_status : WC_WR_FLUSH_ERR, qp->cause);
 	}
 	r->failed = false;
 	r->cur = r->started = sq->cons;

@@ -8,18 +8,17 @@
 
 struct qp;
 
-void comp_placed(struct qp *qp, psn_t target, uint64_t now_ns);
-void comp_reap(struct qp *qp, uint64_t now_ns);
+void comp_placed(struct qp *qp, psn_t target);
+void comp_reap(struct qp *qp);
 
 /** comp_oldest() - The oldest request ended as @status and @cause (enum wc_cause)
  * say. */
-void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause,
-		 uint64_t now_ns);
+void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause);
 void comp_drained(struct qp *qp);
 bool comp_reads_pending(const struct qp *qp);
 void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
-		   uint16_t cause, uint64_t now_ns);
-void comp_flush(struct qp *qp, uint64_t now_ns);
+		   uint16_t cause);
+void comp_flush(struct qp *qp);
 
 /** comp_reload() - It has all its retries again. */
 void comp_reload(struct qp *qp);

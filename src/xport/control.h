@@ -23,7 +23,7 @@ void qp_fini(struct qp *qp);
  * Return: 0, -EINVAL, -ENOMEM.
  */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
-	      struct peer *peer, uint64_t now_ns);
+	      struct peer *peer);
 
 /** qp_modify_ok() - Would qp_modify() do it? */
 bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
@@ -32,13 +32,13 @@ bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 
 /** qp_error() - To ERR: flush both queues once nothing is moving. */
-void qp_error(struct qp *qp, uint64_t now_ns);
+void qp_error(struct qp *qp);
 
 /**
  * qp_abandon() - As qp_error(), for a QP that the program destroys or resets:
  * it has no completion any more. Ends with RESET.
  */
-void qp_abandon(struct qp *qp, uint64_t now_ns);
+void qp_abandon(struct qp *qp);
 
 /** qp_idle() - No burst and no rx_run of @qp is out: it may be freed. */
 static inline bool qp_idle(const struct qp *qp)
@@ -59,12 +59,12 @@ static inline bool replay_busy(const struct qp *qp)
 }
 
 /** qp_posted() - Sends or receives were posted. */
-void qp_posted(struct qp *qp, uint64_t now_ns);
+void qp_posted(struct qp *qp);
 
 /** qp_timeout() - qp->timer is due. */
-void qp_timeout(struct qp *qp, uint64_t now_ns);
+void qp_timeout(struct qp *qp);
 
 /** qp_wake() - @w (one of the QP's waiters) was woken by ticket_done(). */
-void qp_wake(struct waiter *w, uint64_t now_ns);
+void qp_wake(struct waiter *w);
 
 #endif

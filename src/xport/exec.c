@@ -60,13 +60,14 @@ static const struct failure recv_buffer = {AETH_NAK | NAK_REMOTE_OPERATION,
 					   CAUSE_ACCESS};
 
 static enum exec_result exec_fail(struct qp *qp, const struct pkt *p,
-				  const struct failure *f, uint64_t now_ns)
+				  const struct failure *f)
 {
 	struct resp *r = &qp->resp;
 
 	resp_failed(r, &r->msg.recv, f->recv_status, f->event, f->cause);
-	flight_note(&qp->log, now_ns, FLIGHT_ERROR, p->psn, f->nak, p->opcode);
-	ack_nak(qp, f->nak, p->psn, now_ns);
+	flight_note(&qp->log, qp->x->now, FLIGHT_ERROR, p->psn, f->nak,
+		    p->opcode);
+	ack_nak(qp, f->nak, p->psn);
 	return EXEC_NAK;
 }
 
@@ -111,8 +112,7 @@ static bool exec_receive(struct qp *qp, const struct pkt *p)
 
 /* EXEC_OK: there is a resource for @p, or it needs none. */
 static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
-				       const struct rx_run *run,
-				       uint64_t now_ns)
+				       const struct rx_run *run)
 {
 	uint32_t room, pending;
 
@@ -120,7 +120,7 @@ static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
 		return EXEC_OK;
 	pending = replay_pending(qp, &room) + run->resources;
 	if (pending >= qp->attr.max_dest_rd_atomic)
-		return exec_fail(qp, p, &invalid_request, now_ns);
+		return exec_fail(qp, p, &invalid_request);
 	if (run->resources < room)
 		return EXEC_OK;
 	return run->num ? EXEC_FULL : EXEC_DROP;
@@ -146,8 +146,7 @@ static bool length_ok(const struct qp *qp, const struct pkt *p)
 }
 
 static enum verdict exec_plan_write(struct qp *qp, const struct pkt *p,
-				    struct payload payload, struct rx_run *run,
-				    uint64_t now_ns)
+				    struct payload payload, struct rx_run *run)
 {
 	struct message *m = &qp->resp.msg;
 	struct dma d;
@@ -171,8 +170,8 @@ static enum verdict exec_plan_write(struct qp *qp, const struct pkt *p,
 	d = remote_dma(qp, m->rkey, m->va, p->payload_len, ACCESS_REMOTE_WRITE);
 	d.ahead = d.follow = m->left - p->payload_len;
 	return dma_resolve(qp->x->mem, &d, payload.at, (uint16_t)run->num,
-			   now_ns, qp->x->fresh_ns, &qp->resp.wait, &run->moves,
-			   &run->holds);
+			   qp->x->now, qp->x->fresh_ns, &qp->resp.wait,
+			   &run->moves, &run->holds);
 }
 
 /* Bytes of a SEND behind this packet: nopins say, others do not. */
@@ -184,8 +183,7 @@ static uint64_t send_rest(const struct pkt *p, const struct message *m)
 }
 
 static enum verdict exec_plan_send(struct qp *qp, const struct pkt *p,
-				   struct payload payload, struct rx_run *run,
-				   uint64_t now_ns)
+				   struct payload payload, struct rx_run *run)
 {
 	struct message *m = &qp->resp.msg;
 
@@ -197,33 +195,32 @@ static enum verdict exec_plan_send(struct qp *qp, const struct pkt *p,
 		return V_OK;
 	return sge_walk(qp, m->recv.wqe, m->done, p->payload_len,
 			send_rest(p, m), true, payload.at, (uint16_t)run->num,
-			&qp->resp.wait, &run->moves, &run->holds, now_ns);
+			&qp->resp.wait, &run->moves, &run->holds);
 }
 
 static enum verdict plan_atomic(struct qp *qp, const struct pkt *p,
-				struct rx_run *run, uint64_t now_ns)
+				struct rx_run *run)
 {
 	struct dma d = remote_dma(qp, p->rkey, p->va, 8, ACCESS_REMOTE_ATOMIC);
 
 	return dma_resolve_atomic(
 		qp->x->mem, &d,
 		p->opcode == OP_CMP_SWP ? MOVE_CMP_SWP : MOVE_FETCH_ADD,
-		p->swap_add, p->compare, (uint16_t)run->num, now_ns,
+		p->swap_add, p->compare, (uint16_t)run->num, qp->x->now,
 		qp->x->fresh_ns, &qp->resp.wait, &run->moves, &run->holds);
 }
 
 static enum verdict exec_plan(struct qp *qp, const struct pkt *p,
-			      struct payload payload, struct rx_run *run,
-			      uint64_t now_ns)
+			      struct payload payload, struct rx_run *run)
 {
 	struct dma d;
 
 	if (p->op & OPF_WRITE)
-		return exec_plan_write(qp, p, payload, run, now_ns);
+		return exec_plan_write(qp, p, payload, run);
 	if (p->op & OPF_SEND)
-		return exec_plan_send(qp, p, payload, run, now_ns);
+		return exec_plan_send(qp, p, payload, run);
 	if (p->op & OPF_ATOMIC)
-		return plan_atomic(qp, p, run, now_ns);
+		return plan_atomic(qp, p, run);
 	d = remote_dma(qp, p->rkey, p->va, p->dma_len, ACCESS_REMOTE_READ);
 	return dma_check(qp->x->mem, &d);
 }
@@ -281,8 +278,7 @@ static void exec_advance(struct qp *qp, const struct pkt *p,
 }
 
 enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
-			      struct payload payload, struct rx_run *run,
-			      uint64_t now_ns)
+			      struct payload payload, struct rx_run *run)
 {
 	struct message before;
 	unsigned moves = run->moves.num, holds = run->holds.num;
@@ -295,29 +291,28 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	    holds + SGE_MAX > HOLDS_MAX)
 		return EXEC_FULL;
 	if (!op_follows(qp->resp.msg.op, p->op) || !request_allowed(qp, p))
-		return exec_fail(qp, p, &invalid_request, now_ns);
+		return exec_fail(qp, p, &invalid_request);
 	if (!exec_receive(qp, p))
 		return EXEC_RNR;
 	before = qp->resp.msg;
-	res = check_resource(qp, p, run, now_ns);
+	res = check_resource(qp, p, run);
 	if (res != EXEC_OK)
 		return res;
 	if (!length_ok(qp, p))
-		return exec_fail(qp, p, &invalid_request, now_ns);
-	v = exec_plan(qp, p, payload, run, now_ns);
+		return exec_fail(qp, p, &invalid_request);
+	v = exec_plan(qp, p, payload, run);
 	if (v == V_OK) {
 		met_add(&qp->resp.msg.met, waiter_met(&qp->resp.wait));
 		exec_advance(qp, p, payload, &before, run);
 		return EXEC_OK;
 	}
 	qp->resp.msg = before;
-	run_undo(run, qp, moves, holds, now_ns);
+	run_undo(run, qp, moves, holds);
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE)
 		return EXEC_WAIT;
 	if (v == V_LENGTH)
-		return exec_fail(qp, p, &too_long, now_ns);
+		return exec_fail(qp, p, &too_long);
 	return exec_fail(qp, p,
-			 p->op & OPF_SEND ? &recv_buffer : &remote_access,
-			 now_ns);
+			 p->op & OPF_SEND ? &recv_buffer : &remote_access);
 }

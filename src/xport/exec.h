@@ -21,7 +21,6 @@ enum exec_result {
 };
 
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,
-			      struct payload payload, struct rx_run *run,
-			      uint64_t now_ns);
+			      struct payload payload, struct rx_run *run);
 
 #endif

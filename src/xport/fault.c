@@ -91,8 +91,7 @@ static strategies_t set_of(const struct fault *f)
 	return f->wait->set ? f->wait->set : qp_strategies(f->qp);
 }
 
-void fault_request(struct qp *qp, const struct pkt *p, struct payload payload,
-		   uint64_t now_ns)
+void fault_request(struct qp *qp, const struct pkt *p, struct payload payload)
 {
 	struct resp *r = &qp->resp;
 	const struct fault f = {.qp = qp,
@@ -100,76 +99,70 @@ void fault_request(struct qp *qp, const struct pkt *p, struct payload payload,
 				.wait = &r->wait,
 				.pkt = p,
 				.payload = payload,
-				.psn = p->psn,
-				.now_ns = now_ns};
+				.psn = p->psn};
 
 	if (fault_answer_by(&f, set_of(&f)) == FAULT_KEPT) {
 		win_advance(&r->win, qp->mtu);
-		fault_forgiven(qp, now_ns);
+		fault_forgiven(qp);
 		if (p->ext)
-			ack_owe(qp, now_ns);
-		rnr_silence(qp, now_ns);
+			ack_owe(qp);
+		rnr_silence(qp);
 	} else if (!r->wait.ticket.v) {
-		fault_resolved(qp, now_ns);
+		fault_resolved(qp);
 	}
-	hold_ask(qp, now_ns);
+	hold_ask(qp);
 }
 
-void fault_forget(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+void fault_forget(struct qp *qp, const struct pkt *p)
 {
 	const struct fault f = {.qp = qp,
 				.site = SITE_REQUEST,
 				.wait = &qp->resp.wait,
 				.pkt = p,
-				.psn = p->psn,
-				.now_ns = now_ns};
+				.psn = p->psn};
 
 	fault_answer_by(&f, set_of(&f) & ~STRATEGY_BIT(STRATEGY_REDIRECT));
 }
 
-bool fault_crowds(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+bool fault_crowds(struct qp *qp, const struct pkt *p)
 {
 	const struct fault f = {.qp = qp,
 				.site = SITE_REQUEST,
 				.wait = &qp->resp.wait,
 				.pkt = p,
-				.psn = p->psn,
-				.now_ns = now_ns};
+				.psn = p->psn};
 
 	return f.wait->ticket.v && !qp->resp.forgot &&
 	       set_of(&f) & STRATEGY_BIT(STRATEGY_ADAPTIVE) &&
 	       fault_adaptive(&f) != STRATEGY_REDIRECT;
 }
 
-void fault_waiting(struct qp *qp, uint64_t now_ns)
+void fault_waiting(struct qp *qp)
 {
-	rnr_silence(qp, now_ns);
-	hold_ask(qp, now_ns);
+	rnr_silence(qp);
+	hold_ask(qp);
 }
 
-void fault_source(struct qp *qp, psn_t psn, bool response, uint64_t now_ns)
+void fault_source(struct qp *qp, psn_t psn, bool response)
 {
 	const struct fault f = {
 		.qp = qp,
 		.site = response ? SITE_READ_SOURCE : SITE_SOURCE,
 		.wait = response ? &qp->resp.src_wait : &qp->req.wait,
-		.psn = psn,
-		.now_ns = now_ns};
+		.psn = psn};
 
 	fault_answer_by(&f, STRATEGY_BIT(STRATEGY_PARK));
-	hold_ask(qp, now_ns);
+	hold_ask(qp);
 }
 
-bool fault_response(struct qp *qp, const struct pkt *p, struct payload payload,
-		    uint64_t now_ns)
+bool fault_response(struct qp *qp, const struct pkt *p, struct payload payload)
 {
 	const struct fault f = {.qp = qp,
 				.site = SITE_RESPONSE,
 				.wait = &qp->req.rsp_wait,
 				.pkt = p,
 				.payload = payload,
-				.psn = p->psn,
-				.now_ns = now_ns};
+				.psn = p->psn};
 
 	/* Whoever asked can always ask again. */
 	return fault_answer_by(&f,
@@ -177,16 +170,14 @@ bool fault_response(struct qp *qp, const struct pkt *p, struct payload payload,
 	       FAULT_KEPT;
 }
 
-bool fault_datagram(struct qp *qp, const struct pkt *p, struct payload payload,
-		    uint64_t now_ns)
+bool fault_datagram(struct qp *qp, const struct pkt *p, struct payload payload)
 {
 	const struct fault f = {.qp = qp,
 				.site = SITE_DATAGRAM,
 				.wait = &qp->resp.wait,
 				.pkt = p,
 				.payload = payload,
-				.psn = qp->resp.win.next,
-				.now_ns = now_ns};
+				.psn = qp->resp.win.next};
 	/* Nobody would repeat it for being told to. */
 	const strategies_t set = set_of(&f) & (STRATEGY_BIT(STRATEGY_BACKUP) |
 					       STRATEGY_BIT(STRATEGY_DROP));
@@ -197,26 +188,26 @@ bool fault_datagram(struct qp *qp, const struct pkt *p, struct payload payload,
 	return a == FAULT_KEPT;
 }
 
-void fault_forgiven(struct qp *qp, uint64_t now_ns)
+void fault_forgiven(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
 	if (r->held)
-		resume_say(qp, now_ns);
+		resume_say(qp);
 	r->forgot = r->held = false;
 }
 
-void fault_resolved(struct qp *qp, uint64_t now_ns)
+void fault_resolved(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 	bool told = r->held || r->rnr_told;
 
 	if (!r->forgot || r->dead)
 		return;
-	fault_forgiven(qp, now_ns);
+	fault_forgiven(qp);
 	r->silence_until = 0;
 	if (told)
 		return;
 	r->gap_told = true;
-	ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next, now_ns);
+	ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next);
 }

@@ -107,7 +107,8 @@ enum strategy fault_adaptive(const struct fault *f)
 	if (f->pkt) {
 		k.asks = f->pkt->ext;
 		k.shared = qp->x->peers > 1 || qp->peer->refs > 1;
-		k.fault_ns = waiter_fault_ns(qp->x->mem, f->wait, f->now_ns);
+		k.fault_ns = waiter_fault_ns(qp->x->mem, f->wait,
+					     f->qp->x->now);
 		k.coming = w->num + packets_coming(f);
 		k.room = w->num + win_room(qp->x, w);
 	}

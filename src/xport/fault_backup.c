@@ -35,7 +35,7 @@ static uint32_t *source_of(struct xport *x, const struct ipaddr *ip)
 }
 
 bool backup_keep(struct qp *qp, const struct pkt *p, struct payload payload,
-		 psn_t number, uint64_t now_ns)
+		 psn_t number)
 {
 	uint32_t *source = source_of(qp->x, &p->fwd_src.ip);
 	struct window *w = &qp->resp.win;
@@ -43,7 +43,7 @@ bool backup_keep(struct qp *qp, const struct pkt *p, struct payload payload,
 
 	kept.psn = number;
 	if (*source >= SOURCE_SHARE * win_slots(qp->x, qp->ud.held) ||
-	    win_keep(qp->x, w, &kept, payload, now_ns))
+	    win_keep(qp->x, w, &kept, payload))
 		return false;
 	++*source;
 	win_at(w, number)->source = source;
@@ -53,7 +53,7 @@ bool backup_keep(struct qp *qp, const struct pkt *p, struct payload payload,
 static enum fault_answer fault_backup_answer(const struct fault *f)
 {
 	if (f->site != SITE_DATAGRAM ||
-	    !backup_keep(f->qp, f->pkt, f->payload, f->psn, f->now_ns))
+	    !backup_keep(f->qp, f->pkt, f->payload, f->psn))
 		return FAULT_NEXT;
 	count(f->qp->x->cnt, CNT_fault_backup);
 	fault_note(f, STRATEGY_BACKUP);

@@ -14,6 +14,6 @@ struct qp;
  * Return: false: no slot is free, or its sender or @qp has too many.
  */
 bool backup_keep(struct qp *qp, const struct pkt *pkt, struct payload payload,
-		 psn_t number, uint64_t now_ns);
+		 psn_t number);
 
 #endif

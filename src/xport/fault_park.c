@@ -16,7 +16,7 @@ static enum fault_answer fault_park_answer(const struct fault *f)
 	count(f->qp->x->cnt, CNT_fault_park);
 	fault_note(f, STRATEGY_PARK);
 	if (f->site == SITE_READ_SOURCE)
-		rnr_silence(f->qp, f->now_ns);
+		rnr_silence(f->qp);
 	return FAULT_FORGOTTEN;
 }
 

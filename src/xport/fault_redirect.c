@@ -18,8 +18,7 @@ static enum fault_answer fault_redirect_answer(const struct fault *f)
 	struct qp *qp = f->qp;
 	struct window *w = fault_window(f);
 
-	if (!f->pkt || !f->payload.at ||
-	    win_keep(qp->x, w, f->pkt, f->payload, f->now_ns))
+	if (!f->pkt || !f->payload.at || win_keep(qp->x, w, f->pkt, f->payload))
 		return FAULT_NEXT;
 	count(qp->x->cnt, CNT_fault_redirect);
 	fault_note(f, STRATEGY_REDIRECT);

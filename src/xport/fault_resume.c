@@ -33,17 +33,17 @@ static enum fault_answer fault_resume_answer(const struct fault *f)
 	qp->resp.held = true;
 	count(qp->x->cnt, CNT_fault_resume);
 	fault_note(f, STRATEGY_RESUME);
-	ack_say(qp, XACK_HOLD, f->now_ns);
+	ack_say(qp, XACK_HOLD);
 	return FAULT_FORGOTTEN;
 }
 
-void resume_say(struct qp *qp, uint64_t now_ns)
+void resume_say(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	ack_say(qp, XACK_RESUME, now_ns);
+	ack_say(qp, XACK_RESUME);
 	r->resume_ns = AGAIN_NS;
-	r->resume_at = now_ns + r->resume_ns;
+	r->resume_at = qp->x->now + r->resume_ns;
 	qp_rearm(qp);
 }
 
@@ -52,20 +52,20 @@ void resume_heard(struct qp *qp)
 	qp->resp.resume_at = 0;
 }
 
-void resume_timeout(struct qp *qp, uint64_t now_ns)
+void resume_timeout(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (!r->resume_at || now_ns < r->resume_at)
+	if (!r->resume_at || qp->x->now < r->resume_at)
 		return;
 	r->resume_at = 0;
 	if (r->held || r->asked_hold) /* again: it is to wait */
 		return;
 	count(qp->x->cnt, CNT_resumes_again);
-	ack_say(qp, XACK_RESUME, now_ns);
+	ack_say(qp, XACK_RESUME);
 	r->resume_ns *= 2;
 	if (r->resume_ns <= AGAIN_MAX_NS)
-		r->resume_at = now_ns + r->resume_ns;
+		r->resume_at = qp->x->now + r->resume_ns;
 }
 
 const struct strategy_ops fault_resume = {fault_resume_answer};

@@ -9,12 +9,12 @@ struct qp;
 
 /** resume_say() - Tell a requester that holds to go on; again, if what it held does not
  * come. */
-void resume_say(struct qp *qp, uint64_t now_ns);
+void resume_say(struct qp *qp);
 
 /** resume_heard() - Note that it came. */
 void resume_heard(struct qp *qp);
 
 /** resume_timeout() - Say it again, if that is due. */
-void resume_timeout(struct qp *qp, uint64_t now_ns);
+void resume_timeout(struct qp *qp);
 
 #endif

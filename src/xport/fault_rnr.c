@@ -37,37 +37,37 @@ static uint64_t half_timeout_ns(const struct qp *qp)
 	return t == UINT64_MAX ? t : t / 2;
 }
 
-void rnr_silence(struct qp *qp, uint64_t now_ns)
+void rnr_silence(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
 	if (qp_dialect(qp)->explains || r->silence_until ||
 	    !(qp_strategies(qp) & STRATEGY_BIT(STRATEGY_RNR)))
 		return;
-	r->silence_until = sat_add(now_ns, half_timeout_ns(qp));
+	r->silence_until = sat_add(qp->x->now, half_timeout_ns(qp));
 	qp_rearm(qp);
 }
 
 /* As long again as it has taken: so a budget of 6 lasts for a page that takes
  * 2.5 s (655 ms is the longest that can be said), where 6 times the program's
  * own timer often is less than one ACK timeout. */
-static uint8_t rnr_code(const struct qp *qp, uint64_t now_ns)
+static uint8_t rnr_code(const struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 	uint64_t wait = rnr_code_to_ns(qp->attr.min_rnr_timer);
 
 	if (r->wait.ticket.v)
-		wait = MAX(wait, now_ns - r->wait.since_ns);
+		wait = MAX(wait, qp->x->now - r->wait.since_ns);
 	if (r->src_wait.ticket.v)
-		wait = MAX(wait, now_ns - r->src_wait.since_ns);
+		wait = MAX(wait, qp->x->now - r->src_wait.since_ns);
 	return rnr_ns_to_code(wait);
 }
 
-static void rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
+static void rnr(struct qp *qp, uint8_t code, psn_t psn)
 {
 	count(qp->x->cnt, CNT_rnr_tx);
 	count(qp->x->cnt, CNT_fault_rnr);
-	ack_page_rnr(qp, code, psn, now_ns);
+	ack_page_rnr(qp, code, psn);
 }
 
 static enum fault_answer fault_rnr_answer(const struct fault *f)
@@ -81,11 +81,11 @@ static enum fault_answer fault_rnr_answer(const struct fault *f)
 	fault_note(f, STRATEGY_RNR);
 	/* Before we know who it is we could not say that it is a page. */
 	if (f->pkt->ext && qp_dialect(qp)->explains) {
-		rnr(qp, rnr_code(qp, f->now_ns), f->psn, f->now_ns);
+		rnr(qp, rnr_code(qp), f->psn);
 		r->rnr_told = true;
 	} else {
 		count(qp->x->cnt, CNT_fault_silence);
-		rnr_silence(qp, f->now_ns);
+		rnr_silence(qp);
 	}
 	return FAULT_FORGOTTEN;
 }
@@ -94,10 +94,11 @@ const struct strategy_ops fault_rnr = {fault_rnr_answer};
 
 /* The last resort. What is in slots stays there: the requester's repetition
  * finds it accepted. */
-void fault_silence_over(struct qp *qp, uint64_t now_ns)
+void fault_silence_over(struct qp *qp)
 {
+	const uint64_t now_ns = qp->x->now;
 	struct resp *r = &qp->resp;
-	uint8_t code = rnr_code(qp, now_ns);
+	uint8_t code = rnr_code(qp);
 	uint64_t until = hold_silent_until(qp);
 	psn_t psn = r->win.head;
 
@@ -114,7 +115,7 @@ void fault_silence_over(struct qp *qp, uint64_t now_ns)
 
 		psn = psn_add(s->psn, s->at);
 	}
-	rnr(qp, code, psn, now_ns);
+	rnr(qp, code, psn);
 	if (r->forgot)
 		r->rnr_told = true;
 	r->silence_until = sat_add(

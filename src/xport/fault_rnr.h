@@ -8,9 +8,9 @@
 struct qp;
 
 /** rnr_silence() - Start the time after which a standard requester is told RNR. */
-void rnr_silence(struct qp *qp, uint64_t now_ns);
+void rnr_silence(struct qp *qp);
 
 /** fault_silence_over() - Tell a standard requester RNR, as that time is over. */
-void fault_silence_over(struct qp *qp, uint64_t now_ns);
+void fault_silence_over(struct qp *qp);
 
 #endif

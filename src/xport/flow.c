@@ -186,7 +186,7 @@ static void copies_gone(struct qp *qp)
 /* Where packets overtake others the copies may come after the originals, as late
  * as any. A wait that has begun is not begun again: who is accepted meanwhile has the
  * next one. */
-static void copies_late(struct qp *qp, uint64_t now_ns)
+static void copies_late(struct qp *qp)
 {
 	const uint64_t wait_ns = qp->peer->late.wait_ns;
 	struct req *r = &qp->req;
@@ -195,7 +195,7 @@ static void copies_late(struct qp *qp, uint64_t now_ns)
 		return;
 	copies_on(r, COPIES_ACCEPTED);
 	if (wait_ns) {
-		r->late_until = now_ns + wait_ns;
+		r->late_until = qp->x->now + wait_ns;
 		qp_rearm(qp);
 		return;
 	}
@@ -203,14 +203,14 @@ static void copies_late(struct qp *qp, uint64_t now_ns)
 	qp_kick_all(&qp->peer->stalled);
 }
 
-void flow_copies_came(struct qp *qp, uint64_t now_ns)
+void flow_copies_came(struct qp *qp)
 {
 	copies_gone(qp);
-	copies_late(qp, now_ns);
+	copies_late(qp);
 	qp_kick_all(&qp->peer->stalled);
 }
 
-static void copies_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
+static void copies_accepted(struct qp *qp, psn_t accepted)
 {
 	struct req *r = &qp->req;
 
@@ -222,10 +222,10 @@ static void copies_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
 		if (psn_diff(accepted, r->copies_end[COPIES_SENT]) >= 0)
 			copies_on(r, COPIES_SENT);
 	}
-	copies_late(qp, now_ns);
+	copies_late(qp);
 }
 
-void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
+void flow_accepted(struct qp *qp, psn_t accepted)
 {
 	struct req *r = &qp->req;
 
@@ -234,7 +234,7 @@ void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns)
 		r->doubt = 0;
 	}
 	if (unlikely(copies_out(r)))
-		copies_accepted(qp, accepted, now_ns);
+		copies_accepted(qp, accepted);
 	while (r->flight_head != r->flight_tail) {
 		struct flight_run *run =
 			&r->flight[r->flight_head % FLIGHT_RUNS];

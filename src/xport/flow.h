@@ -61,10 +61,10 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
 
 /** flow_unsent() - Give back what was charged last, from @from on: it did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
-void flow_accepted(struct qp *qp, psn_t accepted, uint64_t now_ns);
+void flow_accepted(struct qp *qp, psn_t accepted);
 
 /** flow_copies_came() - Time is up for those that are late. */
-void flow_copies_came(struct qp *qp, uint64_t now_ns);
+void flow_copies_came(struct qp *qp);
 void flow_forget(struct qp *qp);
 
 /** flow_held() - The peer forgets what is on the way, when it comes to it. */

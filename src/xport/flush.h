@@ -8,9 +8,9 @@
 struct qp;
 
 /** qp_flush() - Complete all that is queued, if @qp is in ERR and nothing of it moves. */
-void qp_flush(struct qp *qp, uint64_t now_ns);
+void qp_flush(struct qp *qp);
 
 /** qp_rx_moved() - Let go on what waited for the moves of the receiving half. */
-void qp_rx_moved(struct qp *qp, uint64_t now_ns);
+void qp_rx_moved(struct qp *qp);
 
 #endif

@@ -71,13 +71,13 @@ bool hold_expected(const struct qp *qp, uint64_t *ns)
 	return true;
 }
 
-void hold_ask(struct qp *qp, uint64_t now_ns)
+void hold_ask(struct qp *qp)
 {
 	uint64_t ns;
 
 	/* who sends datagrams waits for no answer */
 	if (qp->connected && !qp->resp.asked_hold && hold_expected(qp, &ns))
-		ack_say(qp, 0, now_ns);
+		ack_say(qp, 0);
 }
 
 void hold_extend(struct qp *qp, struct pkt *p)
@@ -99,14 +99,14 @@ void hold_said(struct qp *qp)
 	count(qp->x->cnt, CNT_suspend_asked);
 }
 
-void hold_over(struct qp *qp, uint64_t now_ns)
+void hold_over(struct qp *qp)
 {
 	uint64_t ns;
 
 	if (!qp->resp.asked_hold || hold_expected(qp, &ns))
 		return;
 	qp->resp.asked_hold = false;
-	resume_say(qp, now_ns);
+	resume_say(qp);
 }
 
 /* --- standard requesters ---------------------------------------------------- */
@@ -136,54 +136,55 @@ uint64_t hold_silent_until(const struct qp *qp)
 
 /* --- requester -------------------------------------------------------------- */
 
-static void hold_begin(struct qp *qp, uint64_t ns, uint64_t now_ns)
+static void hold_begin(struct qp *qp, uint64_t ns)
 {
 	struct req *r = &qp->req;
 	const bool first = !r->suspend_until;
 
 	r->suspend_ns = MIN(ns, EXPECTED_MAX_NS);
-	r->suspend_until = now_ns + SILENCES * r->suspend_ns;
+	r->suspend_until = qp->x->now + SILENCES * r->suspend_ns;
 	if (r->held)
 		r->hold_until = r->suspend_until;
 	if (!first)
 		return;
 	count(qp->x->cnt, CNT_suspend_heard);
-	flight_note(&qp->log, now_ns, FLIGHT_SUSPEND, r->una, 1, r->suspend_ns);
-	live_stop(qp, now_ns);
+	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 1,
+		    r->suspend_ns);
+	live_stop(qp);
 }
 
-static void end(struct qp *qp, uint64_t now_ns)
+static void end(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	flight_note(&qp->log, now_ns, FLIGHT_SUSPEND, r->una, 0, 0);
+	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 0, 0);
 	r->suspend_until = 0;
-	live_stop(qp, now_ns);
+	live_stop(qp);
 }
 
-void hold_heard(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+void hold_heard(struct qp *qp, const struct pkt *p)
 {
 	if (p->xack_flags & XACK_SUSPEND) {
-		hold_begin(qp, (uint64_t)p->hold_us * 1000, now_ns);
+		hold_begin(qp, (uint64_t)p->hold_us * 1000);
 		return;
 	}
 	if (!qp->req.suspend_until)
 		return;
-	end(qp, now_ns);
+	end(qp);
 	/* the order to go on may have been lost */
 	if (!(p->xack_flags & XACK_HOLD))
-		retry_resume(qp, now_ns);
+		retry_resume(qp);
 }
 
-void hold_timeout(struct qp *qp, uint64_t now_ns)
+void hold_timeout(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	if (!r->suspend_until || now_ns < r->suspend_until)
+	if (!r->suspend_until || qp->x->now < r->suspend_until)
 		return;
 	count(qp->x->cnt, CNT_suspend_silence);
-	end(qp, now_ns);
-	retry_resume(qp, now_ns);
+	end(qp);
+	retry_resume(qp);
 	if (r->snd != r->una)
-		live_start(qp, now_ns);
+		live_start(qp);
 }

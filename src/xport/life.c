@@ -16,9 +16,10 @@
 #include "xport/reads.h"
 #include "xport/xport.h"
 
-void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns)
+void qp_set_state(struct qp *qp, enum qp_state to)
 {
-	flight_note(&qp->log, now_ns, FLIGHT_STATE, 0, (uint16_t)qp->state, to);
+	flight_note(&qp->log, qp->x->now, FLIGHT_STATE, 0, (uint16_t)qp->state,
+		    to);
 	/* Posters read it without the lock: who flushes then sees what they
 	 * published, or they see ERR (nic/pair.c). */
 	__atomic_store_n(&qp->state, to, __ATOMIC_SEQ_CST);
@@ -32,9 +33,9 @@ void qp_event(struct qp *qp, unsigned event)
 		list_add_tail(&qp->x->errors, &qp->err_link);
 }
 
-void qp_enter_error(struct qp *qp, uint64_t now_ns)
+void qp_enter_error(struct qp *qp)
 {
-	qp_set_state(qp, QPS_ERR, now_ns);
+	qp_set_state(qp, QPS_ERR);
 	flow_forget(qp);
 	reads_forget(qp);
 	credit_leave(qp);
@@ -42,37 +43,36 @@ void qp_enter_error(struct qp *qp, uint64_t now_ns)
 	qp_rearm(qp);
 }
 
-void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns)
+void qp_fail(struct qp *qp, uint8_t event)
 {
 	if (qp->state == QPS_ERR)
 		return;
 	log_debug("qp 0x%06x failed, event %d; before that:", qp->cfg.qpn,
 		  event);
-	flight_log(&qp->log, now_ns);
+	flight_log(&qp->log, qp->x->now);
 	if (event != QP_NO_EVENT)
 		qp_event(qp, event);
-	qp_enter_error(qp, now_ns);
+	qp_enter_error(qp);
 }
 
-void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns)
+void qp_blame(struct qp *qp, uint16_t cause, uint8_t event)
 {
 	/* in SQE it is what ended sending alone */
 	if (!qp->cause || qp->state == QPS_SQE)
 		qp->cause = cause;
-	qp_fail(qp, event, now_ns);
+	qp_fail(qp, event);
 }
 
-void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
-		 uint64_t now_ns)
+void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e)
 {
 	bool full;
 
 	if (qp->abandoned)
 		return;
 	full = cq_push(cq, e) != 0;
-	flight_note(&qp->log, now_ns, FLIGHT_CQE, 0, e->status, e->wr_id);
+	flight_note(&qp->log, qp->x->now, FLIGHT_CQE, 0, e->status, e->wr_id);
 	if ((full || cq->fired) && list_empty(&cq->link))
 		list_add_tail(&qp->x->fired, &cq->link);
 	if (full && qp->state != QPS_ERR)
-		qp_blame(qp, CAUSE_CQ_FULL, QP_EVENT_FATAL, now_ns);
+		qp_blame(qp, CAUSE_CQ_FULL, QP_EVENT_FATAL);
 }

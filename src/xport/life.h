@@ -9,20 +9,19 @@ struct cq;
 struct cqe;
 struct qp;
 
-void qp_set_state(struct qp *qp, enum qp_state to, uint64_t now_ns);
+void qp_set_state(struct qp *qp, enum qp_state to);
 
 void qp_event(struct qp *qp, unsigned event);
-void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e,
-		 uint64_t now_ns);
+void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e);
 
 /** qp_enter_error() - The same, of a QP that is not in ERR yet, without an event. */
-void qp_enter_error(struct qp *qp, uint64_t now_ns);
+void qp_enter_error(struct qp *qp);
 
 /** qp_fail() - To ERR as soon as nothing moves; @event or QP_NO_EVENT. */
-void qp_fail(struct qp *qp, uint8_t event, uint64_t now_ns);
+void qp_fail(struct qp *qp, uint8_t event);
 
 /** qp_blame() - The same; for @cause (enum wc_cause), if it was for none before. */
-void qp_blame(struct qp *qp, uint16_t cause, uint8_t event, uint64_t now_ns);
+void qp_blame(struct qp *qp, uint16_t cause, uint8_t event);
 
 /* The numbers of nic_event_type that xport raises. */
 enum {

@@ -177,17 +177,18 @@ static void stand(struct live *l, uint64_t now_ns)
 	l->stalled_at = TIME_NEVER;
 }
 
-void live_stop(struct qp *qp, uint64_t now_ns)
+void live_stop(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	stand(&r->live, now_ns);
+	stand(&r->live, qp->x->now);
 	r->live.silent_at = r->probe_at = TIME_NEVER;
 	r->probe_ns = PROBE_FIRST_NS;
 }
 
-void live_start(struct qp *qp, uint64_t now_ns)
+void live_start(struct qp *qp)
 {
+	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 	struct live *l = &r->live;
 
@@ -211,29 +212,29 @@ void live_start(struct qp *qp, uint64_t now_ns)
 	qp_rearm(qp);
 }
 
-static void start_if(struct qp *qp, uint64_t now_ns)
+static void start_if(struct qp *qp)
 {
 	if (peers_turn(qp))
-		live_start(qp, now_ns);
+		live_start(qp);
 	else if (!goes_back(qp))
-		live_stop(qp, now_ns);
+		live_stop(qp);
 	qp_rearm(qp);
 }
 
 /* A nopin, or what may be one, that lets everything be sent again and again is as silent
  * as before, and is asked as soon. A standard peer has cost a retry. */
-void live_restart(struct qp *qp, uint64_t now_ns)
+void live_restart(struct qp *qp)
 {
 	struct req *r = &qp->req;
 	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe_at;
 
-	live_stop(qp, now_ns);
+	live_stop(qp);
 	if (qp_dialect(qp)->forgets || open_waits(qp))
 		r->live.silent_at = silent_at;
-	if (qp_dialect(qp)->answers && probe_at < now_ns + PROBE_FIRST_NS)
+	if (qp_dialect(qp)->answers && probe_at < qp->x->now + PROBE_FIRST_NS)
 		r->probe_at = probe_at;
 	if (peers_turn(qp))
-		live_start(qp, now_ns);
+		live_start(qp);
 	qp_rearm(qp);
 }
 
@@ -243,20 +244,20 @@ static uint64_t peer_silent_at(const struct qp *qp)
 	return sat_add(qp->peer->heard_ns, ack_timeout_ns(qp));
 }
 
-void live_wait_open(struct qp *qp, uint64_t now_ns)
+void live_wait_open(struct qp *qp)
 {
 	if (waits_to_open(qp) && (qp->state == QPS_RTS || qp->state == QPS_SQD))
-		live_start(qp, now_ns);
+		live_start(qp);
 }
 
-void live_none_sent(struct qp *qp, uint64_t now_ns)
+void live_none_sent(struct qp *qp)
 {
 	qp->req.live.window = !list_empty(&qp->peer_link);
 	if (waits_for_window(qp))
-		live_start(qp, now_ns);
+		live_start(qp);
 }
 
-void live_sent(struct qp *qp, bool first, uint64_t now_ns)
+void live_sent(struct qp *qp, bool first)
 {
 	struct live *l = &qp->req.live;
 
@@ -264,12 +265,12 @@ void live_sent(struct qp *qp, bool first, uint64_t now_ns)
 	if (first && l->window && l->silent_at != TIME_NEVER)
 		l->silent_at = MAX(l->silent_at, peer_silent_at(qp));
 	l->window = false;
-	live_start(qp, now_ns);
+	live_start(qp);
 }
 
 /* --- retries ----------------------------------------------------------------- */
 
-bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
+bool live_spend(struct qp *qp, enum wc_cause cause)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -281,24 +282,24 @@ bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
 	if (!req_wqe_at(qp, r->una, &index))
 		index = qp->cfg.sq->cons;
 	comp_fail_wqe(qp, index, WC_RETRY_EXC_ERR,
-		      r->too_large ? CAUSE_TOO_LARGE : cause, now_ns);
+		      r->too_large ? CAUSE_TOO_LARGE : cause);
 	return false;
 }
 
 /* @why: of the ACK timeout. Return: false: it was the last. */
-static bool spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns)
+static bool spend(struct qp *qp, enum wc_cause cause)
 {
 	struct req *r = &qp->req;
 
 	count(qp->x->cnt, CNT_timeouts);
 	gso_missing(qp, &r->gso, r->una);
-	flight_note(&qp->log, now_ns, FLIGHT_TIMEOUT, r->snd, r->retries,
+	flight_note(&qp->log, qp->x->now, FLIGHT_TIMEOUT, r->snd, r->retries,
 		    r->una);
-	if (!live_spend(qp, cause, now_ns))
+	if (!live_spend(qp, cause))
 		return false;
 	begin_anew(r);
 	if (peers_turn(qp))
-		live_start(qp, now_ns);
+		live_start(qp);
 	return true;
 }
 
@@ -312,17 +313,17 @@ static bool is_ours(const struct qp *qp)
 	       !(peers_turn(qp) || goes_back(qp));
 }
 
-void live_page_came(struct qp *qp, uint64_t now_ns)
+void live_page_came(struct qp *qp)
 {
 	struct live *l = &qp->req.live;
 
 	l->trial = TRIAL_NONE;
 	l->left_ns = WHOLE_NS;
 	if (l->stalled_at != TIME_NEVER)
-		l->stalled_at = sat_add(now_ns, ack_timeout_ns(qp));
+		l->stalled_at = sat_add(qp->x->now, ack_timeout_ns(qp));
 	/* one that cannot be asked was not silent: it is to send it again only now */
 	if (l->silent_at != TIME_NEVER && !qp_dialect(qp)->answers)
-		l->silent_at = sat_add(now_ns, ack_timeout_ns(qp));
+		l->silent_at = sat_add(qp->x->now, ack_timeout_ns(qp));
 	qp_rearm(qp);
 }
 
@@ -343,7 +344,7 @@ bool live_moved(struct qp *qp)
 	return true;
 }
 
-void live_progress(struct qp *qp, uint64_t now_ns)
+void live_progress(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
@@ -351,7 +352,7 @@ void live_progress(struct qp *qp, uint64_t now_ns)
 	comp_reload(qp);
 	begin_anew(r);
 	r->probe_at = TIME_NEVER;
-	start_if(qp, now_ns);
+	start_if(qp);
 }
 
 /* Does @p give a reason to wait? */
@@ -370,7 +371,7 @@ static bool explains(const struct qp *qp, const struct pkt *p)
 	       psn_diff(p->psn, r->una) < 0;
 }
 
-static void explained(struct qp *qp, bool on, uint64_t now_ns)
+static void explained(struct qp *qp, bool on)
 {
 	struct live *l = &qp->req.live;
 
@@ -378,42 +379,41 @@ static void explained(struct qp *qp, bool on, uint64_t now_ns)
 	l->excused = false;
 	l->explained = on;
 	if (on)
-		stand(l, now_ns);
+		stand(l, qp->x->now);
 }
 
 /**
  * live_heard() - See live.h.
  * @answer:	to our newest question
  */
-void live_heard(struct qp *qp, const struct pkt *p, bool answer,
-		uint64_t now_ns)
+void live_heard(struct qp *qp, const struct pkt *p, bool answer)
 {
 	struct req *r = &qp->req;
 	bool why;
 
 	if (!qp_dialect(qp)->answers) {
-		start_if(qp, now_ns);
+		start_if(qp);
 		return;
 	}
 	why = explains(qp, p);
 	if (answer || why)
-		explained(qp, why, now_ns);
+		explained(qp, why);
 	if (answer && !why && r->live.trial == TRIAL_MADE &&
 	    (outstanding(qp) || goes_back(qp)) && !is_ours(qp) &&
-	    !spend(qp, CAUSE_STALLED, now_ns))
+	    !spend(qp, CAUSE_STALLED))
 		return;
-	start_if(qp, now_ns);
+	start_if(qp);
 }
 
 /* --- questions ------------------------------------------------------------------ */
 
-static void live_ask_now(struct qp *qp, uint64_t now_ns)
+static void live_ask_now(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	r->probe_at = now_ns +
+	r->probe_at = qp->x->now +
 		      (r->suspend_until ? suspended_ask_ns(r) : r->probe_ns);
-	ack_say(qp, XACK_PROBE, now_ns);
+	ack_say(qp, XACK_PROBE);
 }
 
 /* Did another QP ask, and is the peer heard of? One that is gone over there is not
@@ -425,27 +425,27 @@ static bool others_ask(const struct peer *p, uint64_t now_ns)
 }
 
 /* Of those that wait for the window one asks, if nobody has. */
-static void probe(struct qp *qp, uint64_t now_ns)
+static void probe(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
 	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
-	if (waits_for_window(qp) && others_ask(qp->peer, now_ns))
-		r->probe_at = now_ns + PROBE_MAX_NS;
+	if (waits_for_window(qp) && others_ask(qp->peer, qp->x->now))
+		r->probe_at = qp->x->now + PROBE_MAX_NS;
 	else
-		live_ask_now(qp, now_ns);
+		live_ask_now(qp);
 }
 
-void live_ask(struct qp *qp, uint64_t now_ns)
+void live_ask(struct qp *qp)
 {
 	qp->req.probe_ns = PROBE_FIRST_NS;
-	live_ask_now(qp, now_ns);
+	live_ask_now(qp);
 	qp_rearm(qp);
 }
 
-void live_asked(struct qp *qp, uint64_t now_ns)
+void live_asked(struct qp *qp)
 {
-	qp->req.live.asked_ns = qp->peer->probed_ns = now_ns;
+	qp->req.live.asked_ns = qp->peer->probed_ns = qp->x->now;
 }
 
 bool live_repeats(const struct req *r)
@@ -454,7 +454,7 @@ bool live_repeats(const struct req *r)
 	       r->una != r->max;
 }
 
-void live_repeated(struct qp *qp, uint64_t now_ns)
+void live_repeated(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
@@ -462,7 +462,7 @@ void live_repeated(struct qp *qp, uint64_t now_ns)
 		return;
 	r->live.trial = TRIAL_MADE;
 	r->asked = false; /* what was asked before says nothing of it */
-	live_ask(qp, now_ns);
+	live_ask(qp);
 }
 
 void live_unsent(struct qp *qp, psn_t from)
@@ -477,63 +477,63 @@ void live_unsent(struct qp *qp, psn_t from)
 
 /* We did not ask for so long: our process did not run, it may be. But who runs that
  * rarely all the time has to come to an end, too. */
-static bool excuse(struct qp *qp, uint64_t now_ns)
+static bool excuse(struct qp *qp)
 {
 	struct live *l = &qp->req.live;
 
 	if (!qp_dialect(qp)->answers || l->excused ||
-	    l->asked_ns + UNASKED_NS > now_ns)
+	    l->asked_ns + UNASKED_NS > qp->x->now)
 		return false;
 	l->excused = true;
 	return true;
 }
 
 /* Return: is everything to be sent again? */
-static bool silence(struct qp *qp, uint64_t now_ns)
+static bool silence(struct qp *qp)
 {
 	struct live *l = &qp->req.live;
 
 	l->silent_at = TIME_NEVER;
 	if (is_ours(qp)) {
-		start_if(qp, now_ns);
+		start_if(qp);
 		return false;
 	}
 	/* what has not left, as our socket is full, is not answered: look again soon */
 	if (qp->resp.xack & XACK_PROBE) {
-		l->silent_at = now_ns + PROBE_MAX_NS;
+		l->silent_at = qp->x->now + PROBE_MAX_NS;
 		qp_rearm(qp);
 		return false;
 	}
-	if (waits_for_window(qp) && peer_silent_at(qp) > now_ns) {
+	if (waits_for_window(qp) && peer_silent_at(qp) > qp->x->now) {
 		l->silent_at = peer_silent_at(qp);
 		qp_rearm(qp);
 		return false;
 	}
-	if (excuse(qp, now_ns)) {
-		live_start(qp, now_ns);
-		probe(qp, now_ns);
+	if (excuse(qp)) {
+		live_start(qp);
+		probe(qp);
 		return false;
 	}
-	if (!spend(qp, CAUSE_SILENCE, now_ns))
+	if (!spend(qp, CAUSE_SILENCE))
 		return false;
 	if (!qp_dialect(qp)->answers) {
 		reads_quiet(qp, true);
 		return true;
 	}
 	/* it heard our questions no better than all the rest */
-	probe(qp, now_ns);
+	probe(qp);
 	return false;
 }
 
 /* Once more, and a question behind it. */
-static void stalled(struct qp *qp, uint64_t now_ns)
+static void stalled(struct qp *qp)
 {
 	struct live *l = &qp->req.live;
 
 	l->stalled_at = TIME_NEVER;
 	if (is_ours(qp) || !(outstanding(qp) || goes_back(qp))) {
 		l->left_ns = WHOLE_NS;
-		start_if(qp, now_ns);
+		start_if(qp);
 		return;
 	}
 	l->left_ns = 0;
@@ -541,19 +541,20 @@ static void stalled(struct qp *qp, uint64_t now_ns)
 	qp_kick(qp);
 }
 
-bool live_timeout(struct qp *qp, uint64_t now_ns)
+bool live_timeout(struct qp *qp)
 {
+	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 	bool again = false;
 
 	if (now_ns >= r->live.silent_at)
-		again = silence(qp, now_ns);
+		again = silence(qp);
 	else if (now_ns >= r->probe_at && peers_turn(qp))
-		probe(qp, now_ns);
+		probe(qp);
 	else if (now_ns >= r->probe_at)
 		r->probe_at = TIME_NEVER;
 	if (now_ns >= r->live.stalled_at && qp->state != QPS_ERR)
-		stalled(qp, now_ns);
+		stalled(qp);
 	return again;
 }
 

@@ -39,51 +39,50 @@ struct live {
 void live_reset(struct req *r);
 
 /** live_start() - It is the peer's turn: the clocks that stand run. */
-void live_start(struct qp *qp, uint64_t now_ns);
+void live_start(struct qp *qp);
 
 /** live_stop() - It is not; the next question is the first. */
-void live_stop(struct qp *qp, uint64_t now_ns);
+void live_stop(struct qp *qp);
 
 /** live_restart() - Send all again that was sent. */
-void live_restart(struct qp *qp, uint64_t now_ns);
+void live_restart(struct qp *qp);
 
 /** live_wait_open() - A request has to wait until it is known who the peer is. */
-void live_wait_open(struct qp *qp, uint64_t now_ns);
+void live_wait_open(struct qp *qp);
 
 /** live_sent() - Requests leave (@first: and none were on their way);
  * live_none_sent(): none can. */
-void live_sent(struct qp *qp, bool first, uint64_t now_ns);
-void live_none_sent(struct qp *qp, uint64_t now_ns);
+void live_sent(struct qp *qp, bool first);
+void live_none_sent(struct qp *qp);
 
 /** live_spend() - One retry. false: none was left, the QP failed for @cause, if it
  * was not that packets are too large. */
-bool live_spend(struct qp *qp, enum wc_cause cause, uint64_t now_ns);
+bool live_spend(struct qp *qp, enum wc_cause cause);
 
 /** live_moved() - Is it further than it ever was, since this was asked last? */
 bool live_moved(struct qp *qp);
-void live_progress(struct qp *qp, uint64_t now_ns);
+void live_progress(struct qp *qp);
 
 /** live_heard() - @p came and is no progress; @answer: to our newest question. */
-void live_heard(struct qp *qp, const struct pkt *p, bool answer,
-		uint64_t now_ns);
+void live_heard(struct qp *qp, const struct pkt *p, bool answer);
 
 /** live_page_came() - A response waited for it, and may be asked for anew: the peer,
  * which has answered once and says so, has an ACK timeout from now. */
-void live_page_came(struct qp *qp, uint64_t now_ns);
+void live_page_came(struct qp *qp);
 
 /** live_ask() - Ask the peer for its state now, and from then on as if it was never asked. */
-void live_ask(struct qp *qp, uint64_t now_ns);
+void live_ask(struct qp *qp);
 
 /** live_asked() - Note that a question is about to leave. */
-void live_asked(struct qp *qp, uint64_t now_ns);
+void live_asked(struct qp *qp);
 
 /** live_repeats() - Is the oldest packet to be sent again? live_repeated(): it was;
  * live_unsent(): what begins at @from was not. */
 bool live_repeats(const struct req *r);
-void live_repeated(struct qp *qp, uint64_t now_ns);
+void live_repeated(struct qp *qp);
 void live_unsent(struct qp *qp, psn_t from);
 
 /** live_timeout() - Time has passed. Return: is everything to be sent again? */
-bool live_timeout(struct qp *qp, uint64_t now_ns);
+bool live_timeout(struct qp *qp);
 
 #endif

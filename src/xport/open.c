@@ -76,14 +76,14 @@ static void owe(struct qp *qp)
 		list_add_tail(&qp->x->opens, &qp->open.link);
 }
 
-static void ask_in(struct qp *qp, uint64_t ns, uint64_t now_ns)
+static void ask_in(struct qp *qp, uint64_t ns)
 {
 	qp->open.ask_ns = ns;
-	qp->open.ask_at = now_ns + ns;
+	qp->open.ask_at = qp->x->now + ns;
 	qp_rearm(qp);
 }
 
-void open_begin(struct qp *qp, uint64_t now_ns)
+void open_begin(struct qp *qp)
 {
 	struct open *o = &qp->open;
 
@@ -92,7 +92,7 @@ void open_begin(struct qp *qp, uint64_t now_ns)
 	do
 		o->mine = (uint32_t)rnd_next(&qp->x->rnd);
 	while (!o->mine);
-	open_restart(qp, now_ns);
+	open_restart(qp);
 }
 
 static void set_plain(struct qp *qp, bool plain)
@@ -108,20 +108,20 @@ void open_end(struct qp *qp)
 	set_plain(qp, false);
 }
 
-void open_restart(struct qp *qp, uint64_t now_ns)
+void open_restart(struct qp *qp)
 {
 	if (qp->open.theirs)
 		return;
 	qp->open.tries = 0;
 	owe(qp);
-	ask_in(qp, OPEN_FIRST_NS, now_ns);
+	ask_in(qp, OPEN_FIRST_NS);
 }
 
-bool open_insist(struct qp *qp, uint64_t now_ns)
+bool open_insist(struct qp *qp)
 {
 	if (!qp->open.insisted) {
 		qp->open.insisted = true;
-		open_restart(qp, now_ns);
+		open_restart(qp);
 	}
 	return qp->open.tries < open_tries_max(qp);
 }
@@ -156,16 +156,16 @@ struct qp *open_next(struct xport *x, struct pkt *p)
 }
 
 /* It knows us: what waited for that goes on. */
-void open_proved(struct qp *qp, uint64_t now_ns)
+void open_proved(struct qp *qp)
 {
 	qp->open.known = true;
 	if (!qp->open.theirs)
-		open_restart(qp, now_ns);
+		open_restart(qp);
 }
 
 /* Whatever waits for the peer's epoch goes on, and what left before it was known may
  * have found nobody. */
-static void opened(struct qp *qp, uint32_t epoch, uint64_t now_ns)
+static void opened(struct qp *qp, uint32_t epoch)
 {
 	struct req *r = &qp->req;
 
@@ -177,25 +177,26 @@ static void opened(struct qp *qp, uint32_t epoch, uint64_t now_ns)
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
 	/* what it cost to take it for a standard NIC says nothing of this one */
-	live_progress(qp, now_ns);
+	live_progress(qp);
 	if (r->una != r->max)
-		live_ask(qp, now_ns);
+		live_ask(qp);
 }
 
-static void take_question(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+static void take_question(struct qp *qp, const struct pkt *p)
 {
 	struct open *o = &qp->open;
 
-	if (o->theirs || (o->told_ns && now_ns < o->told_ns + OPEN_TELL_NS)) {
+	if (o->theirs ||
+	    (o->told_ns && qp->x->now < o->told_ns + OPEN_TELL_NS)) {
 		count(qp->x->cnt, CNT_drop_open);
 		return;
 	}
 	o->heard = p->my_epoch;
-	o->told_ns = now_ns;
+	o->told_ns = qp->x->now;
 	owe(qp);
 }
 
-bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+bool open_take(struct qp *qp, const struct pkt *p)
 {
 	struct open *o = &qp->open;
 	const bool news = !o->theirs;
@@ -205,7 +206,7 @@ bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		return false;
 	}
 	if (!p->epoch) {
-		take_question(qp, p, now_ns);
+		take_question(qp, p);
 		return false;
 	}
 	if (!news && p->my_epoch != o->theirs) {
@@ -215,11 +216,11 @@ bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 	}
 	o->known |= (p->open_flags & OPEN_SURE) != 0;
 	if (news)
-		opened(qp, p->my_epoch, now_ns);
+		opened(qp, p->my_epoch);
 	if (news || (p->open_flags & OPEN_ASK))
 		owe(qp);
 	if (news && !settled(o))
-		ask_in(qp, OPEN_FIRST_NS, now_ns);
+		ask_in(qp, OPEN_FIRST_NS);
 	return news;
 }
 
@@ -230,11 +231,11 @@ static void open_give_up(struct qp *qp)
 	qp_kick(qp);
 }
 
-void open_timeout(struct qp *qp, uint64_t now_ns)
+void open_timeout(struct qp *qp)
 {
 	struct open *o = &qp->open;
 
-	if (now_ns < o->ask_at)
+	if (qp->x->now < o->ask_at)
 		return;
 	o->ask_at = TIME_NEVER;
 	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.nak.owed))
@@ -245,7 +246,7 @@ void open_timeout(struct qp *qp, uint64_t now_ns)
 	    qp->peer->kind == PEER_STANDARD)
 		return;
 	owe(qp);
-	ask_in(qp, MIN(2 * o->ask_ns, (uint64_t)OPEN_MAX_NS), now_ns);
+	ask_in(qp, MIN(2 * o->ask_ns, (uint64_t)OPEN_MAX_NS));
 }
 
 void open_append(struct burst *b)

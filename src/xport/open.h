@@ -45,19 +45,19 @@ struct open {
 
 /** open_take() - An OPEN came from where the peer of @qp is.
  * Return: is the connection open by that, and was not before? */
-bool open_take(struct qp *qp, const struct pkt *p, uint64_t now_ns);
+bool open_take(struct qp *qp, const struct pkt *p);
 
 /** open_proved() - A packet with our epoch came: its sender knows it. To be called
  * while open.known is not set. */
-void open_proved(struct qp *qp, uint64_t now_ns);
+void open_proved(struct qp *qp);
 
 /** open_restart() - The peer's NIC is heard of, or a request needs to know: ask as
  * if nobody had asked before. */
-void open_restart(struct qp *qp, uint64_t now_ns);
+void open_restart(struct qp *qp);
 
 /** open_insist() - A request needs a nopin: ask once more, if that was not done.
  * Return: may the answer still come? */
-bool open_insist(struct qp *qp, uint64_t now_ns);
+bool open_insist(struct qp *qp);
 
 /** open_next() - The next OPEN that is to be sent.
  * @p: filled with it
@@ -65,7 +65,7 @@ bool open_insist(struct qp *qp, uint64_t now_ns);
 struct qp *open_next(struct xport *x, struct pkt *p);
 
 /** open_begin() - A life of @qp begins: make its epoch, ask for the peer's. */
-void open_begin(struct qp *qp, uint64_t now_ns);
+void open_begin(struct qp *qp);
 
 /** open_end() - And ends. */
 void open_end(struct qp *qp);
@@ -73,7 +73,7 @@ void open_end(struct qp *qp);
 /** open_fill() - Make the OPEN that is to be sent. @rides: with data. */
 void open_fill(struct qp *qp, struct pkt *p, bool rides);
 
-void open_timeout(struct qp *qp, uint64_t now_ns);
+void open_timeout(struct qp *qp);
 
 /** open_append() - Let an OPEN that is to be sent leave with @b, of requests. */
 void open_append(struct burst *b);

@@ -37,12 +37,12 @@ void owe_by(struct qp *qp, uint64_t due_ns)
 		list_add_tail(&qp->x->ack_peers, &p->ack_link);
 }
 
-void ack_owe(struct qp *qp, uint64_t now_ns)
+void ack_owe(struct qp *qp)
 {
-	owe_by(qp, now_ns + qp->x->ack_delay_ns);
+	owe_by(qp, qp->x->now + qp->x->ack_delay_ns);
 }
 
-void ack_received(struct qp *qp, uint64_t now_ns)
+void ack_received(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
@@ -50,9 +50,9 @@ void ack_received(struct qp *qp, uint64_t now_ns)
 		r->answers = 0;
 	r->received = true;
 	if (r->answers == ANSWERS_KNOWN && qp_dialect(qp)->carries)
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 	else
-		owe_by(qp, now_ns);
+		owe_by(qp, qp->x->now);
 }
 
 void ack_answered(struct resp *r)
@@ -62,51 +62,51 @@ void ack_answered(struct resp *r)
 	r->received = false;
 }
 
-void ack_repeat(struct qp *qp, uint64_t now_ns)
+void ack_repeat(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 	const uint64_t at = r->said_ns + qp->x->ack_delay_ns;
 
-	if (now_ns >= at) {
-		ack_owe(qp, now_ns);
+	if (qp->x->now >= at) {
+		ack_owe(qp);
 	} else if (!r->repeat_at) {
 		r->repeat_at = at;
 		qp_rearm(qp);
 	}
 }
 
-void ack_repeat_timeout(struct qp *qp, uint64_t now_ns)
+void ack_repeat_timeout(struct qp *qp)
 {
-	if (!qp->resp.repeat_at || now_ns < qp->resp.repeat_at)
+	if (!qp->resp.repeat_at || qp->x->now < qp->resp.repeat_at)
 		return;
 	qp->resp.repeat_at = 0;
-	owe_by(qp, now_ns);
+	owe_by(qp, qp->x->now);
 }
 
-void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns)
+void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn)
 {
 	PROBE3(nak, qp->cfg.qpn, psn, syndrome);
 	qp->resp.nak = (struct nak){psn, syndrome, true};
-	owe_by(qp, now_ns);
+	owe_by(qp, qp->x->now);
 }
 
-void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns)
+void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn)
 {
 	PROBE3(nak, qp->cfg.qpn, psn, AETH_RNR | code);
 	qp->resp.page_rnr = (struct nak){psn, AETH_RNR | code, true};
-	owe_by(qp, now_ns);
+	owe_by(qp, qp->x->now);
 }
 
-void ack_answer(struct qp *qp, uint16_t question, uint64_t now_ns)
+void ack_answer(struct qp *qp, uint16_t question)
 {
 	struct resp *r = &qp->resp;
 
 	r->answer = question;
 	r->busy = qp->rx_moving || r->answering;
-	ack_say(qp, XACK_PROBED, now_ns);
+	ack_say(qp, XACK_PROBED);
 }
 
-void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
+void ack_say(struct qp *qp, uint32_t xack_flags)
 {
 	/* It is said when its epoch is known. */
 	if (!qp_dialect(qp)->answers && !qp->open.known)
@@ -114,18 +114,18 @@ void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns)
 	if (xack_flags & (XACK_HOLD | XACK_RESUME)) /* the newer one */
 		qp->resp.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
 	qp->resp.xack |= xack_flags;
-	owe_by(qp, now_ns);
+	owe_by(qp, qp->x->now);
 }
 
-bool ack_credit(struct qp *qp, uint64_t now_ns)
+bool ack_credit(struct qp *qp)
 {
 	if (!qp_receives(qp) || !qp_dialect(qp)->budgets)
 		return false;
-	ack_owe(qp, now_ns);
+	ack_owe(qp);
 	return true;
 }
 
-bool ack_last(struct qp *qp, uint64_t now_ns)
+bool ack_last(struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 
@@ -134,14 +134,14 @@ bool ack_last(struct qp *qp, uint64_t now_ns)
 	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
 	    !(qp->state == QPS_ERR && r->nak.owed))
 		return false;
-	ack_owe(qp, now_ns);
+	ack_owe(qp);
 	return true;
 }
 
-bool ack_leaving(const struct qp *qp, uint64_t now_ns)
+bool ack_leaving(const struct qp *qp)
 {
 	return qp->resp.acks_out ||
-	       (qp->resp.ack_owed && qp->peer->ack_after_ns > now_ns);
+	       (qp->resp.ack_owed && qp->peer->ack_after_ns > qp->x->now);
 }
 
 void ack_again(struct qp *qp)
@@ -160,9 +160,9 @@ void ack_cancel(struct qp *qp)
 		list_del(&p->ack_link);
 }
 
-void ack_rest(struct qp *qp, uint64_t now_ns)
+void ack_rest(struct qp *qp)
 {
 	if (qp->resp.ack_rest)
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 	qp->resp.ack_rest = false;
 }

@@ -12,7 +12,7 @@ struct resp;
 void owe_by(struct qp *qp, uint64_t due_ns);
 
 /** ack_owe() - Owe the requester an ACK, which leaves within xport.ack_delay_ns. */
-void ack_owe(struct qp *qp, uint64_t now_ns);
+void ack_owe(struct qp *qp);
 
 /**
  * ack_received() - Owe the ACK of a receive that completed. The program that sees the
@@ -20,7 +20,7 @@ void ack_owe(struct qp *qp, uint64_t now_ns);
  * engine gives the thread back. Only where a request has followed each receive so far
  * the ACK goes with the next request.
  */
-void ack_received(struct qp *qp, uint64_t now_ns);
+void ack_received(struct qp *qp);
 
 /** ack_answered() - Note that a new request leaves, perhaps the answer to a receive. */
 void ack_answered(struct resp *r);
@@ -28,29 +28,29 @@ void ack_answered(struct resp *r);
 /** ack_repeat() - Owe an ACK for a packet that moves nothing on, one in
  * xport.ack_delay_ns: packets that are overtaken all the time would be answered by as
  * many ACKs, which nothing limits. */
-void ack_repeat(struct qp *qp, uint64_t now_ns);
+void ack_repeat(struct qp *qp);
 
 /** ack_repeat_timeout() - Let an ACK go that ack_repeat() kept waiting. */
-void ack_repeat_timeout(struct qp *qp, uint64_t now_ns);
+void ack_repeat_timeout(struct qp *qp);
 
 /** ack_nak() - Owe a NAK for @psn. @syndrome: of its AETH */
-void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn, uint64_t now_ns);
+void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn);
 
 /** ack_page_rnr() - Owe an RNR for @psn, whose page is missing. @code: its time */
-void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn, uint64_t now_ns);
+void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn);
 
 /** ack_answer() - Answer @question, where the responder is; while something of @qp
  * moves say that first. */
-void ack_answer(struct qp *qp, uint16_t question, uint64_t now_ns);
+void ack_answer(struct qp *qp, uint16_t question);
 
 /** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
-void ack_say(struct qp *qp, uint32_t xack_flags, uint64_t now_ns);
+void ack_say(struct qp *qp, uint32_t xack_flags);
 
 /** ack_cancel() - Owe no ACK any more. */
 void ack_cancel(struct qp *qp);
 
 /** ack_rest() - Owe what an ACK could not say because of the READ answered now. */
-void ack_rest(struct qp *qp, uint64_t now_ns);
+void ack_rest(struct qp *qp);
 
 /** ack_again() - Try once more to say what is owed: what it waited for may be over. */
 void ack_again(struct qp *qp);

@@ -292,37 +292,37 @@ void qp_fini(struct qp *qp)
 	mem_account_gone(qp->x->mem, &qp->account);
 }
 
-void qp_posted(struct qp *qp, uint64_t now_ns)
+void qp_posted(struct qp *qp)
 {
 	if (qp->state == QPS_SQE)
-		comp_flush(qp, now_ns);
+		comp_flush(qp);
 	else if (qp->state != QPS_ERR)
 		qp_kick(qp);
-	qp_flush(qp, now_ns);
+	qp_flush(qp);
 }
 
-void qp_flush(struct qp *qp, uint64_t now_ns)
+void qp_flush(struct qp *qp)
 {
 	if (qp->state != QPS_ERR || !qp_idle(qp))
 		return;
-	comp_flush(qp, now_ns);
-	resp_flush(qp, now_ns);
+	comp_flush(qp);
+	resp_flush(qp);
 }
 
-void qp_error(struct qp *qp, uint64_t now_ns)
+void qp_error(struct qp *qp)
 {
 	if (qp->state != QPS_ERR)
-		qp_enter_error(qp, now_ns);
-	qp_flush(qp, now_ns);
+		qp_enter_error(qp);
+	qp_flush(qp);
 }
 
-void qp_abandon(struct qp *qp, uint64_t now_ns)
+void qp_abandon(struct qp *qp)
 {
 	qp->abandoned = true;
-	qp_error(qp, now_ns);
+	qp_error(qp);
 }
 
-static void to_reset(struct qp *qp, uint64_t now_ns)
+static void to_reset(struct qp *qp)
 {
 	qp_disconnect(qp);
 	wq_reset(qp->cfg.sq);
@@ -335,12 +335,12 @@ static void to_reset(struct qp *qp, uint64_t now_ns)
 	qp->cause = CAUSE_NONE;
 	req_reset(qp);
 	resp_reset(qp);
-	qp_set_state(qp, QPS_RESET, now_ns);
+	qp_set_state(qp, QPS_RESET);
 }
 
 /* RTR: the responder starts; RTS for the first time: the requester. */
 static void qp_enter(struct qp *qp, enum qp_state from, enum qp_state to,
-		     struct peer *peer, uint64_t now_ns)
+		     struct peer *peer)
 {
 	if (to == QPS_RTR) {
 		qp->cfg.transport->ready(qp, peer);
@@ -350,9 +350,9 @@ static void qp_enter(struct qp *qp, enum qp_state from, enum qp_state to,
 	}
 	if (from == QPS_RTR && to == QPS_RTS)
 		req_reset(qp);
-	qp_set_state(qp, to, now_ns);
+	qp_set_state(qp, to);
 	if (to == QPS_RTR && qp->connected)
-		open_begin(qp, now_ns);
+		open_begin(qp);
 	if (to == QPS_RTS)
 		qp_kick(qp);
 	if (to == QPS_SQD)
@@ -375,7 +375,7 @@ bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
 }
 
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
-	      struct peer *peer, uint64_t now_ns)
+	      struct peer *peer)
 {
 	enum qp_state from = qp->state, to = state_after(qp, attr, mask);
 	struct share *s;
@@ -393,11 +393,11 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 	if (from == QPS_SQE && to != from)
 		qp->cause = CAUSE_NONE;
 	if (to == QPS_RESET)
-		to_reset(qp, now_ns);
+		to_reset(qp);
 	else if (to == QPS_ERR)
-		qp_error(qp, now_ns);
+		qp_error(qp);
 	else if (mask & QPA_STATE)
-		qp_enter(qp, from, to, peer, now_ns);
+		qp_enter(qp, from, to, peer);
 	return 0;
 }
 
@@ -412,51 +412,50 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
 		attr->rq_psn = qp->resp.win.next;
 }
 
-void qp_timeout(struct qp *qp, uint64_t now_ns)
+void qp_timeout(struct qp *qp)
 {
-	qp->cfg.transport->timeout(qp, now_ns);
+	qp->cfg.transport->timeout(qp);
 	if (qp->state != QPS_ERR)
-		resp_timeout(qp, now_ns);
-	open_timeout(qp, now_ns);
+		resp_timeout(qp);
+	open_timeout(qp);
 	qp_rearm(qp);
-	qp_flush(qp, now_ns);
+	qp_flush(qp);
 }
 
-void qp_wake(struct waiter *w, uint64_t now_ns)
+void qp_wake(struct waiter *w)
 {
 	struct qp *qp = w->owner;
 
-	flight_note(&qp->log, now_ns, FLIGHT_RESOLVED, 0, w->bad,
-		    now_ns - w->since_ns);
-	hold_over(qp, now_ns);
+	flight_note(&qp->log, qp->x->now, FLIGHT_RESOLVED, 0, w->bad,
+		    qp->x->now - w->since_ns);
+	hold_over(qp);
 	if (w == &qp->req.wait || w == &qp->resp.src_wait) {
 		qp_kick(qp);
 		return;
 	}
 	if (w == &qp->resp.wait)
-		fault_resolved(qp, now_ns);
+		fault_resolved(qp);
 	else
-		reply_page_came(qp, now_ns);
+		reply_page_came(qp);
 	qp_drainable(qp);
 }
 
 enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
-		     struct payload payload, struct rx_run *run,
-		     uint64_t now_ns)
+		     struct payload payload, struct rx_run *run)
 {
 	enum rx_result result = RX_NEXT;
 
 	if ((pkt->op & OPF_UD) != qp->cfg.transport->packets)
 		count(qp->x->cnt, CNT_drop_opcode);
 	else if (likely(qp->connected))
-		result = rc_rx(qp, pkt, payload, run, now_ns);
+		result = rc_rx(qp, pkt, payload, run);
 	else
-		result = qp->cfg.transport->rx(qp, pkt, payload, run, now_ns);
-	qp_flush(qp, now_ns);
+		result = qp->cfg.transport->rx(qp, pkt, payload, run);
+	qp_flush(qp);
 	return result;
 }
 
-bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns)
+bool qp_rx_more(struct rx_run *run, uint32_t n)
 {
 	struct run_pkt *last = &run->pkt[run->num - 1];
 	struct qp *qp = run->qp;
@@ -465,67 +464,67 @@ bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns)
 	if (run->responses ? !reply_more(qp, psn, n) : !resp_more(qp, psn, n))
 		return false;
 	last->more = n;
-	flight_note(&qp->log, now_ns, FLIGHT_RX, psn, last->pkt->opcode,
+	flight_note(&qp->log, qp->x->now, FLIGHT_RX, psn, last->pkt->opcode,
 		    (uint64_t)n * qp->mtu);
 	return true;
 }
 
 /* The receiving half no longer moves: what had to wait for that goes on. */
-void qp_rx_moved(struct qp *qp, uint64_t now_ns)
+void qp_rx_moved(struct qp *qp)
 {
-	qp_flush(qp, now_ns);
+	qp_flush(qp);
 	if (qp->req.win.num || qp->resp.win.num)
 		qp_drainable(qp);
 	ack_again(qp);
 	retry_kick(qp);
 }
 
-void qp_rx_commit(struct rx_run *run, uint64_t now_ns)
+void qp_rx_commit(struct rx_run *run)
 {
 	struct qp *qp = run->qp;
 
 	if (!qp)
 		return;
 	qp->rx_moving = false;
-	qp->cfg.transport->rx_commit(run, now_ns);
-	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, now_ns);
+	qp->cfg.transport->rx_commit(run);
+	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, qp->x->now);
 	qp_moves_ended(qp->x);
 	rx_run_init(run);
-	qp_rx_moved(qp, now_ns);
+	qp_rx_moved(qp);
 }
 
-bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+bool qp_drain(struct qp *qp, struct rx_run *run)
 {
 	bool found;
 
 	if (qp->rx_moving || !qp_receives(qp))
 		return false;
-	found = qp->cfg.transport->drain(qp, run, now_ns);
-	qp_flush(qp, now_ns);
+	found = qp->cfg.transport->drain(qp, run);
+	qp_flush(qp);
 	return found;
 }
 
-bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+bool qp_tx(struct qp *qp, struct burst *b)
 {
 	if (qp->tx_moving || !qp_receives(qp))
 		return false;
-	qp->tx_moving = qp->cfg.transport->tx(qp, b, now_ns);
-	qp_flush(qp, now_ns);
+	qp->tx_moving = qp->cfg.transport->tx(qp, b);
+	qp_flush(qp);
 	return qp->tx_moving;
 }
 
-void ud_nowhere(struct qp *qp, uint64_t now_ns)
+void ud_nowhere(struct qp *qp)
 {
-	ud_refused(qp, now_ns);
-	qp_flush(qp, now_ns);
+	ud_refused(qp);
+	qp_flush(qp);
 }
 
-void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
+void qp_tx_commit(struct burst *b, int error)
 {
 	struct qp *qp = b->qp;
 
 	count_add(qp->x->cnt, CNT_tx_packets, error ? 0 : b->nsegs);
-	dma_release(qp->x->mem, &b->holds, 0, !error, now_ns);
+	dma_release(qp->x->mem, &b->holds, 0, !error, qp->x->now);
 	qp_moves_ended(qp->x);
 	qp->tx_moving = false;
 	qp->resp.answering = false;
@@ -533,14 +532,14 @@ void qp_tx_commit(struct burst *b, int error, uint64_t now_ns)
 		for (unsigned i = 0; i < b->gathers.num; i++)
 			dma_fault(qp->x->mem, b->gathers.m[i].addr,
 				  b->gathers.m[i].len);
-	qp->cfg.transport->tx_commit(qp, b, error, now_ns);
+	qp->cfg.transport->tx_commit(qp, b, error);
 	if (error == -EMSGSIZE && b->request)
 		qp->req.too_large = true;
 	if (error && b->says && qp_receives(qp))
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 	ack_again(qp);
-	resp_settle(qp, now_ns);
-	qp_flush(qp, now_ns);
+	resp_settle(qp);
+	qp_flush(qp);
 	retry_kick(qp);
 }
 

@@ -113,7 +113,7 @@ static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 	qp_kick(qp);
 }
 
-void replay_duplicate(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+void replay_duplicate(struct qp *qp, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 	uint32_t first = r->res_next < RESOURCES_MAX
@@ -121,7 +121,7 @@ void replay_duplicate(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 				 : r->res_next - RESOURCES_MAX;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC))) {
-		ack_repeat(qp, now_ns);
+		ack_repeat(qp);
 		return;
 	}
 	for (uint32_t i = r->res_next; i-- != first;)
@@ -150,12 +150,12 @@ static bool answer_atomic(struct qp *qp, struct burst *b, struct resource *s)
 	return true;
 }
 
-static void source_failed(struct qp *qp, psn_t psn, uint64_t now_ns)
+static void source_failed(struct qp *qp, psn_t psn)
 {
 	qp->resp.res_at = qp->resp.res_next;
-	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, psn, now_ns);
+	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, psn);
 	qp_blame(qp, CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS,
-		 QP_EVENT_ACCESS_ERR, now_ns);
+		 QP_EVENT_ACCESS_ERR);
 }
 
 /* @next: the packet before it in @b is the one before it of @s. */
@@ -187,7 +187,7 @@ static struct seg *response_headers(struct qp *qp, struct burst *b,
 
 /* One READ response packet. false: the burst or the QP can take no more. */
 static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
-			bool next, uint64_t now_ns)
+			bool next)
 {
 	uint64_t off = (uint64_t)s->at * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, s->len - off);
@@ -201,7 +201,7 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	if (!moves_room(&b->gathers) || hold == HOLDS_MAX ||
 	    !response_headers(qp, b, s, next, len))
 		return false;
-	v = len ? burst_gather(b, &d, &qp->resp.src_wait, now_ns) : V_OK;
+	v = len ? burst_gather(b, &d, &qp->resp.src_wait) : V_OK;
 	if (v == V_OK) {
 		s->at++;
 		return true;
@@ -209,15 +209,15 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	burst_unseg(b, hold, move);
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
-		fault_source(qp, psn, true, now_ns);
-		ahead_responses(qp, now_ns);
+		fault_source(qp, psn, true);
+		ahead_responses(qp);
 	} else if (!b->nsegs) {
-		source_failed(qp, psn, now_ns);
+		source_failed(qp, psn);
 	}
 	return false;
 }
 
-bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+bool replay_tx(struct qp *qp, struct burst *b)
 {
 	const struct resource *before = NULL;
 	struct resp *r = &qp->resp;
@@ -240,24 +240,23 @@ bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 			s->was = s->at;
 		s->burst = r->bursts;
 		if (s->atomic ? !answer_atomic(qp, b, s)
-			      : !answer_read(qp, b, s, s == before, now_ns))
+			      : !answer_read(qp, b, s, s == before))
 			break;
 		before = s;
 	}
 	burst_trim(b);
 	if (!b->nsegs)
 		return false;
-	flight_note(&qp->log, now_ns, FLIGHT_TX, 0, b->bytes[0],
+	flight_note(&qp->log, qp->x->now, FLIGHT_TX, 0, b->bytes[0],
 		    burst_payload(b));
 	gso_sent(&r->gso, b);
-	ack_rest(qp, now_ns);
-	ack_append(qp, b, now_ns);
+	ack_rest(qp);
+	ack_append(qp, b);
 	r->answering = true;
 	return true;
 }
 
-void replay_unsent(struct qp *qp, const struct burst *b, int error,
-		   uint64_t now_ns)
+void replay_unsent(struct qp *qp, const struct burst *b, int error)
 {
 	struct resp *r = &qp->resp;
 
@@ -273,7 +272,7 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error,
 	if ((int32_t)(r->res_at - b->res) > 0)
 		r->res_at = b->res;
 	if (error == -EAGAIN) {
-		r->pause_until = now_ns + PAUSE_FULL_NS;
+		r->pause_until = qp->x->now + PAUSE_FULL_NS;
 		qp_rearm(qp);
 	}
 }

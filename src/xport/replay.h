@@ -8,13 +8,12 @@
 struct burst;
 struct pkt;
 
-bool replay_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
-void replay_unsent(struct qp *qp, const struct burst *b, int error,
-		   uint64_t now_ns);
+bool replay_tx(struct qp *qp, struct burst *b);
+void replay_unsent(struct qp *qp, const struct burst *b, int error);
 
 /** replay_pending() - READs and atomics not answered whole; @room: in the ring. */
 uint32_t replay_pending(const struct qp *qp, uint32_t *room);
 void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
-void replay_duplicate(struct qp *qp, const struct pkt *pkt, uint64_t now_ns);
+void replay_duplicate(struct qp *qp, const struct pkt *pkt);
 
 #endif

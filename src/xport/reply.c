@@ -57,24 +57,24 @@ static const enum wc_status nak_status[] = {
 	[NAK_REMOTE_OPERATION] = WC_REM_OP_ERR,
 };
 
-static void take_nak(struct qp *qp, psn_t psn, uint8_t code, uint64_t now_ns)
+static void take_nak(struct qp *qp, psn_t psn, uint8_t code)
 {
 	uint32_t index;
 
 	count(qp->x->cnt, CNT_naks_rx);
-	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, psn, code, 0);
+	flight_note(&qp->log, qp->x->now, FLIGHT_NAK_RX, psn, code, 0);
 	if (code == NAK_PSN_SEQUENCE) {
 		gso_missing(qp, &qp->req.gso, qp->req.una);
 		/* a nopin, known or not yet, says so of what it forgot, too */
 		if (qp->req.snd != qp->req.una &&
 		    (qp_dialect(qp)->forgets || open_waits(qp) ||
-		     live_spend(qp, CAUSE_SEQUENCE, now_ns)))
-			retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
+		     live_spend(qp, CAUSE_SEQUENCE)))
+			retry_rewind(qp, FLIGHT_NAK_RX);
 		return;
 	}
 	if (code < ARRAY_SIZE(nak_status) && req_wqe_at(qp, psn, &index))
 		comp_fail_wqe(qp, index, nak_status[code],
-			      CAUSE_NAK | AETH_NAK | code, now_ns);
+			      CAUSE_NAK | AETH_NAK | code);
 }
 
 /* The response that is due was dropped: its page says when to ask again, and
@@ -84,29 +84,29 @@ static bool dropped_for_page(const struct req *r)
 	return r->rsp_missed && r->rsp_wait.ticket.v && !win_behind(&r->win);
 }
 
-static void take_gap(struct qp *qp, psn_t due, uint64_t now_ns)
+static void take_gap(struct qp *qp, psn_t due)
 {
 	struct req *r = &qp->req;
 
 	r->rsp_gap = true;
 	r->rsp_gap_at = TIME_NEVER;
 	count(qp->x->cnt, CNT_read_restarts);
-	flight_note(&qp->log, now_ns, FLIGHT_RETX, due, FLIGHT_GAP,
+	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, due, FLIGHT_GAP,
 		    (uint64_t)psn_diff(r->snd, due));
 	retry_ask_again(qp, due, r->snd);
 }
 
 /* The response that is due is missing, and what was sent later has come. */
-static void response_overtaken(struct qp *qp, psn_t due, uint64_t now_ns)
+static void response_overtaken(struct qp *qp, psn_t due)
 {
 	struct req *r = &qp->req;
 
 	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == due)
 		return;
 	r->rsp_gap_psn = due;
-	r->rsp_gap_since = now_ns;
-	r->rsp_gap_at = now_ns + qp->peer->late.wait_ns;
-	reply_timeout(qp, now_ns);
+	r->rsp_gap_since = qp->x->now;
+	r->rsp_gap_at = qp->x->now + qp->peer->late.wait_ns;
+	reply_timeout(qp);
 	qp_rearm(qp);
 }
 
@@ -114,28 +114,28 @@ static void response_overtaken(struct qp *qp, psn_t due, uint64_t now_ns)
  * to be sent: if they were asked for here they would come twice. The answer to a
  * question comes behind them (response_lost()), or says that there are more: then
  * it is asked again soon. */
-void reply_page_came(struct qp *qp, uint64_t now_ns)
+void reply_page_came(struct qp *qp)
 {
-	live_page_came(qp, now_ns);
+	live_page_came(qp);
 	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
 		return;
 	if (qp_dialect(qp)->answers)
-		live_ask(qp, now_ns);
+		live_ask(qp);
 	else
-		take_gap(qp, qp->req.una, now_ns);
+		take_gap(qp, qp->req.una);
 }
 
 /* An ACK comes behind the responses before it. So if a READ before the ACK is
  * not answered its response was lost: ask again, once, or once for each time
  * that we asked where the peer is. */
-static void response_lost(struct qp *qp, bool probed, uint64_t now_ns)
+static void response_lost(struct qp *qp, bool probed)
 {
 	struct req *r = &qp->req;
 
 	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
 	    r->snd == r->una || (r->rsp_gap && !probed))
 		return;
-	response_overtaken(qp, r->una, now_ns);
+	response_overtaken(qp, r->una);
 }
 
 /* Does @p answer what we ask? Not an earlier question, which says nothing of
@@ -146,24 +146,24 @@ static bool probed(const struct qp *qp, const struct pkt *p)
 	       p->answer == qp->req.question;
 }
 
-static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+static void take_syndrome(struct qp *qp, const struct pkt *p)
 {
 	uint8_t value = p->syndrome & AETH_VALUE_MASK;
 
 	switch (p->syndrome & AETH_KIND_MASK) {
 	case AETH_ACK:
-		comp_placed(qp, psn_add(p->psn, 1), now_ns);
+		comp_placed(qp, psn_add(p->psn, 1));
 		if (qp->state != QPS_ERR && !p->unanswered &&
 		    psn_diff(p->psn, qp->req.una) >= 0)
-			response_lost(qp, probed(qp, p), now_ns);
+			response_lost(qp, probed(qp, p));
 		break;
 	case AETH_RNR:
-		comp_placed(qp, p->psn, now_ns);
-		retry_rnr(qp, value, p->xack_flags & XACK_FAULT, now_ns);
+		comp_placed(qp, p->psn);
+		retry_rnr(qp, value, p->xack_flags & XACK_FAULT);
 		break;
 	case AETH_NAK:
-		comp_placed(qp, p->psn, now_ns);
-		take_nak(qp, p->psn, value, now_ns);
+		comp_placed(qp, p->psn);
+		take_nak(qp, p->psn, value);
 		break;
 	default:
 		count(qp->x->cnt, CNT_drop_opcode);
@@ -171,8 +171,7 @@ static void take_syndrome(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 }
 
 /* @before: req.acc when this ACK came. */
-static void take_xack(struct qp *qp, const struct pkt *p, psn_t before,
-		      uint64_t now_ns)
+static void take_xack(struct qp *qp, const struct pkt *p, psn_t before)
 {
 	struct req *r = &qp->req;
 	psn_t acc = psn_add(p->accepted, 1);
@@ -186,21 +185,21 @@ static void take_xack(struct qp *qp, const struct pkt *p, psn_t before,
 		r->acc = acc;
 	flow_even(qp->peer, (uint32_t)MAX(psn_diff(r->acc, before), 0),
 		  p->xack_flags & XACK_SACK);
-	flow_accepted(qp, r->acc, now_ns);
+	flow_accepted(qp, r->acc);
 	if (psn_diff(acc, r->acc) == 0)
-		retry_sack(qp, p, answer, now_ns);
+		retry_sack(qp, p, answer);
 	if (p->xack_flags & XACK_TWICE)
-		retry_twice(qp, now_ns);
+		retry_twice(qp);
 	if (answer)
 		r->asked = false;
 	if (p->xack_flags & XACK_HOLD)
-		retry_hold(qp, now_ns);
+		retry_hold(qp);
 	if (p->xack_flags & XACK_RESUME)
-		retry_resume(qp, now_ns);
-	hold_heard(qp, p, now_ns);
+		retry_resume(qp);
+	hold_heard(qp, p);
 }
 
-static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+static void take_ack(struct qp *qp, const struct pkt *p)
 {
 	const bool x = p->opcode == OP_X_ACK;
 	const bool answer = x && probed(qp, p);
@@ -217,21 +216,21 @@ static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now_ns)
 		return;
 	}
 	if (psn_diff(p->psn, r->una) >= (nak ? 0 : -1))
-		take_syndrome(qp, p, now_ns);
+		take_syndrome(qp, p);
 	if (qp->state == QPS_ERR)
 		return;
 	if (x)
-		take_xack(qp, p, acc, now_ns);
+		take_xack(qp, p, acc);
 	moved = live_moved(qp);
 	retry_news(qp, moved);
 	if (moved)
-		live_progress(qp, now_ns);
+		live_progress(qp);
 	else
-		live_heard(qp, p, answer, now_ns);
+		live_heard(qp, p, answer);
 	retry_kick(qp);
 }
 
-void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns)
+void reply_carried(struct qp *qp, const struct pkt *request)
 {
 	const struct pkt ack = {.opcode = OP_X_ACK,
 				.ext = true,
@@ -244,7 +243,7 @@ void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns)
 	/* Every request says it, and few have news. */
 	if (psn_diff(ack.psn, qp->req.una) >= 0 &&
 	    (!ack.unanswered || psn_diff(ack.psn, qp->req.placed) >= 0))
-		take_ack(qp, &ack, now_ns);
+		take_ack(qp, &ack);
 }
 
 /* --- READ responses and atomic ACKs --------------------------------------- */
@@ -304,8 +303,7 @@ static bool response_fits(const struct qp *qp, const struct pkt *p,
 
 static enum verdict reply_plan_response(struct qp *qp, const struct pkt *p,
 					struct payload payload,
-					const struct wqe *w, struct rx_run *run,
-					uint64_t now_ns)
+					const struct wqe *w, struct rx_run *run)
 {
 	uint64_t off = (uint64_t)psn_diff(p->psn, w->first_psn) * qp->mtu;
 	uint64_t rest = w->length - off - p->payload_len;
@@ -321,7 +319,7 @@ static enum verdict reply_plan_response(struct qp *qp, const struct pkt *p,
 		from = (uint8_t *)(uintptr_t)&p->swap_add;
 	}
 	return sge_walk(qp, w, off, len, rest, true, from, (uint16_t)run->num,
-			&qp->req.rsp_wait, &run->moves, &run->holds, now_ns);
+			&qp->req.rsp_wait, &run->moves, &run->holds);
 }
 
 static void reply_run_add(struct rx_run *run, struct qp *qp,
@@ -338,7 +336,7 @@ static void reply_run_add(struct rx_run *run, struct qp *qp,
  */
 static enum verdict place_response(struct qp *qp, const struct pkt *p,
 				   struct payload payload, uint32_t index,
-				   struct rx_run *run, uint64_t now_ns)
+				   struct rx_run *run)
 {
 	struct wqe *w = wq_at(qp->cfg.sq, index);
 	unsigned moves = run->moves.num, holds = run->holds.num;
@@ -347,21 +345,21 @@ static enum verdict place_response(struct qp *qp, const struct pkt *p,
 	if (run->num == RUN_PKTS || moves_room(&run->moves) < w->num_sge ||
 	    holds + w->num_sge > HOLDS_MAX)
 		return V_NO_RESOURCE;
-	v = reply_plan_response(qp, p, payload, w, run, now_ns);
+	v = reply_plan_response(qp, p, payload, w, run);
 	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
 	if (v == V_OK) {
 		reply_run_add(run, qp, p, payload);
 		return V_OK;
 	}
-	run_undo(run, qp, moves, holds, now_ns);
+	run_undo(run, qp, moves, holds);
 	if (v == V_NO_RESOURCE) {
 		qp->x->starved = true;
 		v = V_WAIT;
 	}
 	if (v == V_WAIT)
-		ahead_reads(qp, index + 1, now_ns);
+		ahead_reads(qp, index + 1);
 	else
-		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
+		comp_fail_wqe(qp, index, WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	return v;
 }
 
@@ -414,7 +412,7 @@ static bool asked_for(const struct qp *qp, const struct pkt *p)
 /* Others before @p, of which @due of @w is the first, have not come. */
 static void reply_take_ahead(struct qp *qp, const struct pkt *p,
 			     struct payload payload, const struct wqe *w,
-			     psn_t due, uint64_t now_ns)
+			     psn_t due)
 {
 	struct req *r = &qp->req;
 
@@ -422,14 +420,14 @@ static void reply_take_ahead(struct qp *qp, const struct pkt *p,
 	if (p->ext && !p->placed && !dropped_for_page(r) && asked_for(qp, p) &&
 	    !read_too_early(qp, p, w) && !win_has(&r->win, p->psn) &&
 	    (!win_spare(qp->x, &r->win) ||
-	     win_keep(qp->x, &r->win, p, payload, now_ns)))
+	     win_keep(qp->x, &r->win, p, payload)))
 		response_dropped(qp);
 	if (!r->rsp_gap && !dropped_for_page(r))
-		response_overtaken(qp, due, now_ns);
+		response_overtaken(qp, due);
 }
 
 /* It had come before; so had what was asked for again, perhaps. */
-static void take_twice(struct qp *qp, psn_t psn, uint64_t now_ns)
+static void take_twice(struct qp *qp, psn_t psn)
 {
 	struct req *r = &qp->req;
 
@@ -437,13 +435,12 @@ static void take_twice(struct qp *qp, psn_t psn, uint64_t now_ns)
 	if (!r->rsp_doubted || psn != r->rsp_doubted_psn)
 		return;
 	count(qp->x->cnt, CNT_losses_doubted);
-	late_doubted(&qp->peer->late, now_ns - r->rsp_doubted);
+	late_doubted(&qp->peer->late, qp->x->now - r->rsp_doubted);
 	r->rsp_doubted = 0;
 }
 
 static enum rx_result take_response(struct qp *qp, const struct pkt *p,
-				    struct payload payload, struct rx_run *run,
-				    uint64_t now_ns)
+				    struct payload payload, struct rx_run *run)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -452,36 +449,34 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 
 	if (!response_due(qp, &due, &index) || beyond_failure(r, index) ||
 	    (d = psn_diff(p->psn, due)) < 0) {
-		take_twice(qp, p->psn, now_ns);
+		take_twice(qp, p->psn);
 		return RX_NEXT;
 	}
 	if (d > 0 || (p->placed && win_behind(&r->win))) {
-		reply_take_ahead(qp, p, payload, wq_at(qp->cfg.sq, index), due,
-				 now_ns);
+		reply_take_ahead(qp, p, payload, wq_at(qp->cfg.sq, index), due);
 		return RX_NEXT;
 	}
 	if (!response_fits(qp, p, wq_at(qp->cfg.sq, index))) {
-		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, CAUSE_RESPONSE,
-			      now_ns);
+		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, CAUSE_RESPONSE);
 		return RX_NEXT;
 	}
 	if (!run->qp && !qp->rx_moving)
-		comp_placed(qp, p->psn, now_ns);
+		comp_placed(qp, p->psn);
 	if (win_behind(&r->win) || (qp->rx_moving && !run->qp)) {
-		if (!win_keep(qp->x, &r->win, p, payload, now_ns))
+		if (!win_keep(qp->x, &r->win, p, payload))
 			response_taken(qp, p->psn);
 		else
 			response_dropped(qp);
 		return RX_NEXT;
 	}
-	switch (place_response(qp, p, payload, index, run, now_ns)) {
+	switch (place_response(qp, p, payload, index, run)) {
 	case V_OK:
 		response_taken(qp, p->psn);
 		return RX_NEXT;
 	case V_NO_RESOURCE:
 		return RX_FULL;
 	case V_WAIT:
-		if (fault_response(qp, p, payload, now_ns))
+		if (fault_response(qp, p, payload))
 			response_taken(qp, p->psn);
 		return RX_NEXT;
 	default:
@@ -490,14 +485,13 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 }
 
 enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
-			struct payload payload, struct rx_run *run,
-			uint64_t now_ns)
+			struct payload payload, struct rx_run *run)
 {
 	if (pkt->opcode != OP_ACK && pkt->opcode != OP_X_ACK)
-		return take_response(qp, pkt, payload, run, now_ns);
+		return take_response(qp, pkt, payload, run);
 	if (run->qp)
 		return RX_FULL;
-	take_ack(qp, pkt, now_ns);
+	take_ack(qp, pkt);
 	return RX_NEXT;
 }
 
@@ -511,7 +505,7 @@ bool reply_more(struct qp *qp, psn_t psn, uint32_t n)
 	return true;
 }
 
-bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+bool reply_drain(struct qp *qp, struct rx_run *run)
 {
 	struct req *r = &qp->req;
 
@@ -530,17 +524,16 @@ bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 			break;
 		psn = a->pkt.psn;
 		if (!run->num)
-			comp_placed(qp, psn, now_ns);
+			comp_placed(qp, psn);
 		if (place_response(qp, &a->pkt, win_payload(qp->x, a), index,
-				   run, now_ns) != V_OK)
+				   run) != V_OK)
 			break;
 	}
 	return run->num != 0;
 }
 
 /* The response @psn of WQE @w is placed. */
-static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
-			  uint64_t now_ns)
+static void response_done(struct qp *qp, const struct wqe *w, psn_t psn)
 {
 	uint32_t k = (uint32_t)psn_diff(psn, w->first_psn);
 	struct req *r = &qp->req;
@@ -556,30 +549,30 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn,
 		r->rsp_gap = false;
 	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == psn) {
 		r->rsp_gap_at = TIME_NEVER;
-		late_came(&qp->peer->late, now_ns - r->rsp_gap_since);
+		late_came(&qp->peer->late, qp->x->now - r->rsp_gap_since);
 		late_gap(&qp->peer->late);
 	}
-	comp_placed(qp, psn, now_ns);
+	comp_placed(qp, psn);
 	r->una = psn_add(psn, 1);
-	comp_placed(qp, r->una, now_ns);
+	comp_placed(qp, r->una);
 }
 
 /* The moves of run->pkt[i] failed: keep what follows, ask for its page. */
-static void responses_failed(struct rx_run *run, unsigned i, uint64_t now_ns)
+static void responses_failed(struct rx_run *run, unsigned i)
 {
 	struct qp *qp = run->qp;
 	struct req *r = &qp->req;
 	const struct move *m = &run->moves.m[run->moves.done];
 
 	dma_fault(qp->x->mem, m->addr, m->len);
-	if (!win_keep_run(qp->x, &r->win, run, i, now_ns))
+	if (!win_keep_run(qp->x, &r->win, run, i))
 		return;
 	r->rsp = qp->cfg.sq->cons;
-	retry_rewind(qp, FLIGHT_FAULT, now_ns);
+	retry_rewind(qp, FLIGHT_FAULT);
 }
 
 /* Behind the gap that was filled there may be another one. */
-static void still_overtaken(struct qp *qp, uint64_t now_ns)
+static void still_overtaken(struct qp *qp)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -587,16 +580,16 @@ static void still_overtaken(struct qp *qp, uint64_t now_ns)
 
 	if (r->win.num && !win_behind(&r->win) && !r->rsp_gap &&
 	    response_due(qp, &due, &index))
-		response_overtaken(qp, due, now_ns);
+		response_overtaken(qp, due);
 }
 
-void reply_timeout(struct qp *qp, uint64_t now_ns)
+void reply_timeout(struct qp *qp)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
 	psn_t due;
 
-	if (now_ns < r->rsp_gap_at)
+	if (qp->x->now < r->rsp_gap_at)
 		return;
 	r->rsp_gap_at = TIME_NEVER;
 	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
@@ -605,10 +598,10 @@ void reply_timeout(struct qp *qp, uint64_t now_ns)
 	late_gap(&qp->peer->late);
 	r->rsp_doubted = r->rsp_gap_since;
 	r->rsp_doubted_psn = due;
-	take_gap(qp, due, now_ns);
+	take_gap(qp, due);
 }
 
-void reply_commit(struct rx_run *run, uint64_t now_ns)
+void reply_commit(struct rx_run *run)
 {
 	struct qp *qp = run->qp;
 
@@ -619,26 +612,25 @@ void reply_commit(struct rx_run *run, uint64_t now_ns)
 		uint32_t index;
 
 		if (rp->move_end > run->moves.done) {
-			responses_failed(run, i, now_ns);
+			responses_failed(run, i);
 			break;
 		}
 		win_copied(run, i);
 		if (rp->payload.kept)
-			win_placed(qp->x, &qp->req.win, rp->payload.kept,
-				   now_ns);
+			win_placed(qp->x, &qp->req.win, rp->payload.kept);
 		for (uint32_t k = 0; k <= rp->more; k++) {
 			psn_t psn = psn_add(rp->pkt->psn, k);
 
 			if (req_wqe_at(qp, psn, &index))
-				response_done(qp, wq_at(qp->cfg.sq, index), psn,
-					      now_ns);
+				response_done(qp, wq_at(qp->cfg.sq, index),
+					      psn);
 			if (qp->state == QPS_ERR)
 				return;
 		}
 	}
-	still_overtaken(qp, now_ns);
+	still_overtaken(qp);
 	if (qp->state == QPS_ERR)
 		return;
 	retry_news(qp, true);
-	live_progress(qp, now_ns);
+	live_progress(qp);
 }

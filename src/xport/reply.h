@@ -11,20 +11,19 @@ struct qp;
 struct wqe;
 
 enum rx_result reply_rx(struct qp *qp, const struct pkt *pkt,
-			struct payload payload, struct rx_run *run,
-			uint64_t now_ns);
+			struct payload payload, struct rx_run *run);
 bool reply_more(struct qp *qp, psn_t psn, uint32_t n);
-void reply_commit(struct rx_run *run, uint64_t now_ns);
-bool reply_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+void reply_commit(struct rx_run *run);
+bool reply_drain(struct qp *qp, struct rx_run *run);
 
 /** reply_page_came() - Ask again, if a response was dropped for want of the page. */
-void reply_page_came(struct qp *qp, uint64_t now_ns);
+void reply_page_came(struct qp *qp);
 
 /** reply_timeout() - A response that others overtook may be lost by now. */
-void reply_timeout(struct qp *qp, uint64_t now_ns);
+void reply_timeout(struct qp *qp);
 
 /** reply_carried() - Take what a request of the peer says of what it placed. */
-void reply_carried(struct qp *qp, const struct pkt *request, uint64_t now_ns);
+void reply_carried(struct qp *qp, const struct pkt *request);
 
 /** reply_wqe() - The READ whose next response is @psn, or NULL. */
 struct wqe *reply_wqe(struct qp *qp, psn_t psn);

@@ -102,7 +102,7 @@ static bool peer_knows(const struct qp *qp, const struct wqe *w)
 }
 
 /* It may be that it did not answer in time. Return: is it to be asked again? */
-static bool peer_in_doubt(struct qp *qp, const struct wqe *w, uint64_t now_ns)
+static bool peer_in_doubt(struct qp *qp, const struct wqe *w)
 {
 	struct peer *p = qp->peer;
 
@@ -112,7 +112,7 @@ static bool peer_in_doubt(struct qp *qp, const struct wqe *w, uint64_t now_ns)
 		if (p->nonce)
 			return false; /* its NIC said that it does not */
 	} else if (p->kind == PEER_NOPIN || p->denied) {
-		if (!open_insist(qp, now_ns))
+		if (!open_insist(qp))
 			return false;
 	} else {
 		p->insist = true;
@@ -142,14 +142,14 @@ static struct refusal refusal(const struct wqe *w, bool known, enum verdict v)
 }
 
 /* The WQE's PSNs start at max. false: it has to wait for a fence, or is not sent. */
-static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
+static bool start(struct qp *qp, struct wqe *w)
 {
 	const bool known = peer_knows(qp, w);
 	struct req *r = &qp->req;
 	enum verdict v = V_OK;
 	struct refusal bad;
 
-	if (!known && (r->failed || peer_in_doubt(qp, w, now_ns)))
+	if (!known && (r->failed || peer_in_doubt(qp, w)))
 		return false; /* an earlier one ends them all, or it waits */
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
 		return false;
@@ -166,7 +166,7 @@ static bool start(struct qp *qp, struct wqe *w, uint64_t now_ns)
 	if (bad.status == WC_SUCCESS)
 		return true;
 	/* what is behind it is not sent */
-	comp_fail_wqe(qp, r->cur, bad.status, bad.cause, now_ns);
+	comp_fail_wqe(qp, r->cur, bad.status, bad.cause);
 	return false;
 }
 
@@ -293,17 +293,16 @@ static struct seg *add_headers(struct qp *qp, struct burst *b, struct wqe *w,
 }
 
 static enum verdict req_gather(struct qp *qp, struct burst *b,
-			       const struct wqe *w, uint64_t off, uint32_t len,
-			       uint64_t now_ns)
+			       const struct wqe *w, uint64_t off, uint32_t len)
 {
 	struct dma d;
 
 	if (w->num_sge > 1 || !range_ok(off, len, wqe_sge(w)->len))
 		return sge_walk(qp, w, off, len, 0, false, NULL,
 				(uint16_t)(b->nsegs - 1), &qp->req.wait,
-				&b->gathers, &b->holds, now_ns);
+				&b->gathers, &b->holds);
 	d = sge_dma(qp, wqe_sge(w), off, len, false);
-	return burst_gather(b, &d, &qp->req.wait, now_ns);
+	return burst_gather(b, &d, &qp->req.wait);
 }
 
 /* May one more packet go into @b? What is sent again does not wait for room: its
@@ -353,7 +352,7 @@ static uint32_t add_middle(struct qp *qp, struct burst *b, const struct wqe *w,
 /* A retransmission of the middle of a message begins with its first packet's
  * opcode only if it is the first packet: k says where we are. */
 static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
-			  uint32_t k, uint32_t *psns, uint64_t now_ns)
+			  uint32_t k, uint32_t *psns)
 {
 	uint64_t off = (uint64_t)k * qp->mtu;
 	uint32_t len = (uint32_t)MIN(qp->mtu, w->length - off);
@@ -367,7 +366,7 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 		return NEXT_END;
 	if ((w->flags & WQE_INLINE) || !len)
 		return NEXT_OK;
-	v = req_gather(qp, b, w, off, len, now_ns);
+	v = req_gather(qp, b, w, off, len);
 	met_add(&w->met, waiter_met(&qp->req.wait));
 	if (v == V_OK) {
 		*psns += add_middle(qp, b, w, k + 1);
@@ -377,18 +376,17 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
 		qp->req.park_psn = qp->req.snd;
 		qp->x->starved |= v == V_NO_RESOURCE;
-		fault_source(qp, qp->req.snd, false, now_ns);
-		ahead_sources(qp, now_ns);
+		fault_source(qp, qp->req.snd, false);
+		ahead_sources(qp);
 	} else {
-		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, CAUSE_ACCESS,
-			      now_ns);
+		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	}
 	return NEXT_STOP;
 }
 
 /* Append the packet at snd, WQE cur. */
 static enum next add_packet(struct qp *qp, struct burst *b, bool again,
-			    uint32_t *psns, uint64_t now_ns)
+			    uint32_t *psns)
 {
 	struct req *r = &qp->req;
 	struct wqe *w = wq_at(qp->cfg.sq, r->cur);
@@ -399,11 +397,11 @@ static enum next add_packet(struct qp *qp, struct burst *b, bool again,
 		return add_read(qp, b, w, k, again, psns);
 	if (wqe_is_atomic(w))
 		return add_atomic(qp, b, w, again);
-	return add_data(qp, b, w, k, psns, now_ns);
+	return add_data(qp, b, w, k, psns);
 }
 
 /* Make cur the WQE that snd belongs to. false: there is nothing to send. */
-static bool find_work(struct qp *qp, uint64_t now_ns)
+static bool find_work(struct qp *qp)
 {
 	struct req *r = &qp->req;
 	struct wq *sq = qp->cfg.sq;
@@ -417,26 +415,27 @@ static bool find_work(struct qp *qp, uint64_t now_ns)
 			if (qp->state != QPS_RTS || r->cur == wq_end(sq) ||
 			    psn_diff(r->max, r->una) >= REQ_PSNS_AHEAD)
 				return false;
-			if (!start(qp, wq_at(sq, r->cur), now_ns))
+			if (!start(qp, wq_at(sq, r->cur)))
 				return false;
 		}
 		w = wq_at(sq, r->cur);
 		if ((uint32_t)psn_diff(r->snd, w->first_psn) < w->num_psn)
 			return true;
 		r->cur++;
-		comp_reap(qp, now_ns);
+		comp_reap(qp);
 		if (qp->state == QPS_ERR)
 			return false;
 	}
 }
 
-static bool may_send(struct qp *qp, uint64_t now_ns)
+static bool may_send(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return false;
-	return now_ns >= r->pause_until && !(r->held && now_ns < r->hold_until);
+	return qp->x->now >= r->pause_until &&
+	       !(r->held && qp->x->now < r->hold_until);
 }
 
 /* Does the packet at snd wait for its page? */
@@ -491,17 +490,16 @@ static void new_packets(struct qp *qp, struct burst *b)
 	b->out += n;
 }
 
-static void req_fill(struct qp *qp, struct burst *b, bool again,
-		     uint64_t now_ns)
+static void req_fill(struct qp *qp, struct burst *b, bool again)
 {
 	struct req *r = &qp->req;
 	uint32_t psns;
 
-	while (!burst_full(b) && find_work(qp, now_ns) && !before_commit(qp) &&
+	while (!burst_full(b) && find_work(qp) && !before_commit(qp) &&
 	       flow_allows(qp, b, again, 1)) {
 		psn_t was = r->snd;
 
-		if (add_packet(qp, b, again, &psns, now_ns) != NEXT_OK)
+		if (add_packet(qp, b, again, &psns) != NEXT_OK)
 			return;
 		r->snd = psn_add(r->snd, psns);
 		if (again)
@@ -511,26 +509,27 @@ static void req_fill(struct qp *qp, struct burst *b, bool again,
 		} else {
 			count(qp->x->cnt, CNT_retransmits);
 			if (was == r->una)
-				live_repeated(qp, now_ns);
+				live_repeated(qp);
 		}
 		if (again && !(retry_is_lost(qp, r->snd) && retry_may(r)))
 			return;
 	}
 }
 
-bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+bool req_tx(struct qp *qp, struct burst *b)
 {
+	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 	const bool first = r->snd == r->una;
 	uint32_t back_cur = r->cur;
 	psn_t back = r->snd, to;
 
-	if (!may_send(qp, now_ns) || (is_parked(r) && !retry_wants(r))) {
+	if (!may_send(qp) || (is_parked(r) && !retry_wants(r))) {
 		if (r->wait.ticket.v)
-			ahead_sources(qp, now_ns);
+			ahead_sources(qp);
 		return false;
 	}
-	if (ack_first(qp, now_ns))
+	if (ack_first(qp))
 		return false;
 	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
 	b->again = aim_at_lost(qp, &back, &back_cur);
@@ -538,7 +537,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	b->from = r->snd;
 	b->max = r->max;
-	req_fill(qp, b, b->again, now_ns);
+	req_fill(qp, b, b->again);
 	burst_trim(b);
 	if (qp->state == QPS_ERR) {
 		/* A part of the oldest request was refused: its buffers are the
@@ -563,7 +562,7 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		r->cur = back_cur;
 	}
 	if (!b->nsegs) {
-		live_none_sent(qp, now_ns);
+		live_none_sent(qp);
 		return false;
 	}
 	if (b->again)
@@ -574,29 +573,29 @@ bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);
 	gso_sent(&r->gso, b);
 	open_append(b);
-	ack_carry(qp, b, now_ns);
-	ack_append(qp, b, now_ns);
-	live_sent(qp, first, now_ns);
+	ack_carry(qp, b);
+	ack_append(qp, b);
+	live_sent(qp, first);
 	return true;
 }
 
-void req_unsent(struct qp *qp, const struct burst *b, int error,
-		uint64_t now_ns)
+void req_unsent(struct qp *qp, const struct burst *b, int error)
 {
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
 	live_unsent(qp, b->from);
 	/* What is sent again is asked about again. */
 	if (b->epoch == qp->req.epoch && !b->again)
-		retry_unsent(qp, b, now_ns);
+		retry_unsent(qp, b);
 	if (error == -EAGAIN) {
-		qp->req.pause_until = now_ns + PAUSE_FULL_NS;
+		qp->req.pause_until = qp->x->now + PAUSE_FULL_NS;
 		qp_rearm(qp);
 	}
 }
 
-void req_timeout(struct qp *qp, uint64_t now_ns)
+void req_timeout(struct qp *qp)
 {
+	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 
 	if (r->pause_until && now_ns >= r->pause_until) {
@@ -604,13 +603,13 @@ void req_timeout(struct qp *qp, uint64_t now_ns)
 		qp_kick(qp);
 	}
 	if (r->late_until && now_ns >= r->late_until)
-		flow_copies_came(qp, now_ns);
-	hold_timeout(qp, now_ns);
+		flow_copies_came(qp);
+	hold_timeout(qp);
 	if (r->held && now_ns >= r->hold_until)
-		retry_resume(qp, now_ns);
-	retry_gap_timeout(qp, now_ns);
+		retry_resume(qp);
+	retry_gap_timeout(qp);
 	if (now_ns >= r->rsp_gap_at)
-		reply_timeout(qp, now_ns);
-	if (live_timeout(qp, now_ns))
-		retry_rewind(qp, FLIGHT_TIMEOUT, now_ns);
+		reply_timeout(qp);
+	if (live_timeout(qp))
+		retry_rewind(qp, FLIGHT_TIMEOUT);
 }

@@ -9,14 +9,13 @@
 struct burst;
 struct qp;
 
-bool req_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+bool req_tx(struct qp *qp, struct burst *b);
 void req_reset(struct qp *qp);
 
 /** req_unsent() - A burst of requests never left: go back. */
-void req_unsent(struct qp *qp, const struct burst *b, int error,
-		uint64_t now_ns);
+void req_unsent(struct qp *qp, const struct burst *b, int error);
 
 /** req_timeout() - Time has passed, of whatever the requester waits for. */
-void req_timeout(struct qp *qp, uint64_t now_ns);
+void req_timeout(struct qp *qp);
 
 #endif

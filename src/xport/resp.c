@@ -78,12 +78,12 @@ void resp_reset(struct qp *qp)
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
 }
 
-void resp_settle(struct qp *qp, uint64_t now_ns)
+void resp_settle(struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 
 	if (r->dead && !qp->rx_moving && !r->answering && !replay_busy(qp))
-		qp_blame(qp, r->fail_cause, r->fail_event, now_ns);
+		qp_blame(qp, r->fail_cause, r->fail_event);
 }
 
 /* Newest first. Datagrams that wait have theirs, and a message has one. That of the
@@ -110,7 +110,7 @@ void resp_untake(struct qp *qp)
 }
 
 /* That of the request that failed says why. Its place may be posted again then. */
-static void flush_receive(struct qp *qp, struct receive *recv, uint64_t now_ns)
+static void flush_receive(struct qp *qp, struct receive *recv)
 {
 	struct resp *r = &qp->resp;
 	const bool failed = recv->wqe == r->fail_recv;
@@ -124,12 +124,12 @@ static void flush_receive(struct qp *qp, struct receive *recv, uint64_t now_ns)
 	if (failed)
 		r->fail_recv = NULL;
 	receive_done(recv);
-	qp_push_cqe(qp, qp->cfg.recv_cq, &e, now_ns);
+	qp_push_cqe(qp, qp->cfg.recv_cq, &e);
 }
 
 /* A message that has a receive uses it up; others are flushed if they are the QP's
  * own. */
-void resp_flush(struct qp *qp, uint64_t now_ns)
+void resp_flush(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 	struct receive recv;
@@ -139,32 +139,31 @@ void resp_flush(struct qp *qp, uint64_t now_ns)
 	waiter_cancel(qp->x->mem, &r->wait);
 	waiter_cancel(qp->x->mem, &r->src_wait);
 	if (r->msg.recv.wqe)
-		flush_receive(qp, &r->msg.recv, now_ns);
+		flush_receive(qp, &r->msg.recv);
 	while (qp->cfg.rq && receive_take(&qp->cfg.rq->source, &recv))
-		flush_receive(qp, &recv, now_ns);
+		flush_receive(qp, &recv);
 }
 
 /* No receive is posted: say RNR for @psn and forget it and what follows. */
-static void not_ready(struct qp *qp, psn_t psn, uint64_t now_ns)
+static void not_ready(struct qp *qp, psn_t psn)
 {
 	struct resp *r = &qp->resp;
 
 	win_truncate(qp->x, &r->win, psn);
 	r->rnr_told = true;
 	count(qp->x->cnt, CNT_rnr_tx);
-	ack_nak(qp, AETH_RNR | qp->attr.min_rnr_timer, psn, now_ns);
+	ack_nak(qp, AETH_RNR | qp->attr.min_rnr_timer, psn);
 }
 
-static void keep(struct qp *qp, const struct pkt *p, struct payload payload,
-		 uint64_t now_ns)
+static void keep(struct qp *qp, const struct pkt *p, struct payload payload)
 {
 	struct resp *r = &qp->resp;
 	bool crowds = p->psn == r->win.next && p->op & (OPF_SEND | OPF_WRITE) &&
-		      fault_crowds(qp, p, now_ns);
+		      fault_crowds(qp, p);
 
-	if (!crowds && !win_keep(qp->x, &r->win, p, payload, now_ns)) {
+	if (!crowds && !win_keep(qp->x, &r->win, p, payload)) {
 		if (r->wait.ticket.v)
-			ahead_request(qp, p, now_ns);
+			ahead_request(qp, p);
 		if (p->psn == r->win.next)
 			win_advance(&r->win, qp->mtu);
 		return;
@@ -172,12 +171,11 @@ static void keep(struct qp *qp, const struct pkt *p, struct payload payload,
 	if (!crowds)
 		count(qp->x->cnt, CNT_drop_no_slot);
 	if (p->psn == r->win.next && !r->forgot)
-		fault_forget(qp, p, now_ns);
+		fault_forget(qp, p);
 }
 
 static enum rx_result take_next(struct qp *qp, const struct pkt *p,
-				struct payload payload, struct rx_run *run,
-				uint64_t now_ns)
+				struct payload payload, struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
 
@@ -191,32 +189,32 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 		r->silence_until = 0;
 	}
 	if (r->wait.ticket.v && p->psn == r->plan) {
-		fault_request(qp, p, payload, now_ns);
+		fault_request(qp, p, payload);
 		return RX_NEXT;
 	}
 	if (p->psn != r->plan || (qp->rx_moving && !run->qp)) {
-		keep(qp, p, payload, now_ns);
+		keep(qp, p, payload);
 		return RX_NEXT;
 	}
-	switch (resp_execute(qp, p, payload, run, now_ns)) {
+	switch (resp_execute(qp, p, payload, run)) {
 	case EXEC_OK:
 		r->win.next = r->plan;
-		fault_forgiven(qp, now_ns);
+		fault_forgiven(qp);
 		win_advance(&r->win, qp->mtu);
 		return RX_NEXT;
 	case EXEC_FULL:
 		return RX_FULL;
 	case EXEC_WAIT:
-		fault_request(qp, p, payload, now_ns);
+		fault_request(qp, p, payload);
 		return RX_NEXT;
 	case EXEC_RNR:
-		not_ready(qp, p->psn, now_ns);
+		not_ready(qp, p->psn);
 		return RX_NEXT;
 	case EXEC_DROP:
 		count(qp->x->cnt, CNT_drop_no_slot);
 		return RX_NEXT;
 	case EXEC_NAK:
-		resp_settle(qp, now_ns);
+		resp_settle(qp);
 		return RX_NEXT;
 	}
 	return RX_NEXT;
@@ -242,8 +240,7 @@ static bool may_be_ahead(const struct qp *qp, int32_t ahead)
 }
 
 static void resp_take_ahead(struct qp *qp, const struct pkt *p,
-			    struct payload payload, int32_t ahead,
-			    uint64_t now_ns)
+			    struct payload payload, int32_t ahead)
 {
 	struct resp *r = &qp->resp;
 
@@ -255,19 +252,18 @@ static void resp_take_ahead(struct qp *qp, const struct pkt *p,
 		if (win_has(&r->win, p->psn))
 			r->xack |= XACK_TWICE;
 		else if (may_be_ahead(qp, ahead))
-			keep(qp, p, payload, now_ns);
+			keep(qp, p, payload);
 		else
 			count(qp->x->cnt, CNT_drop_psn);
-		ack_repeat(qp, now_ns);
+		ack_repeat(qp);
 	} else if (!r->gap_told) {
 		r->gap_told = true;
-		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next, now_ns);
+		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next);
 	}
 }
 
 enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
-		       struct payload payload, struct rx_run *run,
-		       uint64_t now_ns)
+		       struct payload payload, struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
 	int32_t ahead = psn_diff(p->psn, r->win.next);
@@ -279,16 +275,16 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	if (p->placed && p->psn != r->plan) {
 		/* a wrong guess put its payload somewhere else */
 		count(qp->x->cnt, CNT_drop_psn);
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 		return RX_NEXT;
 	}
 	if (!r->established && qp->state == QPS_RTR)
 		qp_event(qp, QP_EVENT_COMM_EST);
 	r->established = true;
 	if (ahead == 0)
-		return take_next(qp, p, payload, run, now_ns);
+		return take_next(qp, p, payload, run);
 	if (ahead > 0) {
-		resp_take_ahead(qp, p, payload, ahead, now_ns);
+		resp_take_ahead(qp, p, payload, ahead);
 		return RX_NEXT;
 	}
 	/* Of what came in place, and once more meanwhile, the copy is placed. */
@@ -296,15 +292,15 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 		return RX_FULL;
 	count(qp->x->cnt, CNT_dups_rx);
 	r->lossy = true;
-	flight_note(&qp->log, now_ns, FLIGHT_DUP, p->psn, p->opcode,
+	flight_note(&qp->log, qp->x->now, FLIGHT_DUP, p->psn, p->opcode,
 		    r->win.next);
 	/* A READ is asked for again because of its answer. */
 	if (p->ext && !(p->op & (OPF_READ | OPF_ATOMIC)))
 		r->xack |= XACK_TWICE;
 	if (psn_diff(p->psn, r->win.head) < 0)
-		replay_duplicate(qp, p, now_ns);
+		replay_duplicate(qp, p);
 	else if (p->ext)
-		ack_repeat(qp, now_ns);
+		ack_repeat(qp);
 	return RX_NEXT;
 }
 
@@ -326,7 +322,7 @@ bool resp_more(struct qp *qp, psn_t psn, uint32_t n)
 	return true;
 }
 
-bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+bool resp_drain(struct qp *qp, struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
 
@@ -341,29 +337,28 @@ bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
 		    qp_invalidate(qp, a->pkt.imm, &r->revoked) == V_WAIT)
 			break;
 		psn = a->pkt.psn;
-		res = resp_execute(qp, &a->pkt, win_payload(qp->x, a), run,
-				   now_ns);
+		res = resp_execute(qp, &a->pkt, win_payload(qp->x, a), run);
 		if (res == EXEC_OK)
 			continue;
 		if (res == EXEC_RNR && !run->num)
-			not_ready(qp, psn, now_ns);
+			not_ready(qp, psn);
 		if (res == EXEC_WAIT)
-			fault_waiting(qp, now_ns);
+			fault_waiting(qp);
 		break;
 	}
 	if (!run->num)
-		resp_settle(qp, now_ns);
+		resp_settle(qp);
 	return run->num != 0;
 }
 
 /* --- commit ------------------------------------------------------------------ */
 
 /* A READ is executed by answering it, in turn. */
-static void answer_later(struct qp *qp, const struct pkt *p, uint64_t now_ns)
+static void answer_later(struct qp *qp, const struct pkt *p)
 {
 	replay_add(qp, p, 0);
 	if (qp->resp.src_wait.ticket.v)
-		ahead_request(qp, p, now_ns);
+		ahead_request(qp, p);
 }
 
 /* The counter may be gone since: then nobody waits for it. */
@@ -378,8 +373,7 @@ static void notify(struct qp *qp, uint32_t counter)
 }
 
 /* Everything of run->pkt[i] is in application memory. */
-static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
-			uint64_t now_ns)
+static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i)
 {
 	struct run_pkt *rp = &run->pkt[i];
 	const struct pkt *p = rp->pkt;
@@ -389,13 +383,13 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	if (p->op & OPF_ATOMIC)
 		replay_add(qp, p, run->moves.m[rp->move_end - 1].result);
 	else if (p->op & OPF_READ)
-		answer_later(qp, p, now_ns);
+		answer_later(qp, p);
 	else
 		r->ack_to = psn_add(p->psn, rp->more);
 	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
 	if (completes) {
 		receive_done(&rp->recv);
-		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
+		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe);
 	}
 	if (rp->notifies)
 		notify(qp, rp->counter);
@@ -403,9 +397,9 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i,
 	if (!p->ext && (!p->ack_req || p->op & (OPF_READ | OPF_ATOMIC)))
 		return;
 	if (completes)
-		ack_received(qp, now_ns);
+		ack_received(qp);
 	else
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 }
 
 /* Faults that completions of run->pkt[i] and later were about to tell. */
@@ -435,8 +429,7 @@ static void untake_run(struct qp *qp, struct rx_run *run, unsigned i)
 }
 
 /* Keep run->pkt[i] and later, which are not placed, where they are not in a slot yet. */
-static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i,
-			  uint64_t now_ns)
+static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i)
 {
 	struct resp *r = &qp->resp;
 	struct met met = met_since(run, i);
@@ -450,34 +443,32 @@ static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	if (r->dead)
 		r->nak = (struct nak){0}; /* executing it again says so again */
 	resp_not_failed(r);
-	lost = win_keep_run(qp->x, &r->win, run, i, now_ns);
+	lost = win_keep_run(qp->x, &r->win, run, i);
 	if (!lost)
 		return;
 	r->nak = (struct nak){0};
 	r->rnr_told = false;
 	r->gap_told = !lost->ext;
 	if (r->gap_told)
-		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, lost->psn, now_ns);
+		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, lost->psn);
 	else
-		ack_owe(qp, now_ns);
+		ack_owe(qp);
 }
 
 /* The moves of run->pkt[i] met EFAULT: executing it again asks a pager for the
  * verdict. */
-static void not_placed(struct qp *qp, struct rx_run *run, unsigned i,
-		       uint64_t now_ns)
+static void not_placed(struct qp *qp, struct rx_run *run, unsigned i)
 {
 	const struct move *m = &run->moves.m[run->moves.done];
 
 	dma_fault(qp->x->mem, m->addr, m->len);
-	resp_put_back(qp, run, i, now_ns);
+	resp_put_back(qp, run, i);
 }
 
 /* Everything of run->pkt[i] is in application memory, and what its R_Key named is
  * not reachable any more. false: there are still moves to it, so this is
  * executed again, without its payload; or the key was none. */
-static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
-			uint64_t now_ns)
+static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i)
 {
 	const struct pkt *p = run->pkt[i].pkt;
 	struct resp *r = &qp->resp;
@@ -486,7 +477,7 @@ static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
 
 	v = qp_invalidate(qp, p->imm, &r->revoked);
 	if (v == V_WAIT) {
-		resp_put_back(qp, run, i, now_ns);
+		resp_put_back(qp, run, i);
 		a = win_at(&r->win, p->psn);
 		if (a)
 			a->pkt.placed = true;
@@ -498,11 +489,11 @@ static bool invalidated(struct qp *qp, struct rx_run *run, unsigned i,
 	r->msg.recv = run->pkt[i].recv; /* and is flushed with it */
 	resp_failed(r, &r->msg.recv, WC_WR_FLUSH_ERR, QP_EVENT_ACCESS_ERR,
 		    CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS);
-	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn, now_ns);
+	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, p->psn);
 	return false;
 }
 
-void resp_commit(struct rx_run *run, uint64_t now_ns)
+void resp_commit(struct rx_run *run)
 {
 	struct qp *qp = run->qp;
 	unsigned i;
@@ -516,42 +507,42 @@ void resp_commit(struct rx_run *run, uint64_t now_ns)
 		struct accepted *kept = rp->payload.kept;
 
 		if (rp->move_end > run->moves.done) {
-			not_placed(qp, run, i, now_ns);
+			not_placed(qp, run, i);
 			break;
 		}
 		win_copied(run, i);
-		if ((rp->pkt->op & OPF_INV) && !invalidated(qp, run, i, now_ns))
+		if ((rp->pkt->op & OPF_INV) && !invalidated(qp, run, i))
 			break;
-		resp_placed(qp, run, i, now_ns);
+		resp_placed(qp, run, i);
 		if (qp->state == QPS_ERR) {
 			if (i + 1 < run->num)
 				untake_run(qp, run, i + 1);
 			break;
 		}
 		if (kept) {
-			flight_note(&qp->log, now_ns, FLIGHT_PLACED,
+			flight_note(&qp->log, run->qp->x->now, FLIGHT_PLACED,
 				    rp->pkt->psn, (uint16_t)kept->slot,
-				    now_ns - kept->at_ns);
-			win_placed(qp->x, &qp->resp.win, kept, now_ns);
+				    run->qp->x->now - kept->at_ns);
+			win_placed(qp->x, &qp->resp.win, kept);
 		}
 	}
 	if (!qp->resp.win.num) {
 		qp->resp.silence_until = 0;
 		if (!qp->resp.wait.ticket.v)
-			fault_resolved(qp, now_ns);
+			fault_resolved(qp);
 	}
 	if (qp->state != QPS_ERR)
-		resp_settle(qp, now_ns);
+		resp_settle(qp);
 }
 
-void resp_timeout(struct qp *qp, uint64_t now_ns)
+void resp_timeout(struct qp *qp)
 {
-	if (qp->resp.pause_until && now_ns >= qp->resp.pause_until) {
+	if (qp->resp.pause_until && qp->x->now >= qp->resp.pause_until) {
 		qp->resp.pause_until = 0;
 		qp_kick(qp);
 	}
-	if (qp->resp.silence_until && now_ns >= qp->resp.silence_until)
-		fault_silence_over(qp, now_ns);
-	resume_timeout(qp, now_ns);
-	ack_repeat_timeout(qp, now_ns);
+	if (qp->resp.silence_until && qp->x->now >= qp->resp.silence_until)
+		fault_silence_over(qp);
+	resume_timeout(qp);
+	ack_repeat_timeout(qp);
 }

@@ -15,19 +15,18 @@ void resp_reset(struct qp *qp);
 void resp_untake(struct qp *qp);
 
 enum rx_result resp_rx(struct qp *qp, const struct pkt *pkt,
-		       struct payload payload, struct rx_run *run,
-		       uint64_t now_ns);
+		       struct payload payload, struct rx_run *run);
 
 /** resp_more(), reply_more() - See qp_rx_more(); from @psn on. */
 bool resp_more(struct qp *qp, psn_t psn, uint32_t n);
-void resp_commit(struct rx_run *run, uint64_t now_ns);
-bool resp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+void resp_commit(struct rx_run *run);
+bool resp_drain(struct qp *qp, struct rx_run *run);
 
 /** resp_settle() - A failed check takes effect, if nothing moves or waits that
  * came before it.
  */
-void resp_settle(struct qp *qp, uint64_t now_ns);
-void resp_flush(struct qp *qp, uint64_t now_ns);
-void resp_timeout(struct qp *qp, uint64_t now_ns);
+void resp_settle(struct qp *qp);
+void resp_flush(struct qp *qp);
+void resp_timeout(struct qp *qp);
 
 #endif

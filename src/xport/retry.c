@@ -105,15 +105,14 @@ void retry_forget(struct req *r)
 }
 
 /* Go on sending at @to, una or acc. */
-static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
-		    uint64_t now_ns)
+static void back_to(struct qp *qp, psn_t to, enum flight_kind why)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
 
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
-	flight_note(&qp->log, now_ns, FLIGHT_RETX, to, (uint16_t)why,
+	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, to, (uint16_t)why,
 		    (uint64_t)psn_diff(r->snd, to));
 	log_debug("qp 0x%x: back %d packets, reason %s", qp->cfg.qpn,
 		  psn_diff(r->snd, to), flight_info[why].name);
@@ -125,19 +124,19 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why,
 	flow_forget(qp);
 	reads_forget(qp);
 	recount_reads(qp, to);
-	live_restart(qp, now_ns);
+	live_restart(qp);
 	qp_kick(qp);
 }
 
-void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns)
+void retry_rewind(struct qp *qp, enum flight_kind why)
 {
 	struct req *r = &qp->req;
 
 	r->cwnd = MAX(2, r->cwnd / 2);
-	back_to(qp, r->una, why, now_ns);
+	back_to(qp, r->una, why);
 }
 
-void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
+void retry_unsent(struct qp *qp, const struct burst *b)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -147,7 +146,7 @@ void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns)
 	if (psn_diff(r->acc, b->from) > 0 || psn_diff(r->placed, b->from) > 0 ||
 	    !req_wqe_at(qp, b->from, &index))
 		return;
-	flight_note(&qp->log, now_ns, FLIGHT_RETX, b->from, FLIGHT_TX,
+	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, b->from, FLIGHT_TX,
 		    (uint64_t)psn_diff(r->snd, b->from));
 	r->snd = b->from;
 	r->max = b->max;
@@ -169,43 +168,43 @@ void retry_ask_again(struct qp *qp, psn_t due, psn_t end)
 	qp_kick(qp);
 }
 
-void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns)
+void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
 
 	count(qp->x->cnt, CNT_rnr_rx);
-	flight_note(&qp->log, now_ns, FLIGHT_NAK_RX, r->una, AETH_RNR | code,
-		    r->rnr_retries);
+	flight_note(&qp->log, qp->x->now, FLIGHT_NAK_RX, r->una,
+		    AETH_RNR | code, r->rnr_retries);
 	if (r->snd == r->una && r->pause_until)
 		return;
 	if (r->rnr_retries == 0 && !fault) {
 		if (req_wqe_at(qp, r->una, &index))
 			comp_fail_wqe(qp, index, WC_RNR_RETRY_EXC_ERR,
-				      CAUSE_NAK | AETH_RNR | code, now_ns);
+				      CAUSE_NAK | AETH_RNR | code);
 		return;
 	}
 	if (r->rnr_retries != 7 && !fault)
 		r->rnr_retries--;
-	retry_rewind(qp, FLIGHT_NAK_RX, now_ns);
-	r->pause_until = now_ns + rnr_code_to_ns(code);
+	retry_rewind(qp, FLIGHT_NAK_RX);
+	r->pause_until = qp->x->now + rnr_code_to_ns(code);
 	qp_rearm(qp);
 }
 
-void retry_hold(struct qp *qp, uint64_t now_ns)
+void retry_hold(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
 	if (!r->held || r->snd != r->acc) {
 		r->held = true;
 		flow_held(qp);
-		back_to(qp, r->acc, FLIGHT_FAULT, now_ns);
+		back_to(qp, r->acc, FLIGHT_FAULT);
 	}
-	r->hold_until = now_ns + HOLD_MAX_NS;
+	r->hold_until = qp->x->now + HOLD_MAX_NS;
 	qp_rearm(qp);
 }
 
-void retry_resume(struct qp *qp, uint64_t now_ns)
+void retry_resume(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
@@ -213,7 +212,7 @@ void retry_resume(struct qp *qp, uint64_t now_ns)
 		return;
 	r->held = false;
 	r->hold_until = 0;
-	back_to(qp, r->acc, FLIGHT_RESOLVED, now_ns);
+	back_to(qp, r->acc, FLIGHT_RESOLVED);
 	flow_resumed(qp);
 }
 
@@ -314,7 +313,7 @@ static bool is_packet(const struct qp *qp, psn_t psn)
 }
 
 /* Let all maps begin at acc. */
-static void move_maps(struct qp *qp, uint64_t now_ns)
+static void move_maps(struct qp *qp)
 {
 	struct req *r = &qp->req;
 	const int32_t by = psn_diff(r->acc, r->map_base);
@@ -322,7 +321,7 @@ static void move_maps(struct qp *qp, uint64_t now_ns)
 	const uint64_t gone = apart ? ~UINT64_C(0) : (UINT64_C(1) << by) - 1;
 
 	if (by >= 0 && r->gap & gone)
-		late_came(&qp->peer->late, now_ns - r->gap_since);
+		late_came(&qp->peer->late, qp->x->now - r->gap_since);
 	r->gap = apart ? 0 : r->gap >> by;
 	r->lost = apart ? 0 : r->lost >> by;
 	r->resent = apart ? 0 : r->resent >> by;
@@ -355,11 +354,11 @@ static void gap_over(struct qp *qp)
 }
 
 /* What was overtaken and has not come in time is lost. */
-static void gap_lost(struct qp *qp, uint64_t now_ns)
+static void gap_lost(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	move_maps(qp, now_ns);
+	move_maps(qp);
 	gap_over(qp);
 	if (!r->gap)
 		return;
@@ -375,8 +374,9 @@ static void gap_lost(struct qp *qp, uint64_t now_ns)
 	qp_kick(qp);
 }
 
-static void gap_seen(struct qp *qp, psn_t high, uint64_t sack, uint64_t now_ns)
+static void gap_seen(struct qp *qp, psn_t high, uint64_t sack)
 {
+	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 
 	if (!r->gap && r->gap_at != TIME_NEVER)
@@ -388,11 +388,10 @@ static void gap_seen(struct qp *qp, psn_t high, uint64_t sack, uint64_t now_ns)
 			r->gap_at = now_ns + qp->peer->late.wait_ns;
 	}
 	if (now_ns >= r->gap_at)
-		gap_lost(qp, now_ns);
+		gap_lost(qp);
 }
 
-void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
-		uint64_t now_ns)
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 {
 	const uint64_t sack = p->xack_flags & XACK_SACK ? p->sack << 1 : 0;
 	struct req *r = &qp->req;
@@ -400,12 +399,12 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 
 	if (r->held || (p->xack_flags & XACK_HOLD))
 		return;
-	move_maps(qp, now_ns);
+	move_maps(qp);
 	if (r->lost && !r->lost_left) /* the next of them go behind this */
 		r->recover = r->max;
 	r->lost_left = LOST_AT_ONCE;
 	if (r->gap & sack)
-		late_came(&qp->peer->late, now_ns - r->gap_since);
+		late_came(&qp->peer->late, qp->x->now - r->gap_since);
 	r->gap &= ~sack;
 	r->lost &= ~sack;
 	if (sack)
@@ -419,24 +418,24 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
 		r->recovering = r->lost != 0;
 		r->resent = 0;
 	}
-	gap_seen(qp, high, sack, now_ns);
+	gap_seen(qp, high, sack);
 }
 
-void retry_twice(struct qp *qp, uint64_t now_ns)
+void retry_twice(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
 	if (!r->doubted)
 		return;
 	count(qp->x->cnt, CNT_losses_doubted);
-	late_doubted(&qp->peer->late, now_ns - r->doubted);
+	late_doubted(&qp->peer->late, qp->x->now - r->doubted);
 	r->doubted = 0;
 }
 
-void retry_gap_timeout(struct qp *qp, uint64_t now_ns)
+void retry_gap_timeout(struct qp *qp)
 {
-	if (now_ns >= qp->req.gap_at)
-		gap_lost(qp, now_ns);
+	if (qp->x->now >= qp->req.gap_at)
+		gap_lost(qp);
 }
 
 void retry_kick(struct qp *qp)

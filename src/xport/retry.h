@@ -11,10 +11,10 @@ struct burst;
 struct qp;
 struct req;
 
-void retry_rewind(struct qp *qp, enum flight_kind why, uint64_t now_ns);
+void retry_rewind(struct qp *qp, enum flight_kind why);
 
 /** retry_unsent() - Nothing of @b left: go on where it began. */
-void retry_unsent(struct qp *qp, const struct burst *b, uint64_t now_ns);
+void retry_unsent(struct qp *qp, const struct burst *b);
 
 /** retry_ask_again() - Send what was asked for in [@due, @end) again. */
 void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
@@ -26,14 +26,13 @@ void retry_forget(struct req *r);
 void retry_news(struct qp *qp, bool progress);
 
 /** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
-void retry_rnr(struct qp *qp, uint8_t code, bool fault, uint64_t now_ns);
-void retry_sack(struct qp *qp, const struct pkt *p, bool probed,
-		uint64_t now_ns);
+void retry_rnr(struct qp *qp, uint8_t code, bool fault);
+void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
 
 /** retry_twice() - The peer has something that came twice. */
-void retry_twice(struct qp *qp, uint64_t now_ns);
-void retry_hold(struct qp *qp, uint64_t now_ns);
-void retry_resume(struct qp *qp, uint64_t now_ns);
+void retry_twice(struct qp *qp);
+void retry_hold(struct qp *qp);
+void retry_resume(struct qp *qp);
 
 /** retry_may() - Is something lost, and may it be sent before the peer is heard
  * of again? */
@@ -49,6 +48,6 @@ bool retry_next_lost(struct qp *qp, psn_t *psn);
 void retry_kick(struct qp *qp);
 
 /** retry_gap_timeout() - Take what others overtook for lost, if it is time. */
-void retry_gap_timeout(struct qp *qp, uint64_t now_ns);
+void retry_gap_timeout(struct qp *qp);
 
 #endif

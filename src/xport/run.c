@@ -24,9 +24,9 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses)
 }
 
 void run_undo(struct rx_run *run, const struct qp *qp, unsigned moves,
-	      unsigned holds, uint64_t now_ns)
+	      unsigned holds)
 {
 	run->moves.num = moves;
-	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	dma_release(qp->x->mem, &run->holds, holds, false, qp->x->now);
 	run->holds.num = holds;
 }

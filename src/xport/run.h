@@ -15,6 +15,6 @@ void run_begin(struct rx_run *run, struct qp *qp, bool responses);
 /** run_undo() - Take back what a packet of @qp added that cannot be moved yet: the run
  * had @moves and @holds before. */
 void run_undo(struct rx_run *run, const struct qp *qp, unsigned moves,
-	      unsigned holds, uint64_t now_ns);
+	      unsigned holds);
 
 #endif

@@ -67,19 +67,18 @@ enum rx_result {
  * RX_FULL comes, and then calls qp_rx_commit() if run->qp is set.
  */
 enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
-		     struct payload payload, struct rx_run *run,
-		     uint64_t now_ns);
+		     struct payload payload, struct rx_run *run);
 
 /**
  * qp_rx_commit() - run->moves.done and .error say how it went. Empties @run.
  */
-void qp_rx_commit(struct rx_run *run, uint64_t now_ns);
+void qp_rx_commit(struct rx_run *run);
 
 /**
  * qp_drain() - Place what waits in slots as far as pages are ready.
  * Return: true: @run has moves to execute and commit; then call again.
  */
-bool qp_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+bool qp_drain(struct qp *qp, struct rx_run *run);
 
 /**
  * struct scatter - A burst that is about to be received in place.
@@ -104,7 +103,7 @@ struct scatter {
  * @sc: with @pieces set
  */
 bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
-		     struct scatter *sc, uint64_t now_ns);
+		     struct scatter *sc);
 
 /** scatter_expects() - Is @p what was guessed to be packet @i? */
 bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p);
@@ -114,9 +113,9 @@ bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p);
  * the same message, all in place, as expected, and as long as the path MTU.
  * Return: false: give them to qp_rx() instead, each.
  */
-bool qp_rx_more(struct rx_run *run, uint32_t n, uint64_t now_ns);
+bool qp_rx_more(struct rx_run *run, uint32_t n);
 
 /** qp_scatter_done() - @ok: false: the pages could not be written. */
-void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns);
+void qp_scatter_done(struct scatter *sc, bool ok);
 
 #endif

@@ -54,8 +54,7 @@ static unsigned packets_of(uint64_t left, uint32_t mtu, unsigned max,
 }
 
 static enum verdict scatter_plan_write(struct qp *qp, const struct pkt *p,
-				       unsigned max, struct scatter *sc,
-				       uint64_t now_ns)
+				       unsigned max, struct scatter *sc)
 {
 	const struct message *m = &qp->resp.msg;
 	bool first = p->op & OPF_FIRST;
@@ -70,13 +69,12 @@ static enum verdict scatter_plan_write(struct qp *qp, const struct pkt *p,
 	sc->bytes = sc->num * qp->mtu;
 	d.len = sc->bytes;
 	d.ahead = d.follow = left - sc->bytes;
-	return dma_resolve(qp->x->mem, &d, NULL, 0, now_ns, qp->x->fresh_ns,
+	return dma_resolve(qp->x->mem, &d, NULL, 0, qp->x->now, qp->x->fresh_ns,
 			   &qp->resp.wait, sc->pieces, &sc->holds);
 }
 
 static enum verdict scatter_plan_send(struct qp *qp, const struct pkt *p,
-				      unsigned max, struct scatter *sc,
-				      uint64_t now_ns)
+				      unsigned max, struct scatter *sc)
 {
 	struct message *m = &qp->resp.msg;
 	uint64_t done = p->op & OPF_FIRST ? 0 : m->done;
@@ -91,12 +89,11 @@ static enum verdict scatter_plan_send(struct qp *qp, const struct pkt *p,
 		return V_LENGTH;
 	return sge_walk(qp, m->recv.wqe, done, sc->bytes,
 			p->dma_len - done - sc->bytes, true, NULL, 0,
-			&qp->resp.wait, sc->pieces, &sc->holds, now_ns);
+			&qp->resp.wait, sc->pieces, &sc->holds);
 }
 
 static enum verdict scatter_plan_response(struct qp *qp, const struct pkt *p,
-					  unsigned max, struct scatter *sc,
-					  uint64_t now_ns)
+					  unsigned max, struct scatter *sc)
 {
 	uint32_t k, chunk = qp->req.rd_chunk;
 	struct wqe *w;
@@ -113,8 +110,7 @@ static enum verdict scatter_plan_response(struct qp *qp, const struct pkt *p,
 	sc->num = packets_of(left, qp->mtu, max, true);
 	sc->bytes = (uint32_t)MIN((uint64_t)sc->num * qp->mtu, left);
 	v = sge_walk(qp, w, off, sc->bytes, w->length - off - sc->bytes, true,
-		     NULL, 0, &qp->req.rsp_wait, sc->pieces, &sc->holds,
-		     now_ns);
+		     NULL, 0, &qp->req.rsp_wait, sc->pieces, &sc->holds);
 	met_add(&w->met, waiter_met(&qp->req.rsp_wait));
 	return v;
 }
@@ -129,7 +125,7 @@ static bool refused(const struct qp *qp, const struct moves *pieces)
 }
 
 bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
-		     struct scatter *sc, uint64_t now_ns)
+		     struct scatter *sc)
 {
 	enum verdict v = V_INVALID;
 
@@ -141,16 +137,16 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 	if (p->op & OPF_RESPONSE) {
 		if (qp->state == QPS_RTS && !qp->rx_moving &&
 		    (p->op & OPF_READ))
-			v = scatter_plan_response(qp, p, max, sc, now_ns);
+			v = scatter_plan_response(qp, p, max, sc);
 	} else if (responder_ready(qp, p)) {
 		if (p->op & OPF_WRITE)
-			v = scatter_plan_write(qp, p, max, sc, now_ns);
+			v = scatter_plan_write(qp, p, max, sc);
 		else if (p->op & OPF_SEND)
-			v = scatter_plan_send(qp, p, max, sc, now_ns);
+			v = scatter_plan_send(qp, p, max, sc);
 	}
 	if (v != V_OK || !sc->num || !sc->pieces->num ||
 	    refused(qp, sc->pieces)) {
-		dma_release(qp->x->mem, &sc->holds, 0, false, now_ns);
+		dma_release(qp->x->mem, &sc->holds, 0, false, qp->x->now);
 		moves_reset(sc->pieces);
 		return false;
 	}
@@ -179,16 +175,16 @@ bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p)
 	       p->payload_len == MIN(left, sc->qp->mtu);
 }
 
-void qp_scatter_done(struct scatter *sc, bool ok, uint64_t now_ns)
+void qp_scatter_done(struct scatter *sc, bool ok)
 {
 	struct qp *qp = sc->qp;
 
 	qp->rx_moving = false;
-	dma_release(qp->x->mem, &sc->holds, 0, ok, now_ns);
+	dma_release(qp->x->mem, &sc->holds, 0, ok, sc->qp->x->now);
 	qp_moves_ended(qp->x);
 	if (!ok)
 		for (unsigned i = 0; i < sc->pieces->num; i++)
 			dma_fault(qp->x->mem, sc->pieces->m[i].addr,
 				  sc->pieces->m[i].len);
-	qp_rx_moved(qp, now_ns);
+	qp_rx_moved(qp);
 }

@@ -9,7 +9,7 @@
 
 void fault_note(const struct fault *f, enum strategy s)
 {
-	flight_note(&f->qp->log, f->now_ns, FLIGHT_FAULT, f->psn, (uint16_t)s,
-		    0);
+	flight_note(&f->qp->log, f->qp->x->now, FLIGHT_FAULT, f->psn,
+		    (uint16_t)s, 0);
 	mem_account_answer(f->qp->x->mem, f->wait, s);
 }

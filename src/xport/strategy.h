@@ -48,7 +48,6 @@ struct fault {
 	const struct pkt *pkt;
 	struct payload payload;
 	psn_t psn;
-	uint64_t now_ns;
 };
 
 /** fault_window() - Return the window that its packet would wait in. */

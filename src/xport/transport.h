@@ -40,15 +40,13 @@ struct transport {
 	uint32_t packets;
 	bool connected;
 	void (*ready)(struct qp *qp, struct peer *peer);
-	void (*timeout)(struct qp *qp, uint64_t now_ns);
-	bool (*tx)(struct qp *qp, struct burst *b, uint64_t now_ns);
-	void (*tx_commit)(struct qp *qp, const struct burst *b, int error,
-			  uint64_t now_ns);
+	void (*timeout)(struct qp *qp);
+	bool (*tx)(struct qp *qp, struct burst *b);
+	void (*tx_commit)(struct qp *qp, const struct burst *b, int error);
 	enum rx_result (*rx)(struct qp *qp, const struct pkt *pkt,
-			     struct payload payload, struct rx_run *run,
-			     uint64_t now_ns);
-	void (*rx_commit)(struct rx_run *run, uint64_t now_ns);
-	bool (*drain)(struct qp *qp, struct rx_run *run, uint64_t now_ns);
+			     struct payload payload, struct rx_run *run);
+	void (*rx_commit)(struct rx_run *run);
+	bool (*drain)(struct qp *qp, struct rx_run *run);
 };
 
 extern const struct transport transport_rc, transport_ud;

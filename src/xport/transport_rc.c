@@ -63,53 +63,51 @@ static void rc_ready(struct qp *qp, struct peer *peer)
 	qp->req.win.peer = qp->resp.win.peer = peer;
 }
 
-static void rc_timeout(struct qp *qp, uint64_t now_ns)
+static void rc_timeout(struct qp *qp)
 {
 	if (qp->state == QPS_RTS || qp->state == QPS_SQD)
-		req_timeout(qp, now_ns);
+		req_timeout(qp);
 }
 
 /* Plan what a connection sends. */
-static bool rc_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+static bool rc_tx(struct qp *qp, struct burst *b)
 {
-	const bool found = replay_tx(qp, b, now_ns);
+	const bool found = replay_tx(qp, b);
 
 	if (!found && open_waits(qp)) {
 		/* requests wait for the answer to our question */
 		if (list_empty(&qp->peer_link))
 			list_add_tail(&qp->peer->stalled, &qp->peer_link);
-		live_wait_open(qp, now_ns);
+		live_wait_open(qp);
 		return false;
 	}
-	if (!found && !req_tx(qp, b, now_ns))
+	if (!found && !req_tx(qp, b))
 		return false;
 	burst_spray(b);
 	return true;
 }
 
-static void rc_tx_commit(struct qp *qp, const struct burst *b, int error,
-			 uint64_t now_ns)
+static void rc_tx_commit(struct qp *qp, const struct burst *b, int error)
 {
 	if (error != -EFAULT && error != -EAGAIN)
 		return;
 	if (b->request)
-		req_unsent(qp, b, error, now_ns);
+		req_unsent(qp, b, error);
 	else
-		replay_unsent(qp, b, error, now_ns);
+		replay_unsent(qp, b, error);
 }
 
 enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
-		     struct payload payload, struct rx_run *run,
-		     uint64_t now_ns)
+		     struct payload payload, struct rx_run *run)
 {
 	bool response = pkt->op & OPF_RESPONSE;
 
 	if (pkt->ext)
-		qp->peer->heard_ns = now_ns;
+		qp->peer->heard_ns = qp->x->now;
 	reads_quiet(qp, false);
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp_receives(qp)) {
-		ack_answer(qp, pkt->question, now_ns);
+		ack_answer(qp, pkt->question);
 	}
 	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR) {
 		qp->peer->budget = pkt->credit;
@@ -119,27 +117,26 @@ enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
 		return RX_FULL;
 	if (!response && pkt->ext && qp->state >= QPS_RTS &&
 	    qp->state <= QPS_SQE)
-		reply_carried(qp, pkt, now_ns);
+		reply_carried(qp, pkt);
 	if (response && qp->state >= QPS_RTS && qp->state <= QPS_SQE)
-		return reply_rx(qp, pkt, payload, run, now_ns);
+		return reply_rx(qp, pkt, payload, run);
 	if (!response && qp_receives(qp))
-		return resp_rx(qp, pkt, payload, run, now_ns);
+		return resp_rx(qp, pkt, payload, run);
 	count(qp->x->cnt, CNT_drop_state);
 	return RX_NEXT;
 }
 
-static void rc_rx_commit(struct rx_run *run, uint64_t now_ns)
+static void rc_rx_commit(struct rx_run *run)
 {
 	if (run->responses)
-		reply_commit(run, now_ns);
+		reply_commit(run);
 	else
-		resp_commit(run, now_ns);
+		resp_commit(run);
 }
 
-static bool rc_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+static bool rc_drain(struct qp *qp, struct rx_run *run)
 {
-	return resp_drain(qp, run, now_ns) ||
-	       (qp_receives(qp) && reply_drain(qp, run, now_ns));
+	return resp_drain(qp, run) || (qp_receives(qp) && reply_drain(qp, run));
 }
 
 const struct transport transport_rc = {

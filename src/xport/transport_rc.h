@@ -9,7 +9,6 @@ struct qp;
 
 /** rc_rx() - As qp_rx(), of a QP that is a reliable connection. */
 enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
-		     struct payload payload, struct rx_run *run,
-		     uint64_t now_ns);
+		     struct payload payload, struct rx_run *run);
 
 #endif

@@ -14,11 +14,11 @@ struct xport;
 
 /** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
  * were lost, owe what it was told last once more. false: nothing is owed. */
-bool ack_last(struct qp *qp, uint64_t now_ns);
+bool ack_last(struct qp *qp);
 
 /** ack_leaving() - Is what @qp says on its way to the socket, or waits because
  * that was full? */
-bool ack_leaving(const struct qp *qp, uint64_t now_ns);
+bool ack_leaving(const struct qp *qp);
 
 /**
  * struct seg - One packet of a burst. In burst.bytes there are from @hdr on:
@@ -98,33 +98,32 @@ struct burst {
  * requests; behind them an ACK owed to the same peer.
  * Return: true: @b is to be sent and committed. false: nothing to send now.
  */
-bool qp_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+bool qp_tx(struct qp *qp, struct burst *b);
 
 /**
  * peer_ack_burst() - Make a burst of the ACKs owed to @peer; for a QP whose
  * burst is on its way, later. qp_tx() already appends one where it fits.
  * Return: false: nothing to send. No commit is needed.
  */
-bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b,
-		    uint64_t now_ns);
+bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b);
 
 /**
  * qp_tx_commit() - @error: 0; -EFAULT: nothing was sent, the payload cannot be
  * read (gathers.done tells which, if known); other: as if lost on the way.
  */
-void qp_tx_commit(struct burst *b, int error, uint64_t now_ns);
+void qp_tx_commit(struct burst *b, int error);
 
 /**
  * ack_commit() - The burst that said @a for @qp (or one that had its QPN before)
  * left, or did not (@error). @again: then what is still so is owed again.
  */
-void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again,
-		uint64_t now_ns);
+void ack_commit(struct qp *qp, const struct burst_ack *a, int error,
+		bool again);
 
 /**
  * ack_credit() - Tell the peer of @qp soon what it may have on the way.
  * Return: false: not now, or never, through this QP.
  */
-bool ack_credit(struct qp *qp, uint64_t now_ns);
+bool ack_credit(struct qp *qp);
 
 #endif

@@ -22,18 +22,16 @@ struct ud {
 };
 
 enum rx_result ud_rx(struct qp *qp, const struct pkt *pkt,
-		     struct payload payload, struct rx_run *run,
-		     uint64_t now_ns);
-bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns);
-void ud_rx_commit(struct rx_run *run, uint64_t now_ns);
-bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns);
+		     struct payload payload, struct rx_run *run);
+bool ud_drain(struct qp *qp, struct rx_run *run);
+void ud_rx_commit(struct rx_run *run);
+bool ud_tx(struct qp *qp, struct burst *b);
 
 /** ud_tx_commit() - As qp_tx_commit(); the holds are released already. */
-void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
-		  uint64_t now_ns);
+void ud_tx_commit(struct qp *qp, const struct burst *b, int error);
 
 /** ud_refused() - The oldest request goes nowhere: end sending with it. */
-void ud_refused(struct qp *qp, uint64_t now_ns);
-void ud_timeout(struct qp *qp, uint64_t now_ns);
+void ud_refused(struct qp *qp);
+void ud_timeout(struct qp *qp);
 
 #endif

@@ -63,7 +63,7 @@ static enum counter ud_rx_refuse(const struct qp *qp, const struct pkt *p)
 
 static enum verdict resolve(struct qp *qp, const struct wqe *w,
 			    const struct pkt *p, struct payload payload,
-			    struct rx_run *run, uint64_t now_ns)
+			    struct rx_run *run)
 {
 	const uint16_t token = (uint16_t)run->num;
 	uint8_t *grh = run->grh[run->num];
@@ -71,12 +71,11 @@ static enum verdict resolve(struct qp *qp, const struct wqe *w,
 
 	grh_build(p, grh);
 	v = sge_walk(qp, w, 0, GRH_BYTES, p->payload_len, true, grh, token,
-		     &qp->resp.wait, &run->moves, &run->holds, now_ns);
+		     &qp->resp.wait, &run->moves, &run->holds);
 	if (v != V_OK)
 		return v;
 	return sge_walk(qp, w, GRH_BYTES, p->payload_len, 0, true, payload.at,
-			token, &qp->resp.wait, &run->moves, &run->holds,
-			now_ns);
+			token, &qp->resp.wait, &run->moves, &run->holds);
 }
 
 static uint8_t cqe_flags(const struct pkt *p)
@@ -115,8 +114,7 @@ static void ud_rx_advance(struct qp *qp, const struct receive *recv,
 /* The datagram with the number resp.plan, which takes @recv. */
 static enum exec_result execute(struct qp *qp, const struct pkt *p,
 				struct payload payload,
-				const struct receive *recv, struct rx_run *run,
-				uint64_t now_ns)
+				const struct receive *recv, struct rx_run *run)
 {
 	const unsigned moves = run->moves.num, holds = run->holds.num;
 	enum verdict v;
@@ -124,13 +122,13 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 	if (run->num == RUN_PKTS || moves_room(&run->moves) <= SGE_MAX ||
 	    holds + SGE_MAX + 1 > HOLDS_MAX)
 		return EXEC_FULL;
-	v = resolve(qp, recv->wqe, p, payload, run, now_ns);
+	v = resolve(qp, recv->wqe, p, payload, run);
 	if (v == V_OK) {
 		ud_rx_advance(qp, recv, p, payload, run);
 		return EXEC_OK;
 	}
 	run->moves.num = moves;
-	dma_release(qp->x->mem, &run->holds, holds, false, now_ns);
+	dma_release(qp->x->mem, &run->holds, holds, false, qp->x->now);
 	run->holds.num = holds;
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE)
@@ -143,7 +141,7 @@ static enum exec_result execute(struct qp *qp, const struct pkt *p,
 
 /* A page of a ring is missing, so those of the receives behind it are likely to
  * be. Each of them will be written, and in this order. */
-static void ud_rx_ask_ahead(const struct qp *qp, uint64_t now_ns)
+static void ud_rx_ask_ahead(const struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 	const struct wqe *w;
@@ -157,7 +155,7 @@ static void ud_rx_ask_ahead(const struct qp *qp, uint64_t now_ns)
 			w = receive_peek(r->msg.source, (uint32_t)free);
 		if (!w)
 			return;
-		ahead_sges(qp, w, GRH_BYTES + qp->mtu, true, now_ns);
+		ahead_sges(qp, w, GRH_BYTES + qp->mtu, true);
 	}
 }
 
@@ -172,9 +170,9 @@ static void ud_rx_kept(struct qp *qp, const struct receive *recv)
 
 /* It waits behind others. */
 static void behind(struct qp *qp, const struct pkt *p, struct payload payload,
-		   struct receive *recv, uint64_t now_ns)
+		   struct receive *recv)
 {
-	if (backup_keep(qp, p, payload, qp->resp.win.next, now_ns)) {
+	if (backup_keep(qp, p, payload, qp->resp.win.next)) {
 		ud_rx_kept(qp, recv);
 		return;
 	}
@@ -183,18 +181,18 @@ static void behind(struct qp *qp, const struct pkt *p, struct payload payload,
 }
 
 static void missing(struct qp *qp, const struct pkt *p, struct payload payload,
-		    struct receive *recv, uint64_t now_ns)
+		    struct receive *recv)
 {
-	if (!fault_datagram(qp, p, payload, now_ns)) {
+	if (!fault_datagram(qp, p, payload)) {
 		receive_untake(recv);
 		return;
 	}
 	ud_rx_kept(qp, recv);
-	ud_rx_ask_ahead(qp, now_ns);
+	ud_rx_ask_ahead(qp);
 }
 
 enum rx_result ud_rx(struct qp *qp, const struct pkt *p, struct payload payload,
-		     struct rx_run *run, uint64_t now_ns)
+		     struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
 	const enum counter why = ud_rx_refuse(qp, p);
@@ -208,14 +206,14 @@ enum rx_result ud_rx(struct qp *qp, const struct pkt *p, struct payload payload,
 	}
 	(void)receive_take(r->msg.source, &recv); /* there is one */
 	if (r->win.next != r->plan || (qp->rx_moving && !run->qp)) {
-		behind(qp, p, payload, &recv, now_ns);
+		behind(qp, p, payload, &recv);
 		return RX_NEXT;
 	}
 	if (r->wait.ticket.v) {
-		missing(qp, p, payload, &recv, now_ns);
+		missing(qp, p, payload, &recv);
 		return RX_NEXT;
 	}
-	switch (execute(qp, p, payload, &recv, run, now_ns)) {
+	switch (execute(qp, p, payload, &recv, run)) {
 	case EXEC_OK:
 		r->win.next = r->plan;
 		return RX_NEXT;
@@ -223,33 +221,32 @@ enum rx_result ud_rx(struct qp *qp, const struct pkt *p, struct payload payload,
 		receive_untake(&recv);
 		return RX_FULL;
 	case EXEC_WAIT:
-		missing(qp, p, payload, &recv, now_ns);
+		missing(qp, p, payload, &recv);
 		return RX_NEXT;
 	default:
 		r->msg.recv = recv; /* and is flushed with it */
-		resp_settle(qp, now_ns);
+		resp_settle(qp);
 		return RX_NEXT;
 	}
 }
 
-bool ud_drain(struct qp *qp, struct rx_run *run, uint64_t now_ns)
+bool ud_drain(struct qp *qp, struct rx_run *run)
 {
 	struct resp *r = &qp->resp;
 	struct accepted *a;
 
 	while (!r->dead && !r->wait.ticket.v &&
 	       (a = win_at(&r->win, r->plan))) {
-		enum exec_result res = execute(qp, &a->pkt,
-					       win_payload(qp->x, a), &a->recv,
-					       run, now_ns);
+		enum exec_result res = execute(
+			qp, &a->pkt, win_payload(qp->x, a), &a->recv, run);
 
 		if (res == EXEC_WAIT)
-			ud_rx_ask_ahead(qp, now_ns);
+			ud_rx_ask_ahead(qp);
 		if (res != EXEC_OK)
 			break;
 	}
 	if (!run->num)
-		resp_settle(qp, now_ns);
+		resp_settle(qp);
 	return run->num != 0;
 }
 
@@ -272,8 +269,7 @@ static void ud_rx_untake(struct qp *qp, struct rx_run *run, unsigned i,
 
 /* run->pkt[i] and later were not placed: they are first in line now. Where one
  * cannot be kept, all behind it are lost with it, for they have its number. */
-static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
-			   uint64_t now_ns)
+static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i)
 {
 	struct window *w = &qp->resp.win;
 	psn_t number = w->head, end = w->next;
@@ -288,7 +284,7 @@ static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 
 		if (rp->payload.kept)
 			continue;
-		if (backup_keep(qp, rp->pkt, rp->payload, number, now_ns)) {
+		if (backup_keep(qp, rp->pkt, rp->payload, number)) {
 			win_at(w, number)->recv = rp->recv;
 			continue;
 		}
@@ -300,18 +296,18 @@ static void ud_rx_put_back(struct qp *qp, struct rx_run *run, unsigned i,
 	}
 }
 
-static void ud_rx_placed(struct qp *qp, struct run_pkt *rp, uint64_t now_ns)
+static void ud_rx_placed(struct qp *qp, struct run_pkt *rp)
 {
 	struct window *w = &qp->resp.win;
 
 	w->head = psn_add(w->head, 1);
 	receive_done(&rp->recv);
 	if (rp->payload.kept)
-		win_placed(qp->x, w, rp->payload.kept, now_ns);
-	qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe, now_ns);
+		win_placed(qp->x, w, rp->payload.kept);
+	qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe);
 }
 
-void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
+void ud_rx_commit(struct rx_run *run)
 {
 	struct qp *qp = run->qp;
 	unsigned i;
@@ -321,14 +317,14 @@ void ud_rx_commit(struct rx_run *run, uint64_t now_ns)
 
 		if (run->pkt[i].move_end > run->moves.done) {
 			dma_fault(qp->x->mem, m->addr, m->len);
-			ud_rx_put_back(qp, run, i, now_ns);
+			ud_rx_put_back(qp, run, i);
 			break;
 		}
 		win_copied(run, i);
-		ud_rx_placed(qp, &run->pkt[i], now_ns);
+		ud_rx_placed(qp, &run->pkt[i]);
 	}
 	if (qp_receives(qp)) {
-		resp_settle(qp, now_ns);
+		resp_settle(qp);
 	} else {
 		receive_untake(&qp->resp.msg.recv);
 		ud_rx_untake(qp, run, i, qp->resp.win.head);

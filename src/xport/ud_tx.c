@@ -75,19 +75,19 @@ struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer)
 
 /* The oldest request fails, and all behind it; receiving goes on (IBTA 10.3.1). */
 static void ud_tx_fail(struct qp *qp, enum wc_status status,
-		       enum wc_cause cause, uint64_t now_ns)
+		       enum wc_cause cause)
 {
-	comp_oldest(qp, status, (uint16_t)cause, now_ns);
+	comp_oldest(qp, status, (uint16_t)cause);
 	if (qp->state != QPS_RTS)
 		return;
-	qp_set_state(qp, QPS_SQE, now_ns);
+	qp_set_state(qp, QPS_SQE);
 	qp->cause = (uint16_t)cause;
-	comp_flush(qp, now_ns);
+	comp_flush(qp);
 }
 
-void ud_refused(struct qp *qp, uint64_t now_ns)
+void ud_refused(struct qp *qp)
 {
-	ud_tx_fail(qp, WC_LOC_QP_OP_ERR, CAUSE_OPERATION, now_ns);
+	ud_tx_fail(qp, WC_LOC_QP_OP_ERR, CAUSE_OPERATION);
 }
 
 static struct pkt ud_tx_pkt_for(const struct qp *qp, const struct wqe *w,
@@ -108,8 +108,7 @@ static struct pkt ud_tx_pkt_for(const struct qp *qp, const struct wqe *w,
 }
 
 /* V_NO_RESOURCE: it does not fit this burst. */
-static enum verdict ud_tx_add(struct qp *qp, struct burst *b, struct wqe *w,
-			      uint64_t now_ns)
+static enum verdict ud_tx_add(struct qp *qp, struct burst *b, struct wqe *w)
 {
 	const uint32_t hold = b->holds.num, move = b->gathers.num;
 	struct pkt p = ud_tx_pkt_for(qp, w, psn_add(qp->req.snd, b->nsegs));
@@ -126,18 +125,18 @@ static enum verdict ud_tx_add(struct qp *qp, struct burst *b, struct wqe *w,
 		return V_OK;
 	v = sge_walk(qp, w, 0, (uint32_t)w->length, 0, false, NULL,
 		     (uint16_t)(b->nsegs - 1), &qp->req.wait, &b->gathers,
-		     &b->holds, now_ns);
+		     &b->holds);
 	met_add(&w->met, waiter_met(&qp->req.wait));
 	if (v == V_OK)
 		return v;
 	burst_unseg(b, hold, move);
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE)
-		fault_source(qp, p.psn, false, now_ns);
+		fault_source(qp, p.psn, false);
 	return v;
 }
 
-static enum verdict ud_tx_fill(struct qp *qp, struct burst *b, uint64_t now_ns)
+static enum verdict ud_tx_fill(struct qp *qp, struct burst *b)
 {
 	struct wq *sq = qp->cfg.sq;
 	enum verdict v = V_OK;
@@ -148,12 +147,12 @@ static enum verdict ud_tx_fill(struct qp *qp, struct burst *b, uint64_t now_ns)
 		if (!same_nic(&w->to, &qp->ud.to))
 			break;
 		qp->req.started = i + 1;
-		v = ud_tx_add(qp, b, w, now_ns);
+		v = ud_tx_add(qp, b, w);
 	}
 	return v;
 }
 
-bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
+bool ud_tx(struct qp *qp, struct burst *b)
 {
 	struct req *r = &qp->req;
 	enum verdict v;
@@ -166,33 +165,32 @@ bool ud_tx(struct qp *qp, struct burst *b, uint64_t now_ns)
 		return false;
 	}
 	burst_reset(b, qp, qp->peer, false);
-	v = ud_tx_fill(qp, b, now_ns);
+	v = ud_tx_fill(qp, b);
 	if (b->nsegs) {
 		r->max = psn_add(r->snd, b->nsegs);
-		flight_note(&qp->log, now_ns, FLIGHT_TX, r->snd,
+		flight_note(&qp->log, qp->x->now, FLIGHT_TX, r->snd,
 			    b->bytes[b->seg[0].hdr], burst_payload(b));
 		return true;
 	}
 	if (v == V_PROT)
-		ud_tx_fail(qp, WC_LOC_PROT_ERR, CAUSE_ACCESS, now_ns);
+		ud_tx_fail(qp, WC_LOC_PROT_ERR, CAUSE_ACCESS);
 	else if (v == V_LENGTH)
-		ud_tx_fail(qp, WC_LOC_LEN_ERR, CAUSE_LENGTH, now_ns);
+		ud_tx_fail(qp, WC_LOC_LEN_ERR, CAUSE_LENGTH);
 	return false;
 }
 
-void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
-		  uint64_t now_ns)
+void ud_tx_commit(struct qp *qp, const struct burst *b, int error)
 {
 	struct req *r = &qp->req;
 
 	if (error == -EFAULT || error == -EAGAIN) {
 		r->max = r->snd;
 		if (error == -EAGAIN)
-			r->pause_until = now_ns + PAUSE_FULL_NS;
+			r->pause_until = qp->x->now + PAUSE_FULL_NS;
 	} else {
 		/* Other errors: as if it had been lost on the way. */
 		for (unsigned i = 0; i < b->nsegs; i++)
-			comp_oldest(qp, WC_SUCCESS, CAUSE_NONE, now_ns);
+			comp_oldest(qp, WC_SUCCESS, CAUSE_NONE);
 		r->snd = r->max;
 	}
 	r->una = r->acc = r->placed = r->snd;
@@ -201,9 +199,9 @@ void ud_tx_commit(struct qp *qp, const struct burst *b, int error,
 	qp_rearm(qp);
 }
 
-void ud_timeout(struct qp *qp, uint64_t now_ns)
+void ud_timeout(struct qp *qp)
 {
-	if (now_ns < qp->req.pause_until)
+	if (qp->x->now < qp->req.pause_until)
 		return;
 	qp->req.pause_until = 0;
 	qp_kick(qp);

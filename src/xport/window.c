@@ -86,11 +86,10 @@ void win_copied(const struct rx_run *run, unsigned i)
 	a->bytes -= MIN(bytes, a->bytes);
 }
 
-void win_placed(struct xport *x, struct window *w, struct accepted *a,
-		uint64_t now_ns)
+void win_placed(struct xport *x, struct window *w, struct accepted *a)
 {
 	if (a->slot != NO_SLOT)
-		count(x->cnt, residence(now_ns - a->at_ns));
+		count(x->cnt, residence(x->now - a->at_ns));
 	win_drop(x, w, a);
 }
 
@@ -230,7 +229,7 @@ static struct accepted *place_for(struct xport *x, struct window *w,
 }
 
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
-	     struct payload payload, uint64_t now_ns)
+	     struct payload payload)
 {
 	struct list *before = find_before(w, pkt->psn);
 	struct accepted *a = place_for(x, w, pkt);
@@ -238,7 +237,7 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 	if (!a)
 		return -EAGAIN;
 	a->pkt = *pkt;
-	a->at_ns = now_ns;
+	a->at_ns = x->now;
 	a->bytes = 0;
 	a->source = NULL;
 	a->recv.wqe = NULL;
@@ -257,14 +256,12 @@ int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
 }
 
 const struct pkt *win_keep_run(struct xport *x, struct window *w,
-			       const struct rx_run *run, unsigned i,
-			       uint64_t now_ns)
+			       const struct rx_run *run, unsigned i)
 {
 	for (; i < run->num; i++) {
 		const struct run_pkt *rp = &run->pkt[i];
 
-		if (rp->payload.kept ||
-		    !win_keep(x, w, rp->pkt, rp->payload, now_ns))
+		if (rp->payload.kept || !win_keep(x, w, rp->pkt, rp->payload))
 			continue;
 		win_truncate(x, w, rp->pkt->psn);
 		return rp->pkt;

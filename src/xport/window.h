@@ -31,15 +31,14 @@ uint32_t win_spare(const struct xport *x, const struct window *w);
 
 /** win_keep() - Keep a packet, its payload in a slot. Return: 0, -EAGAIN: no slot. */
 int win_keep(struct xport *x, struct window *w, const struct pkt *pkt,
-	     struct payload payload, uint64_t now_ns);
+	     struct payload payload);
 
 /**
  * win_keep_run() - Keep the packets of @run from the @i-th on that have no slot yet.
  * Return: the first that finds none: it and all behind it are forgotten; or NULL.
  */
 const struct pkt *win_keep_run(struct xport *x, struct window *w,
-			       const struct rx_run *run, unsigned i,
-			       uint64_t now_ns);
+			       const struct rx_run *run, unsigned i);
 
 /** win_advance() - Move @next over what is waiting contiguously. */
 void win_advance(struct window *w, uint32_t mtu);
@@ -58,8 +57,7 @@ struct payload win_payload(const struct xport *x, struct accepted *a);
 void win_copied(const struct rx_run *run, unsigned i);
 
 /** win_placed() - Its payload is in application memory: count, then drop. */
-void win_placed(struct xport *x, struct window *w, struct accepted *a,
-		uint64_t now_ns);
+void win_placed(struct xport *x, struct window *w, struct accepted *a);
 
 /** win_behind() - Does a packet wait that is behind no gap? */
 bool win_behind(const struct window *w);

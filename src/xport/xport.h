@@ -4,8 +4,8 @@
  * xport/ is reliable connections and datagrams. Packets go in, packets and the next
  * deadline come out; faults and their outcome travel as data. Pure: no clock, no system
  * call, no lock. Every function of xport/ is called with the engine lock held, but moves
- * and sends are executed between a plan and its commit without it. LAYERS names the
- * headers that are for others.
+ * and sends are executed between a plan and its commit without it. The caller says once
+ * in such a section what time it is. LAYERS names the headers that are for others.
  */
 #ifndef NOPIN_XPORT_XPORT_H
 #define NOPIN_XPORT_XPORT_H
@@ -35,6 +35,7 @@ struct qp;
  * @firsts:	slots that hold first packets of QPs == sum of peer.firsts
  * @serial:	of the last quota told to any peer
  * @ack_delay_ns: how long an ACK may be owed
+ * @now:	the time, for all that is called; while timers run: up to when all was heard
  * @sources:	slots that hold datagrams, by a hash of the address they are from
  */
 struct xport {
@@ -62,6 +63,7 @@ struct xport {
 	unsigned peers; /* that share push_budget and the redirect pool */
 	unsigned plain; /* QPs that nobody answered (open.c) */
 	bool starved; /* a QP found no free ticket */
+	uint64_t now; /* of this lock section */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */
 };
 

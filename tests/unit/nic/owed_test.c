@@ -64,7 +64,8 @@ static void read_waits(void)
 /* Side 1 says HOLD, and side 0 holds. */
 static void hold(void)
 {
-	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(side[1].nic->os));
+	side[1].nic->x.now = os_now(side[1].nic->os);
+	ack_say(&side[1].qp->qp, XACK_HOLD);
 	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
 		for (int k = 0; k < SIDES; k++)
 			pump(&side[k]);
@@ -173,7 +174,8 @@ static void owed__an_rnr_for_a_page(void **state)
 	(void)state;
 	write_waits();
 	assert_false(resp()->forgot);
-	fault_silence_over(&side[1].qp->qp, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	fault_silence_over(&side[1].qp->qp);
 	owed_meets_full(false);
 	assert_true(resp()->page_rnr.owed);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -197,7 +199,8 @@ static void owed__an_rnr_for_a_page_of_a_read(void **state)
 		assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 		plan_move_commit(nic, tx);
 	}
-	fault_silence_over(&side[1].qp->qp, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	fault_silence_over(&side[1].qp->qp);
 	assert_true(resp()->page_rnr.owed);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
@@ -211,7 +214,8 @@ static void owed__resume(void **state)
 	(void)state;
 	hold();
 	post(&side[0], WR_WRITE, 64);
-	ack_say(&side[1].qp->qp, XACK_RESUME, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	ack_say(&side[1].qp->qp, XACK_RESUME);
 	owed_meets_full(false);
 	assert_int_equal(resp()->xack, XACK_RESUME);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -225,7 +229,8 @@ static void owed__of_an_older_connection(void **state)
 	struct qp_attr reset = {.state = QPS_RESET};
 
 	(void)state;
-	ack_say(&side[1].qp->qp, XACK_HOLD, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	ack_say(&side[1].qp->qp, XACK_HOLD);
 	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
 	assert_null(tx->burst.qp);
 	for (int i = 0; i < SIDES; i++)
@@ -318,7 +323,8 @@ enum { SLOTS = 4096 };
 static void silence_is_over(void)
 {
 	assert_true(resp()->silence_until != 0);
-	resp_timeout(&side[1].qp->qp, resp()->silence_until);
+	side[1].nic->x.now = resp()->silence_until;
+	resp_timeout(&side[1].qp->qp);
 	assert_true(resp()->page_rnr.owed);
 }
 
@@ -463,7 +469,8 @@ static void owed__a_sequence_nak_and_then_its_packet(void **state)
 	give_slots(side[1].nic, slots, n);
 	tx = owed_is_planned(2);
 	assert_null(tx->burst.qp);
-	retry_rewind(peer, FLIGHT_TIMEOUT, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	retry_rewind(peer, FLIGHT_TIMEOUT);
 	peer->req.retries = peer->attr.retry_cnt = 0;
 	send_all(&side[0]);
 	know_pages(&side[1]);
@@ -492,7 +499,8 @@ static void owed__an_rnr_in_the_older_of_two(void **state)
 	(void)state;
 	send_comes();
 	older = owed_is_planned(2);
-	ack_owe(&side[1].qp->qp, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	ack_owe(&side[1].qp->qp);
 	newer = owed_is_planned(3);
 	plan_move_commit(nic, newer);
 	full(nic, older);
@@ -514,7 +522,8 @@ static void owed__an_rnr_after_its_ack(void **state)
 	send_comes();
 	tx = owed_is_planned(2);
 	side_recv(&side[1], side[1].buf, 4096, 1);
-	retry_rewind(peer, FLIGHT_TIMEOUT, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	retry_rewind(peer, FLIGHT_TIMEOUT);
 	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	side_recv(&side[1], side[1].buf, 4096, 1);
@@ -536,9 +545,11 @@ static void owed__resume_in_the_older_of_two(void **state)
 
 	(void)state;
 	hold();
-	ack_say(&side[1].qp->qp, XACK_RESUME, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	ack_say(&side[1].qp->qp, XACK_RESUME);
 	older = owed_is_planned(2);
-	ack_say(&side[1].qp->qp, XACK_PROBE, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	ack_say(&side[1].qp->qp, XACK_PROBE);
 	newer = owed_is_planned(3);
 	plan_move_commit(nic, newer);
 	full(nic, older);

@@ -177,7 +177,8 @@ static void share__hello_of_anybody(void **state)
 	assert_true(granted > 0);
 	rx = (struct os_rx){.src = p->asked, .dst = p->local, .port = p->port};
 	to->nic->x.push_budget /= 2;
-	peers_hello(to->nic, &hello, &rx, os_now(to->nic->os));
+	to->nic->x.now = os_now(to->nic->os);
+	peers_hello(to->nic, &hello, &rx);
 	assert_int_equal(p->granted, granted);
 	assert_int_equal(to->nic->x.granted, all);
 	to->nic->x.push_budget *= 2;
@@ -195,7 +196,8 @@ static void post_write(unsigned i)
 
 static void know_pages(struct side *s)
 {
-	refresh_pages(s->nic, os_now(s->nic->os));
+	s->nic->x.now = os_now(s->nic->os);
+	refresh_pages(s->nic);
 	spt_map(s->nic->mem, page_of((uintptr_t)s->buf), BUF >> PAGE_SHIFT,
 		true, os_now(s->nic->os));
 }
@@ -418,12 +420,14 @@ static void paths__in_turn(void **state)
 	for (unsigned i = 1; i <= 2 * PATHS; i++) {
 		post_write(0);
 		know_pages(&from[0]);
-		assert_true(qp_tx(&from->qp->qp, b, os_now(from->nic->os)));
+		from->nic->x.now = os_now(from->nic->os);
+		assert_true(qp_tx(&from->qp->qp, b));
 		assert_int_equal(b->line, p->line[i % PATHS]);
-		qp_tx_commit(b, 0, os_now(from->nic->os));
+		from->nic->x.now = os_now(from->nic->os);
+		qp_tx_commit(b, 0);
 	}
-	ack_say(&from->qp->qp, XACK_PROBE, 0);
-	assert_true(peer_ack_burst(&from->nic->x, p, b, 0));
+	ack_say(&from->qp->qp, XACK_PROBE);
+	assert_true(peer_ack_burst(&from->nic->x, p, b));
 	assert_int_equal(b->line, p->line[0]);
 	p->acks_out--;
 	from->qp->qp.resp.acks_out--;

@@ -376,7 +376,7 @@ static void roce_turn__says_that_nobody_passes_on(void **state)
 	(void)roce_turn(guest, TIME_NEVER);
 	assert_int_equal(warned, 0);
 	for (int i = 0; i < 3; i++) {
-		roce_needed(guest, 0);
+		roce_needed(guest);
 		(void)roce_turn(guest, TIME_NEVER);
 		assert_int_equal(warned, 1);
 	}
@@ -396,7 +396,7 @@ static void roce_claim__refused(void **state)
 	(void)state;
 	log_set(LOG_WARN, count_warnings);
 	warned = asked = 0;
-	roce_needed(guest, 0);
+	roce_needed(guest);
 	forget_holder();
 	refuses = true;
 	connect_one_more();
@@ -449,8 +449,10 @@ static void roce_claim__without_a_name(void **state)
 	nameless = -EAFNOSUPPORT;
 	holder->roce_try_ns = 0;
 	guest->roce_state = ROCE_UNASKED;
-	roce_claim(holder, 1);
-	roce_claim(guest, 1);
+	holder->x.now = 1;
+	roce_claim(holder);
+	guest->x.now = 1;
+	roce_claim(guest);
 	nic_unlock(holder);
 	nameless = 0;
 	assert_true(holder->roce_claim < 0 && holder->roce_port >= 0);
@@ -458,7 +460,8 @@ static void roce_claim__without_a_name(void **state)
 	assert_int_equal(guest->roce_state, ROCE_UNASKED);
 	guest->roce_try_ns = 0;
 	nic_lock(holder);
-	roce_claim(guest, 1 + 1000000000);
+	guest->x.now = 1 + 1000000000;
+	roce_claim(guest);
 	nic_unlock(holder);
 	assert_int_equal(guest->roce_state, ROCE_TAKEN);
 }
@@ -476,7 +479,8 @@ static void roce_claim__short_of_descriptors(void **state)
 	holder->roce_state = ROCE_UNASKED;
 	holder->roce_try_ns = 0;
 	nameless = -EMFILE;
-	roce_claim(holder, 1);
+	holder->x.now = 1;
+	roce_claim(holder);
 	nic_unlock(holder);
 	assert_true(holder->roce_port < 0);
 	assert_int_equal(holder->roce_state, ROCE_UNASKED);
@@ -496,7 +500,7 @@ static void roce_claim__short_of_descriptors(void **state)
 static void roce_turn__refused_again(void **state)
 {
 	(void)state;
-	roce_needed(guest, 0);
+	roce_needed(guest);
 	forget_holder();
 	refuses = true;
 	connect_one_more();
@@ -519,7 +523,7 @@ static void roce_turn__of_a_holder_found_dead(void **state)
 	(void)state;
 	nic_lock(guest);
 	guest->roce_try_ns = 0;
-	roce_needed(guest, os_now(guest->os)); /* as each turn of the engine */
+	roce_needed(guest); /* as each turn of the engine */
 	nic_unlock(guest);
 	assert_int_equal(guest->roce_state, ROCE_SERVED);
 	send_from_holder(secret);
@@ -566,7 +570,8 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 	(void)state;
 	log_set(LOG_WARN, count_warnings);
 	warned = 0;
-	roce_needed(guest, os_now(guest->os));
+	guest->x.now = os_now(guest->os);
+	roce_needed(guest);
 	port = port_without_name();
 	guest->os->holder_spoke = true; /* its connection ended */
 	until = roce_turn(guest, TIME_NEVER);
@@ -580,7 +585,8 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 static void need(uint64_t after_ns)
 {
 	nic_lock(guest);
-	roce_needed(guest, os_now(guest->os) + after_ns);
+	guest->x.now = os_now(guest->os) + after_ns;
+	roce_needed(guest);
 	nic_unlock(guest);
 }
 
@@ -598,7 +604,7 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	guest->roce_wanted = false;
 	forget_holder();
 	nic_lock(guest);
-	roce_claim(guest, os_now(guest->os));
+	roce_claim(guest);
 	nic_unlock(guest);
 	/* it does not matter */
 	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
@@ -609,7 +615,7 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	need(1000000000);
 	assert_int_equal(guest->roce_state, ROCE_TAKEN);
 	guest->roce_try_ns = 0;
-	now = os_now(guest->os);
+	now = guest->x.now = os_now(guest->os);
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, now + 1000000000,
 			os_now(guest->os) + 1000000000);
@@ -643,10 +649,10 @@ static void roce_claim__of_a_holder_that_has_ended(void **state)
 	need(0);
 	forget_holder();
 	nic_lock(guest);
-	roce_claim(guest, os_now(guest->os));
+	roce_claim(guest);
 	resets = true;
 	guest->roce_try_ns = 0;
-	roce_claim(guest, os_now(guest->os));
+	roce_claim(guest);
 	resets = false;
 	nic_unlock(guest);
 	assert_int_equal(guest->roce_state, ROCE_SERVED);

@@ -26,7 +26,8 @@ enum { LEN = 12 * 4096, TRIES = 2000 };
 /* All pages of @s are ready. */
 static inline void know_pages(struct side *s)
 {
-	refresh_pages(s->nic, os_now(s->nic->os));
+	s->nic->x.now = os_now(s->nic->os);
+	refresh_pages(s->nic);
 	spt_map(s->nic->mem, (uintptr_t)s->buf >> PAGE_SHIFT, BUF >> PAGE_SHIFT,
 		true, os_now(s->nic->os));
 }
@@ -115,7 +116,9 @@ static inline void settle_roce(void)
 			struct nic *nic = side[k].nic;
 
 			pump(&side[k]);
-			roce_claim(nic, MAX(os_now(nic->os), nic->roce_try_ns));
+			nic->x.now = os_now(nic->os);
+			nic->roce_try_ns = 0;
+			roce_claim(nic);
 			served += side_served(&side[k]);
 		}
 		if (served == SIDES)
@@ -217,7 +220,8 @@ static inline void settle_quotas(void)
 		bool settled = true;
 
 		for (int k = 0; k < SIDES; k++) {
-			peers_timers(side[k].nic, os_now(side[k].nic->os));
+			side[k].nic->x.now = os_now(side[k].nic->os);
+			peers_timers(side[k].nic);
 			settled &= credit_settled(side[k].qp->qp.peer);
 		}
 		for (int k = 0; k < 2 * SIDES; k++)

@@ -309,7 +309,8 @@ static void forge(uint8_t flags, uint32_t hold_us)
 	p.psn = p.accepted = psn_add(qp->req.una, PSN_MASK);
 	p.credit = qp->peer->budget;
 	rx_run_init(&run);
-	qp_rx(qp, &p, payload_of_step(NULL), &run, os_now(side[0].nic->os));
+	side[0].nic->x.now = os_now(side[0].nic->os);
+	qp_rx(qp, &p, payload_of_step(NULL), &run);
 }
 
 /* For ten minutes; and nobody says that it is over. */

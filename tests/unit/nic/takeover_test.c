@@ -56,7 +56,7 @@ static void overtake(struct side *s, struct side *from)
 
 	receive_in_place(s, slow);
 	if (from->qp->qp.req.una != from->qp->qp.req.max)
-		retry_rewind(&from->qp->qp, FLIGHT_TIMEOUT, 0);
+		retry_rewind(&from->qp->qp, FLIGHT_TIMEOUT);
 	else
 		replay_duplicate(
 			&from->qp->qp,
@@ -64,8 +64,7 @@ static void overtake(struct side *s, struct side *from)
 				      .psn = slow->scatter.first.psn,
 				      .va = (uintptr_t)from->buf + BUF / 2,
 				      .rkey = from->key,
-				      .dma_len = LEN},
-			0);
+				      .dma_len = LEN});
 	send_all(from);
 	pump(s);
 	finish_receive(s->nic, slow);
@@ -403,13 +402,11 @@ static void replay__headers_are_of_their_own_read(void **state)
 	assert_int_equal(a->at, 2);
 	assert_int_equal(b->at, 1);
 	plan_move_commit(s->nic, step);
-	replay_duplicate(&s->qp->qp,
-			 &(struct pkt){.op = OPF_READ,
-				       .psn = psn_add(a->psn, 1),
-				       .va = a->va + 4096,
-				       .rkey = s->key,
-				       .dma_len = 4096},
-			 0);
+	replay_duplicate(&s->qp->qp, &(struct pkt){.op = OPF_READ,
+						   .psn = psn_add(a->psn, 1),
+						   .va = a->va + 4096,
+						   .rkey = s->key,
+						   .dma_len = 4096});
 	next_burst(s, step);
 	assert_true(step->burst.nsegs >= ARRAY_SIZE(want));
 	for (unsigned i = 0; i < ARRAY_SIZE(want); i++) {
@@ -620,7 +617,7 @@ static void hear_hold(struct qp *qp, psn_t psn)
 	struct rx_run run;
 
 	rx_run_init(&run);
-	qp_rx(qp, &hold, payload_of_step(NULL), &run, os_now(side[0].nic->os));
+	qp_rx(qp, &hold, payload_of_step(NULL), &run);
 	assert_true(qp->req.held);
 }
 
@@ -646,8 +643,9 @@ static void flow__late_hold_charges_nobody(void **state)
 	hear_hold(qp, psn_add(qp->req.una, PSN_MASK));
 	while (n--)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
+	side[0].nic->x.now = qp->req.hold_until;
 	if (qp->req.held)
-		qp_timeout(qp, qp->req.hold_until);
+		qp_timeout(qp);
 	assert_int_equal(qp->peer->in_flight, 0);
 	for (int i = 0; i < SIDES; i++)
 		side_qp_close(&b[i]);
@@ -677,8 +675,8 @@ static void resp__keeps_what_is_far_behind_a_gap(void **state)
 	rx_run_init(&run);
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
 		p.psn = psn_add(r->win.next, ahead[i]);
-		qp_rx(&side[1].qp->qp, &p, payload_of_step(&byte), &run,
-		      os_now(side[1].nic->os));
+		side[1].nic->x.now = os_now(side[1].nic->os);
+		qp_rx(&side[1].qp->qp, &p, payload_of_step(&byte), &run);
 		assert_true(win_has(&r->win, p.psn));
 	}
 }
@@ -695,7 +693,8 @@ static void comp__page_of_a_response_came(void **state)
 	qp->req.rsp_missed = true;
 	qp->req.probe_ns = 50 * MS;
 	qp->req.probe_at = now + 50 * MS;
-	reply_page_came(qp, now);
+	side[0].nic->x.now = now;
+	reply_page_came(qp);
 	assert_int_equal(qp->req.probe_at, now + MS);
 	assert_int_equal(qp->req.probe_ns, MS);
 }
@@ -724,10 +723,12 @@ static void peers__late_answer_lends_no_more(void **state)
 	/* as it was before any answer came */
 	p->kind = PEER_PROBING;
 	p->nonce = p->quota = p->quota_serial = p->kept_serial = 0;
-	peers_hello(nic, &less, &rx, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	peers_hello(nic, &less, &rx);
 	assert_int_equal(p->quota, 8);
 	assert_int_equal(credit_echo(p), less.serial); /* it is believed */
-	peers_hello(nic, &m, &rx, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	peers_hello(nic, &m, &rx);
 	assert_int_equal(p->kind, PEER_NOPIN);
 	assert_int_equal(p->quota, 8);
 }

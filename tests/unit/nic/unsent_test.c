@@ -131,7 +131,8 @@ static void unsent__but_for_its_end(void **state)
 	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
 	assert_int_equal(slow->run.num, 1);
 	qp->peer->granted ^= 1; /* does not fit into a request */
-	ack_owe(qp, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	ack_owe(qp);
 	post_at(&side[0], WR_WRITE, 0, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_true(tx->burst.nacks);
@@ -227,7 +228,8 @@ static void unsent__not_what_was_answered_before(void **state)
 			 .va = s->va,
 			 .rkey = s->rkey,
 			 .dma_len = s->len};
-	replay_duplicate(qp, &p, os_now(nic->os));
+	nic->x.now = os_now(nic->os);
+	replay_duplicate(qp, &p);
 	know_pages(&side[1]);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_ptr_equal(tx->burst.qp, qp);

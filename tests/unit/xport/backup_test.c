@@ -59,7 +59,7 @@ static bool keep(struct qp *qp, uint8_t host)
 			      .fwd_src.ip.b = {[0] = 0xfd, [15] = host},
 			      .payload_len = sizeof(payload)};
 
-	return backup_keep(qp, &p, payload_of_step(payload), s.next++, 0);
+	return backup_keep(qp, &p, payload_of_step(payload), s.next++);
 }
 
 static unsigned fill(struct qp *qp, uint8_t host)

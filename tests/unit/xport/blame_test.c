@@ -120,7 +120,7 @@ static int setup_as(void **state, bool ud)
 					.qkey = QKEY,
 					.payload_len = MTU};
 		assert_int_equal(qp_rx(&s.qp, &s.pkt[i],
-				       payload_of_step(payload), &s.run, 0),
+				       payload_of_step(payload), &s.run),
 				 RX_NEXT);
 	}
 	assert_int_equal(s.run.num, 1);
@@ -187,16 +187,16 @@ static void blame__behind_one_that_was_not_placed(void **state)
 	(void)state;
 	commit(false);
 	assert_int_equal(s.qp.state, QPS_RTR);
-	assert_false(qp_drain(&s.qp, &s.run, 0)); /* it asks for its page */
+	assert_false(qp_drain(&s.qp, &s.run)); /* it asks for its page */
 	pages_brought(s.mem);
-	assert_true(qp_drain(&s.qp, &s.run, 0));
+	assert_true(qp_drain(&s.qp, &s.run));
 	commit(true);
 	if (s.qp.state == QPS_ERR) {
 		completed(WC_SUCCESS, WC_LOC_PROT_ERR);
 		return;
 	}
 	/* a datagram that fails is lost; a request comes again */
-	qp_error(&s.qp, 0);
+	qp_error(&s.qp);
 	completed(WC_SUCCESS, WC_WR_FLUSH_ERR);
 }
 
@@ -205,7 +205,7 @@ static void blame__of_what_is_executed_again(void **state)
 {
 	(void)state;
 	commit(false);
-	qp_error(&s.qp, 0);
+	qp_error(&s.qp);
 	completed(WC_WR_FLUSH_ERR, WC_WR_FLUSH_ERR);
 }
 
@@ -213,7 +213,7 @@ static void blame__of_what_is_executed_again(void **state)
 static void blame__of_a_qp_that_ends(void **state)
 {
 	(void)state;
-	qp_error(&s.qp, 0);
+	qp_error(&s.qp);
 	commit(true);
 	completed(WC_WR_FLUSH_ERR, WC_LOC_PROT_ERR);
 }
@@ -228,7 +228,7 @@ static void blame__is_said_once(void **state)
 	completed(WC_SUCCESS, WC_LOC_PROT_ERR);
 	for (unsigned i = 0; i < RECVS; i++)
 		post(BASE);
-	qp_posted(&s.qp, 0);
+	qp_posted(&s.qp);
 	for (unsigned i = 0; i < RECVS; i++) {
 		assert_int_equal(cq_take(&s.cq, 1, &e), 1);
 		assert_int_equal(e.status, WC_WR_FLUSH_ERR);

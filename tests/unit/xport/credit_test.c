@@ -184,7 +184,7 @@ static void request_came(const struct msg *m)
 
 	if (psn_diff(m->psn, w->head) < 0 || win_has(w, m->psn))
 		return;
-	if (win_keep(&s.x, w, &pkt, payload_of_step(NULL), 0))
+	if (win_keep(&s.x, w, &pkt, payload_of_step(NULL)))
 		assert_false(must);
 }
 

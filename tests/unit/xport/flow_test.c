@@ -80,7 +80,7 @@ static void flow__accepted_wakes(void **state)
 {
 	(void)state;
 	use_up();
-	flow_accepted(&s.qp[0], END, 0);
+	flow_accepted(&s.qp[0], END);
 	check_woken();
 }
 

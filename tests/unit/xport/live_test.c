@@ -47,7 +47,6 @@ static struct {
 	struct peer peer;
 	struct qp qp;
 	struct wq *sq;
-	uint64_t now;
 } s;
 
 static void open_qp(enum peer_kind kind)
@@ -57,7 +56,7 @@ static void open_qp(enum peer_kind kind)
 	struct req *r = &s.qp.req;
 
 	memset(&s, 0, sizeof(s));
-	s.now = 1000 * MS;
+	s.x.now = 1000 * MS;
 	s.x.cnt = &s.cnt;
 	list_init(&s.x.runnable);
 	list_init(&s.x.read_waiters);
@@ -85,7 +84,7 @@ static void open_qp(enum peer_kind kind)
 	r->snd = r->max = MAX_PSN;
 	live_reset(r);
 	comp_reload(&s.qp);
-	live_start(&s.qp, s.now);
+	live_start(&s.qp);
 }
 
 static void close_qp(void)
@@ -104,29 +103,29 @@ static void serve(void)
 	struct req *r = &s.qp.req;
 
 	if (live_repeats(r))
-		live_repeated(&s.qp, s.now);
+		live_repeated(&s.qp);
 	if (!(s.qp.resp.xack & XACK_PROBE))
 		return;
 	if (!r->asked)
 		r->question++;
 	r->asked = true;
 	s.qp.resp.xack = 0;
-	live_asked(&s.qp, s.now);
+	live_asked(&s.qp);
 }
 
 /* Timers run and questions leave, @ns long. */
 static void pass(uint64_t ns)
 {
-	const uint64_t end = s.now + ns;
+	const uint64_t end = s.x.now + ns;
 
 	while (timerq_next(&s.x.timers) <= end) {
-		s.now = MAX(s.now, timerq_next(&s.x.timers));
-		if (live_timeout(&s.qp, s.now))
-			retry_rewind(&s.qp, FLIGHT_TIMEOUT, s.now);
+		s.x.now = MAX(s.x.now, timerq_next(&s.x.timers));
+		if (live_timeout(&s.qp))
+			retry_rewind(&s.qp, FLIGHT_TIMEOUT);
 		qp_rearm(&s.qp);
 		serve();
 	}
-	s.now = end;
+	s.x.now = end;
 }
 
 static void waits(enum live_wait wait, uint64_t in_ns)
@@ -134,7 +133,7 @@ static void waits(enum live_wait wait, uint64_t in_ns)
 	uint64_t at;
 
 	assert_int_equal(live_waits(&s.qp, &at), wait);
-	assert_int_equal(at, in_ns == TIME_NEVER ? in_ns : s.now + in_ns);
+	assert_int_equal(at, in_ns == TIME_NEVER ? in_ns : s.x.now + in_ns);
 }
 
 /* The newest question is answered: @accepted is the last PSN of those. */
@@ -150,22 +149,22 @@ static void answer(psn_t placed, psn_t accepted, uint32_t flags)
 			      .xack_flags = XACK_PROBED | flags};
 
 	assert_true(r->asked);
-	s.peer.heard_ns = s.now;
+	s.peer.heard_ns = s.x.now;
 	r->acc = psn_add(accepted, 1);
 	r->asked = false;
 	if (live_moved(&s.qp))
-		live_progress(&s.qp, s.now);
+		live_progress(&s.qp);
 	else
-		live_heard(&s.qp, &p, true, s.now);
+		live_heard(&s.qp, &p, true);
 	/* none is answered twice */
-	live_ask(&s.qp, s.now);
+	live_ask(&s.qp);
 	serve();
 }
 
 static void answer_all(uint64_t ns, uint32_t flags)
 {
-	for (uint64_t end = s.now + ns; s.now < end;) {
-		pass(MIN(20 * MS, end - s.now));
+	for (uint64_t end = s.x.now + ns; s.x.now < end;) {
+		pass(MIN(20 * MS, end - s.x.now));
 		answer(UNA - 1, UNA - 1, flags);
 	}
 }
@@ -200,7 +199,7 @@ static void live__ack_of_nothing(void **state)
 	open_qp(PEER_NOPIN);
 	for (int i = 0; i < 21; i++) {
 		pass(100 * MS);
-		live_heard(&s.qp, &p, false, s.now);
+		live_heard(&s.qp, &p, false);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
@@ -213,10 +212,10 @@ static void sent_again_and_again(enum peer_kind kind)
 	for (int i = 0; i < 23; i++) {
 		pass(89 * MS);
 		s.qp.req.snd = UNA;
-		live_restart(&s.qp, s.now);
+		live_restart(&s.qp);
 		pass(1 * MS);
 		s.qp.req.snd = MAX_PSN;
-		live_sent(&s.qp, true, s.now);
+		live_sent(&s.qp, true);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
@@ -276,16 +275,16 @@ static void nak(bool answered)
 			      .answer = answered ? r->question : 0,
 			      .xack_flags = answered ? XACK_PROBED : 0};
 
-	s.peer.heard_ns = s.now;
+	s.peer.heard_ns = s.x.now;
 	r->snd = r->acc = UNA;
-	live_restart(&s.qp, s.now);
+	live_restart(&s.qp);
 	r->asked = r->asked && !answered;
-	live_heard(&s.qp, &p, answered, s.now);
+	live_heard(&s.qp, &p, answered);
 	if (s.qp.state == QPS_ERR)
 		return;
 	r->snd = MAX_PSN;
-	live_repeated(&s.qp, s.now);
-	live_sent(&s.qp, true, s.now);
+	live_repeated(&s.qp);
+	live_sent(&s.qp, true);
 	serve();
 }
 
@@ -301,15 +300,16 @@ static void live__naks_for_ever(void **state)
 			uint64_t end;
 
 			open_qp(PEER_NOPIN);
-			end = s.now + FIRST_NS + 4 * ways[i];
-			while (s.now < end && s.qp.req.retries == RETRIES) {
+			end = s.x.now + FIRST_NS + 4 * ways[i];
+			while (s.x.now < end && s.qp.req.retries == RETRIES) {
 				pass(ways[i]);
 				nak(answers && s.qp.req.asked);
 			}
 			assert_int_equal(s.qp.req.retries, RETRIES - 1);
-			assert_true(s.now >= 1000 * MS + FIRST_NS);
-			end = s.now + NEXT_NS + 4 * ways[i];
-			while (s.now < end && s.qp.req.retries == RETRIES - 1) {
+			assert_true(s.x.now >= 1000 * MS + FIRST_NS);
+			end = s.x.now + NEXT_NS + 4 * ways[i];
+			while (s.x.now < end &&
+			       s.qp.req.retries == RETRIES - 1) {
 				pass(ways[i]);
 				nak(answers && s.qp.req.asked);
 			}
@@ -357,7 +357,7 @@ static void live__accepted_in_turn(void **state)
 	open_qp(PEER_NOPIN);
 	pass(MS);
 	answer(UNA - 1, UNA, 0);
-	for (uint64_t end = s.now + 2 * FIRST_NS + 100 * MS; s.now < end;) {
+	for (uint64_t end = s.x.now + 2 * FIRST_NS + 100 * MS; s.x.now < end;) {
 		pass(20 * MS);
 		answer(UNA - 1, UNA - 1, 0);
 		pass(20 * MS);
@@ -372,7 +372,7 @@ static void live__answered_and_not_come(void **state)
 {
 	(void)state;
 	open_qp(PEER_NOPIN);
-	for (uint64_t end = s.now + FIRST_NS + 40 * MS; s.now < end;) {
+	for (uint64_t end = s.x.now + FIRST_NS + 40 * MS; s.x.now < end;) {
 		pass(20 * MS);
 		answer(UNA, UNA, 0);
 	}
@@ -395,14 +395,14 @@ static void live__busy(void **state)
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
 		p.answer = s.qp.req.question;
-		live_heard(&s.qp, &p, false, s.now);
+		live_heard(&s.qp, &p, false);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	/* of an earlier question that says nothing */
 	p.answer = (uint16_t)(s.qp.req.question - 1);
-	for (uint64_t end = s.now + FIRST_NS; s.now < end;) {
+	for (uint64_t end = s.x.now + FIRST_NS; s.x.now < end;) {
 		pass(20 * MS);
-		live_heard(&s.qp, &p, false, s.now);
+		live_heard(&s.qp, &p, false);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
@@ -424,7 +424,7 @@ static void live__progress(void **state)
 /* The peer says that it has answered the READ, @ns long. */
 static void has_answered(uint64_t ns)
 {
-	for (uint64_t end = s.now + ns; s.now < end;) {
+	for (uint64_t end = s.x.now + ns; s.x.now < end;) {
 		pass(20 * MS);
 		answer(UNA, UNA, 0);
 	}
@@ -446,7 +446,7 @@ static void live__page_of_ours(void **state)
 		s.qp.req.rsp_wait.ticket.v = 1;
 		has_answered(10 * FIRST_NS);
 		s.qp.req.rsp_wait.ticket.v = 0;
-		live_page_came(&s.qp, s.now);
+		live_page_came(&s.qp);
 		has_answered(FIRST_NS - 20 * MS);
 		assert_int_equal(s.qp.req.retries, RETRIES);
 		has_answered(60 * MS);
@@ -461,12 +461,12 @@ static void live__did_not_run(void **state)
 	(void)state;
 	open_qp(PEER_NOPIN);
 	pass(10 * MS);
-	s.now += 100 * FIRST_NS;
-	assert_false(live_timeout(&s.qp, s.now));
+	s.x.now += 100 * FIRST_NS;
+	assert_false(live_timeout(&s.qp));
 	serve();
 	assert_int_equal(s.qp.req.retries, RETRIES);
-	s.now += 100 * FIRST_NS;
-	assert_false(live_timeout(&s.qp, s.now));
+	s.x.now += 100 * FIRST_NS;
+	assert_false(live_timeout(&s.qp));
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
 }
@@ -491,9 +491,9 @@ static void live__ours(void **state)
 	close_qp();
 	/* the socket takes nothing, and a question is all that is to leave */
 	open_qp(PEER_NOPIN);
-	for (uint64_t end = s.now + 10 * FIRST_NS; s.now < end;) {
+	for (uint64_t end = s.x.now + 10 * FIRST_NS; s.x.now < end;) {
 		pass(20 * MS);
-		live_asked(&s.qp, s.now);
+		live_asked(&s.qp);
 		s.qp.resp.xack |= XACK_PROBE;
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES);
@@ -503,9 +503,9 @@ static void live__ours(void **state)
 	close_qp();
 	open_qp(PEER_NOPIN);
 	s.qp.attr.timeout = 0;
-	live_stop(&s.qp, s.now);
+	live_stop(&s.qp);
 	s.qp.req.live.left_ns = UINT64_MAX;
-	live_start(&s.qp, s.now);
+	live_start(&s.qp);
 	pass(1000 * FIRST_NS);
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	close_qp();
@@ -519,10 +519,10 @@ static void wait_for_window(void)
 	open_qp(PEER_NOPIN);
 	r->una = r->snd = r->max = r->acc = MAX_PSN;
 	live_moved(&s.qp);
-	live_stop(&s.qp, s.now);
+	live_stop(&s.qp);
 	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
-	s.peer.heard_ns = s.peer.probed_ns = s.now;
-	live_none_sent(&s.qp, s.now);
+	s.peer.heard_ns = s.peer.probed_ns = s.x.now;
+	live_none_sent(&s.qp);
 }
 
 /* Nothing could be sent, as others have the window: the peer's silence counts, of
@@ -536,7 +536,7 @@ static void live__window(void **state)
 	wait_for_window();
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
-		s.peer.heard_ns = s.peer.probed_ns = s.now;
+		s.peer.heard_ns = s.peer.probed_ns = s.x.now;
 	}
 	assert_int_equal(r->retries, RETRIES);
 	assert_int_equal(r->question, 0);
@@ -547,7 +547,7 @@ static void live__window(void **state)
 	assert_int_equal(r->retries, RETRIES - 1);
 	assert_int_not_equal(r->question, 0);
 	/* some of it came when others were silent, too */
-	live_sent(&s.qp, true, s.now);
+	live_sent(&s.qp, true);
 	r->snd = r->max = psn_add(MAX_PSN, 1);
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES - 2);
@@ -563,7 +563,7 @@ static void live__drained(void **state)
 	pass(10 * FIRST_NS);
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	s.qp.state = QPS_RTS;
-	live_none_sent(&s.qp, s.now);
+	live_none_sent(&s.qp);
 	pass(FIRST_NS);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
@@ -578,7 +578,7 @@ static void live__drained_before_it_opened(void **state)
 		s.qp.open.theirs = 0;
 		s.qp.open.known = true;
 		s.qp.state = drained ? QPS_SQD : QPS_RTS;
-		live_wait_open(&s.qp, s.now);
+		live_wait_open(&s.qp);
 		pass(FIRST_NS);
 		assert_int_equal(s.qp.req.retries, RETRIES - !drained);
 		close_qp();
@@ -595,7 +595,7 @@ static void live__window_of_dead(void **state)
 	wait_for_window();
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
-		s.peer.probed_ns = s.now;
+		s.peer.probed_ns = s.x.now;
 		if (r->asked)
 			answer(MAX_PSN - 1, MAX_PSN - 1, 0);
 	}
@@ -611,11 +611,11 @@ static void live__window_of_own(void **state)
 	(void)state;
 	open_qp(PEER_NOPIN);
 	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
-	for (uint64_t end = s.now + FIRST_NS; s.now < end;) {
-		live_none_sent(&s.qp, s.now);
+	for (uint64_t end = s.x.now + FIRST_NS; s.x.now < end;) {
+		live_none_sent(&s.qp);
 		pass(20 * MS);
-		s.peer.heard_ns = s.now;
-		live_sent(&s.qp, false, s.now);
+		s.peer.heard_ns = s.x.now;
+		live_sent(&s.qp, false);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
@@ -628,8 +628,8 @@ static void live__window_did_not_run(void **state)
 
 	(void)state;
 	wait_for_window();
-	s.now += FIRST_NS;
-	s.peer.probed_ns = s.now;
+	s.x.now += FIRST_NS;
+	s.peer.probed_ns = s.x.now;
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES);
 	assert_int_not_equal(r->question, 0);
@@ -649,13 +649,13 @@ static void live__suspension_ends_by_silence(void **state)
 
 	(void)state;
 	open_qp(PEER_NOPIN);
-	hold_heard(&s.qp, &p, s.now);
-	live_heard(&s.qp, &p, false, s.now);
+	hold_heard(&s.qp, &p);
+	live_heard(&s.qp, &p, false);
 	assert_int_equal(s.qp.req.live.silent_at, TIME_NEVER);
 	waits(LIVE_REGION, TIME_NEVER);
-	s.now += 3 * MS;
-	hold_timeout(&s.qp, s.now);
-	assert_int_equal(s.qp.req.live.silent_at, s.now + FIRST_NS);
+	s.x.now += 3 * MS;
+	hold_timeout(&s.qp);
+	assert_int_equal(s.qp.req.live.silent_at, s.x.now + FIRST_NS);
 	close_qp();
 }
 
@@ -669,7 +669,7 @@ static void live__standard(void **state)
 	(void)state;
 	open_qp(PEER_STANDARD);
 	pass(timeout_ns - 1);
-	live_heard(&s.qp, &p, false, s.now);
+	live_heard(&s.qp, &p, false);
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	pass(1);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
@@ -688,8 +688,8 @@ static void live__standard_and_a_page_of_ours(void **state)
 	s.qp.req.rsp_wait.ticket.v = 1;
 	pass(timeout_ns - 1 * MS);
 	s.qp.req.rsp_wait.ticket.v = 0;
-	live_page_came(&s.qp, s.now);
-	live_sent(&s.qp, false, s.now);
+	live_page_came(&s.qp);
+	live_sent(&s.qp, false);
 	pass(timeout_ns - 1);
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	pass(1);
@@ -713,10 +713,10 @@ static void live__opens_late(void **state)
 	for (int i = 0; i < RETRIES; i++) {
 		pass(timeout_ns);
 		s.qp.req.snd = MAX_PSN;
-		live_sent(&s.qp, true, s.now);
+		live_sent(&s.qp, true);
 	}
 	assert_int_equal(s.qp.req.retries, 0);
-	assert_true(open_take(&s.qp, &p, s.now));
+	assert_true(open_take(&s.qp, &p));
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	waits(LIVE_ANSWER, FIRST_NS);
 	open_end(&s.qp);

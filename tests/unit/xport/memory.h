@@ -72,17 +72,17 @@ static inline void connect_receiver(struct qp *qp, struct xport *x,
 
 	assert_int_equal(qp_init(qp, x, cfg), 0);
 	a.state = QPS_INIT;
-	assert_int_equal(qp_modify(qp, &a, QPA_STATE | init, NULL, 0), 0);
+	assert_int_equal(qp_modify(qp, &a, QPA_STATE | init, NULL), 0);
 	a.state = QPS_RTR;
-	assert_int_equal(qp_modify(qp, &a, QPA_STATE | rtr, peer, 0), 0);
+	assert_int_equal(qp_modify(qp, &a, QPA_STATE | rtr, peer), 0);
 }
 
 /* What waited goes on. */
-static inline void wake_all(struct list *woken, uint64_t now_ns)
+static inline void wake_all(struct list *woken)
 {
 	list_for_each_safe(l, tmp, woken) {
 		list_del(l);
-		qp_wake(list_entry(l, struct waiter, link), now_ns);
+		qp_wake(list_entry(l, struct waiter, link));
 	}
 }
 
@@ -98,7 +98,7 @@ static inline void pages_brought(struct mem *m)
 		ticket_done(m, req.id, req.pages, false, true, 0, 0, 1, 1,
 			    &woken);
 	}
-	wake_all(&woken, 1);
+	wake_all(&woken);
 }
 
 /* The moves of @run were made, or met a page that had gone. */
@@ -108,7 +108,7 @@ static inline void commit_run(struct rx_run *run, bool ok)
 
 	m->done = ok ? m->num : 0;
 	m->error = ok ? 0 : -EFAULT;
-	qp_rx_commit(run, 0);
+	qp_rx_commit(run);
 }
 
 #endif

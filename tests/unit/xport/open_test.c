@@ -53,7 +53,8 @@ static int begin(void **state)
 	s.qp.attr.dest_qpn = DEST;
 	s.qp.peer = &s.peer;
 	s.peer.kind = PEER_NOPIN;
-	open_begin(&s.qp, MS);
+	s.x.now = MS;
+	open_begin(&s.qp);
 	return open_next(&s.x, &p) == &s.qp ? 0 : -1;
 }
 
@@ -76,7 +77,8 @@ static bool take(uint32_t epoch, uint32_t theirs, uint32_t flags, uint64_t now)
 			      .my_epoch = theirs,
 			      .open_flags = flags};
 
-	return open_take(&s.qp, &p, now);
+	s.x.now = now;
+	return open_take(&s.qp, &p);
 }
 
 static void says(uint32_t epoch, uint32_t flags)
@@ -106,7 +108,8 @@ static void open_begin__epoch(void **state)
 	assert_int_not_equal(mine, 0);
 	assert_false(qp_open(&s.qp));
 	open_end(&s.qp);
-	open_begin(&s.qp, MS);
+	s.x.now = MS;
+	open_begin(&s.qp);
 	assert_int_not_equal(s.qp.open.mine, mine);
 	says(0, OPEN_ASK);
 }
@@ -132,7 +135,8 @@ static void open_take__forged(void **state)
 	(void)state;
 	assert_false(take(0, THEIRS + 1, OPEN_ASK, 1 * MS));
 	says(THEIRS + 1, OPEN_ASK);
-	open_timeout(&s.qp, 2 * MS);
+	s.x.now = 2 * MS;
+	open_timeout(&s.qp);
 	says(0, OPEN_ASK);
 }
 
@@ -146,11 +150,13 @@ static void open_timeout__forged(void **state)
 	for (uint64_t at = 2 * MS; at <= 511 * MS; at += MS) {
 		take(0, THEIRS + 1, OPEN_ASK, at);
 		open_next(&s.x, &p);
-		open_timeout(&s.qp, at);
+		s.x.now = at;
+		open_timeout(&s.qp);
 		open_next(&s.x, &p);
 		assert_false(s.qp.open.plain);
 	}
-	open_timeout(&s.qp, 513 * MS);
+	s.x.now = 513 * MS;
+	open_timeout(&s.qp);
 	assert_true(s.qp.open.plain);
 }
 
@@ -164,11 +170,13 @@ static void open_take__answer(void **state)
 	/* it was lost: both ask again */
 	assert_false(take(s.qp.open.mine, THEIRS, OPEN_ASK, 3 * MS));
 	says(THEIRS, OPEN_ASK | OPEN_SURE);
-	open_timeout(&s.qp, 4 * MS);
+	s.x.now = 4 * MS;
+	open_timeout(&s.qp);
 	says(THEIRS, OPEN_ASK | OPEN_SURE);
 	assert_false(take(s.qp.open.mine, THEIRS, OPEN_SURE, 5 * MS));
 	says_nothing();
-	open_timeout(&s.qp, 5000 * MS);
+	s.x.now = 5000 * MS;
+	open_timeout(&s.qp);
 	says_nothing();
 	assert_int_equal(s.qp.open.ask_at, TIME_NEVER);
 }
@@ -229,7 +237,8 @@ static void open_timeout__nobody_answers(void **state)
 		assert_int_equal(s.qp.open.plain, at > 512 * MS);
 		assert_int_equal(open_waits(&s.qp),
 				 kind == PEER_NOPIN && !s.qp.open.plain);
-		open_timeout(&s.qp, at);
+		s.x.now = at;
+		open_timeout(&s.qp);
 		if (s.qp.open.ask_at == TIME_NEVER)
 			break;
 		says(0, OPEN_ASK);
@@ -249,7 +258,8 @@ static void open_timeout__nobody_answers(void **state)
 static void open_proved__asks(void **state)
 {
 	(void)state;
-	open_proved(&s.qp, 2 * MS);
+	s.x.now = 2 * MS;
+	open_proved(&s.qp);
 	says(0, OPEN_ASK);
 	s.qp.open.plain = true;
 	s.x.plain = 1;

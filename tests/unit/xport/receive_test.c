@@ -192,7 +192,7 @@ static void come(unsigned qp, uint8_t opcode)
 			  .qkey = QKEY,
 			  .payload_len = MTU};
 	assert_int_equal(
-		qp_rx(&s.qp[qp], p, payload_of_step(payload), &s.run[qp], 0),
+		qp_rx(&s.qp[qp], p, payload_of_step(payload), &s.run[qp]),
 		RX_NEXT);
 }
 
@@ -254,7 +254,7 @@ static void of_a_message__that_waits_for_its_page(void **state)
 	commit(1, true);
 	received(1, 1, WC_SUCCESS);
 	pages_brought(s.mem);
-	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
+	assert_true(qp_drain(&s.qp[0], &s.run[0]));
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);
 }
@@ -275,7 +275,7 @@ static void of_messages__that_were_not_placed(void **state)
 	commit(1, true);
 	received(1, 1, WC_SUCCESS);
 	page_comes(0);
-	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
+	assert_true(qp_drain(&s.qp[0], &s.run[0]));
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);
 	received(0, 2, WC_SUCCESS);
@@ -289,7 +289,7 @@ static void of_a_message__whose_qp_fails(void **state)
 	page_comes(0);
 	come(0, OP_SEND_FIRST);
 	commit(0, true);
-	qp_error(&s.qp[0], 0);
+	qp_error(&s.qp[0]);
 	received(0, 0, WC_WR_FLUSH_ERR);
 	assert_true(cq_empty(&s.cq));
 	next_is(1);
@@ -307,7 +307,7 @@ static void of_a_run__whose_qp_fails(void **state)
 	come(0, OP_SEND_LAST);
 	come(0, OP_SEND_ONLY);
 	next_is(2);
-	qp_error(&s.qp[0], 0);
+	qp_error(&s.qp[0]);
 	assert_true(cq_empty(&s.cq));
 	commit(0, true);
 	received(0, 0, WC_WR_FLUSH_ERR);
@@ -335,7 +335,7 @@ static void of_a_message__whose_qp_is_reset(void **state)
 	come(0, OP_SEND_FIRST);
 	commit(0, true);
 	next_is(1);
-	assert_int_equal(qp_modify(&s.qp[0], &reset, QPA_STATE, NULL, 0), 0);
+	assert_int_equal(qp_modify(&s.qp[0], &reset, QPA_STATE, NULL), 0);
 	assert_true(cq_empty(&s.cq));
 	next_is(0);
 }
@@ -354,11 +354,11 @@ static void of_a_message__that_comes_in_place(void **state)
 	(void)state;
 	page_comes(0);
 	page_comes(1);
-	assert_true(qp_scatter_plan(&s.qp[0], &p, 3, &sc, 0));
+	assert_true(qp_scatter_plan(&s.qp[0], &p, 3, &sc));
 	come(1, OP_SEND_ONLY);
 	commit(1, true);
 	received(1, 1, WC_SUCCESS);
-	qp_scatter_done(&sc, true, 0);
+	qp_scatter_done(&sc, true);
 	come(0, OP_SEND_ONLY);
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);
@@ -375,7 +375,7 @@ static void of_a_datagram__that_waits_for_its_page(void **state)
 	received(1, 1, WC_SUCCESS);
 	come(0, OP_UD_SEND_ONLY); /* behind the first */
 	pages_brought(s.mem);
-	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
+	assert_true(qp_drain(&s.qp[0], &s.run[0]));
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);
 	received(0, 2, WC_SUCCESS);
@@ -387,7 +387,7 @@ static void of_datagrams__whose_qp_fails(void **state)
 	come(0, OP_UD_SEND_ONLY);
 	come(0, OP_UD_SEND_ONLY);
 	next_is(2);
-	qp_error(&s.qp[0], 0);
+	qp_error(&s.qp[0]);
 	assert_true(cq_empty(&s.cq));
 	next_is(0);
 }
@@ -434,7 +434,7 @@ static void of_a_datagram__that_is_wrong_and_waits(void **state)
 	come(0, OP_UD_SEND_ONLY);
 	come(0, OP_UD_SEND_ONLY);
 	pages_brought(s.mem);
-	assert_true(qp_drain(&s.qp[0], &s.run[0], 0));
+	assert_true(qp_drain(&s.qp[0], &s.run[0]));
 	commit(0, true);
 	received(0, 0, WC_SUCCESS);
 	received(0, 1, WC_LOC_PROT_ERR);
@@ -451,7 +451,7 @@ static void of_a_datagram__that_is_wrong_behind_another(bool ok)
 	come(0, OP_UD_SEND_ONLY);
 	next_is(2);
 	if (ok)
-		qp_error(&s.qp[0], 0);
+		qp_error(&s.qp[0]);
 	commit(0, ok);
 	next_is(ok ? 0 : 1);
 }

@@ -128,11 +128,14 @@ static void flow_copies_came__others_go_on(void **state)
 	qp.req.snd = qp.req.max = 4;
 	flow_sent(&qp, 4, 4 * each);
 	flow_again(&qp, 0, 4, 4 * each);
-	flow_accepted(&qp, 4, 1000 * US);
+	x.now = 1000 * US;
+	flow_accepted(&qp, 4);
 	assert_false(flow_may_send(&other, each));
-	req_timeout(&qp, 1299 * US);
+	x.now = 1299 * US;
+	req_timeout(&qp);
 	assert_false(list_empty(&p.stalled));
-	req_timeout(&qp, 1300 * US);
+	x.now = 1300 * US;
+	req_timeout(&qp);
 	assert_true(list_empty(&p.stalled));
 	assert_ptr_equal(x.runnable.next, &other.run_link);
 	assert_true(flow_may_send(&other, each));
@@ -181,9 +184,11 @@ static void flow_again__once(void **state)
 	assert_int_equal(p.in_flight, charge + 4 * each);
 	flow_again(&qp, 3, 5, 2 * each);
 	assert_int_equal(p.in_flight, charge + 5 * each);
-	flow_accepted(&qp, 7, US);
+	x.now = US;
+	flow_accepted(&qp, 7);
 	assert_int_equal(p.in_flight, charge + 5 * each);
-	flow_accepted(&qp, 8, US);
+	x.now = US;
+	flow_accepted(&qp, 8);
 	assert_int_equal(p.in_flight, 0);
 
 	reads_asked(&qp, charge);
@@ -231,17 +236,22 @@ static void flow_again__late(void **state)
 	r->snd = r->max = 8;
 	flow_sent(&qp, 8, 8 * each);
 	flow_again(&qp, 0, 4, 4 * each);
-	flow_accepted(&qp, 8, 1000 * US);
+	x.now = 1000 * US;
+	flow_accepted(&qp, 8);
 	assert_int_equal(p.in_flight, 4 * each);
-	flow_accepted(&qp, 8, 1100 * US);
+	x.now = 1100 * US;
+	flow_accepted(&qp, 8);
 	assert_int_equal(p.in_flight, 4 * each);
 	assert_int_equal(timerq_next(&x.timers), 1300 * US);
-	req_timeout(&qp, 1299 * US);
+	x.now = 1299 * US;
+	req_timeout(&qp);
 	assert_int_equal(p.in_flight, 4 * each);
-	req_timeout(&qp, 1300 * US);
+	x.now = 1300 * US;
+	req_timeout(&qp);
 	assert_int_equal(p.in_flight, 0);
 	flow_again(&qp, 4, 5, each);
-	flow_accepted(&qp, 8, 1400 * US);
+	x.now = 1400 * US;
+	flow_accepted(&qp, 8);
 	flow_forget(&qp);
 	reads_forget(&qp);
 	assert_int_equal(r->late_until, 0);
@@ -255,7 +265,8 @@ static void pass(struct qp *qp, uint64_t now)
 	uint64_t at;
 
 	while ((at = timerq_next(&qp->x->timers)) <= now) {
-		req_timeout(qp, at);
+		qp->x->now = at;
+		req_timeout(qp);
 		qp_rearm(qp);
 	}
 }
@@ -286,13 +297,15 @@ static void flow_again__ends(void **state)
 			r->snd = r->max = i;
 			flow_sent(&qp, i, each);
 			flow_again(&qp, i - 1, i, each);
+			x.now = now;
 			if (i > behind)
-				flow_accepted(&qp, i - behind, now);
+				flow_accepted(&qp, i - behind);
 			pass(&qp, now);
 			assert_in_range(p.in_flight, each,
 					(2 * WAIT + 3 * behind + 2) * each);
 		}
-		flow_accepted(&qp, ROUNDS, now);
+		x.now = now;
+		flow_accepted(&qp, ROUNDS);
 		pass(&qp, now + WAIT * MS - 1);
 		assert_in_range(p.in_flight, each, 2 * WAIT * each);
 		pass(&qp, now + 2 * WAIT * MS);

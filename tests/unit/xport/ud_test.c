@@ -85,7 +85,7 @@ static void ready(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(mask); i++) {
 		a.state = (enum qp_state)(QPS_INIT + i);
 		assert_int_equal(
-			qp_modify(&s.qp, &a, QPA_STATE | mask[i], NULL, 0), 0);
+			qp_modify(&s.qp, &a, QPA_STATE | mask[i], NULL), 0);
 	}
 }
 
@@ -154,7 +154,7 @@ static void come(uint32_t imm)
 			  .qkey = QKEY,
 			  .imm = imm,
 			  .payload_len = sizeof(payload)};
-	assert_int_equal(qp_rx(&s.qp, p, payload_of_step(payload), &s.run, 0),
+	assert_int_equal(qp_rx(&s.qp, p, payload_of_step(payload), &s.run),
 			 RX_NEXT);
 }
 
@@ -166,7 +166,7 @@ static void wake(void)
 	list_init(&woken);
 	moved_take(s.mem, &woken);
 	assert_false(list_empty(&woken));
-	wake_all(&woken, 0);
+	wake_all(&woken);
 }
 
 static void ud_rx__nobody_overtakes_who_got_no_ticket(void **state)
@@ -183,12 +183,12 @@ static void ud_rx__nobody_overtakes_who_got_no_ticket(void **state)
 	come(101);
 	assert_int_equal(s.run.num, 0);
 	wake();
-	assert_true(qp_drain(&s.qp, &s.run, 0));
+	assert_true(qp_drain(&s.qp, &s.run));
 	assert_int_equal(s.run.num, 2);
 	assert_int_equal(s.run.pkt[0].cqe.imm, 100);
 	assert_int_equal(s.run.pkt[1].cqe.imm, 101);
 	s.run.moves.done = s.run.moves.num;
-	qp_rx_commit(&s.run, 0);
+	qp_rx_commit(&s.run);
 	assert_int_equal(s.qp.ud.held, 0);
 	assert_int_equal(s.rq.wq.cons, 2);
 }
@@ -204,7 +204,7 @@ static void commit(unsigned n)
 	s.run.moves.done = 2 * n;
 	if (s.run.moves.done < s.run.moves.num)
 		s.run.moves.error = -EFAULT;
-	qp_rx_commit(&s.run, 0);
+	qp_rx_commit(&s.run);
 }
 
 /* The datagrams that were received since, in this order, in receives from @first. */
@@ -234,7 +234,7 @@ static void commit__what_was_not_placed_is_placed_again(void **state)
 	come(103); /* behind them */
 	assert_int_equal(s.qp.ud.held, 3);
 	pages_come();
-	assert_true(qp_drain(&s.qp, &s.run, 0));
+	assert_true(qp_drain(&s.qp, &s.run));
 	assert_int_equal(s.run.num, 3);
 	commit(3);
 	received(1, (const uint32_t[]){101, 102, 103}, 3);
@@ -257,7 +257,7 @@ static void commit__what_cannot_be_kept_is_lost(void **state)
 	for (unsigned i = 0; i < SLOTS; i++)
 		slot_put(s.mem, slot[i]);
 	pages_come();
-	assert_false(qp_drain(&s.qp, &s.run, 0));
+	assert_false(qp_drain(&s.qp, &s.run));
 	come(102);
 	assert_int_equal(s.run.num, 1);
 	commit(1);
@@ -275,8 +275,7 @@ static void send_begins(struct peer *peer)
 
 	peer_init(peer, &ep, &local);
 	peer->kind = PEER_STANDARD;
-	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | QPA_SQ_PSN, NULL, 0),
-			 0);
+	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | QPA_SQ_PSN, NULL), 0);
 	*w = (struct wqe){.op = WR_SEND,
 			  .flags = WQE_INLINE | WQE_SIGNALED,
 			  .length = 4,
@@ -285,7 +284,7 @@ static void send_begins(struct peer *peer)
 	assert_ptr_equal(ud_next(&s.qp), &w->to);
 	assert_null(ud_aim(&s.qp, &w->to, peer));
 	assert_null(ud_next(&s.qp));
-	assert_true(qp_tx(&s.qp, &s.burst, 0));
+	assert_true(qp_tx(&s.qp, &s.burst));
 	assert_int_equal(s.burst.nsegs, 1);
 }
 
@@ -293,12 +292,15 @@ static void send_ends(void)
 {
 	struct cqe e;
 
-	assert_true(qp_tx(&s.qp, &s.burst, SECOND));
-	qp_tx_commit(&s.burst, 0, SECOND);
+	s.x.now = SECOND;
+	assert_true(qp_tx(&s.qp, &s.burst));
+	s.x.now = SECOND;
+	qp_tx_commit(&s.burst, 0);
 	assert_int_equal(cq_take(&s.cq, 2, &e), 1);
 	assert_int_equal(e.status, WC_SUCCESS);
 	assert_int_equal(s.qp.req.snd, 0); /* it has wrapped */
-	assert_false(qp_tx(&s.qp, &s.burst, SECOND));
+	s.x.now = SECOND;
+	assert_false(qp_tx(&s.qp, &s.burst));
 }
 
 /* Its source could not be read: nothing was sent, and it is tried again. */
@@ -308,7 +310,7 @@ static void tx_commit__what_could_not_be_read_is_not_sent(void **state)
 
 	(void)state;
 	send_begins(&peer);
-	qp_tx_commit(&s.burst, -EFAULT, 0);
+	qp_tx_commit(&s.burst, -EFAULT);
 	assert_true(cq_empty(&s.cq));
 	send_ends();
 }
@@ -319,11 +321,12 @@ static void tx_commit__a_full_socket_is_left_alone_for_a_while(void **state)
 
 	(void)state;
 	send_begins(&peer);
-	qp_tx_commit(&s.burst, -EAGAIN, 0);
+	qp_tx_commit(&s.burst, -EAGAIN);
 	assert_true(cq_empty(&s.cq));
-	assert_false(qp_tx(&s.qp, &s.burst, 0));
+	assert_false(qp_tx(&s.qp, &s.burst));
 	assert_true(s.qp.timer.at_ns < SECOND);
-	qp_timeout(&s.qp, s.qp.timer.at_ns);
+	s.x.now = s.qp.timer.at_ns;
+	qp_timeout(&s.qp);
 	send_ends();
 }
 

@@ -61,7 +61,7 @@ static int keep_in(struct window *w, uint32_t i, uint8_t opcode,
 			      .dma_len = dma_len,
 			      .payload_len = sizeof(payload)};
 
-	return win_keep(&s.x, w, &p, payload_of_step(payload), 0);
+	return win_keep(&s.x, w, &p, payload_of_step(payload));
 }
 
 static int keep(uint32_t i, uint8_t opcode, uint32_t dma_len)
@@ -180,7 +180,7 @@ static void win_keep__without_payload(void **state)
 		p.op ^= OPF_READ | OPF_ATOMIC;
 		p.psn = psn_add(FIRST, 100 + n);
 		assert_int_equal(
-			win_keep(&s.x, &s.w, &p, payload_of_step(NULL), 0), 0);
+			win_keep(&s.x, &s.w, &p, payload_of_step(NULL)), 0);
 		assert_null(win_payload(&s.x, win_at(&s.w, p.psn)).at);
 		if (n >= RD_ATOMIC_MAX - 1)
 			win_drop(&s.x, &s.w,
@@ -188,12 +188,12 @@ static void win_keep__without_payload(void **state)
 					psn_add(p.psn, -(RD_ATOMIC_MAX - 1))));
 	}
 	p.psn = psn_add(p.psn, 1);
-	assert_int_equal(win_keep(&s.x, &s.w, &p, payload_of_step(NULL), 0), 0);
+	assert_int_equal(win_keep(&s.x, &s.w, &p, payload_of_step(NULL)), 0);
 	p.psn = psn_add(p.psn, 1);
-	assert_int_equal(win_keep(&s.x, &s.w, &p, payload_of_step(NULL), 0),
+	assert_int_equal(win_keep(&s.x, &s.w, &p, payload_of_step(NULL)),
 			 -EAGAIN);
 	/* who has no such places takes slots */
-	assert_int_equal(win_keep(&s.x, &s.other, &p, payload_of_step(NULL), 0),
+	assert_int_equal(win_keep(&s.x, &s.other, &p, payload_of_step(NULL)),
 			 0);
 	assert_non_null(win_payload(&s.x, win_at(&s.other, p.psn)).at);
 }
