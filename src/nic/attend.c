@@ -3,11 +3,13 @@
 #include "nic/attend.h"
 #include "base/check.h"
 #include "base/timerq.h"
+#include "nic/acks.h"
 #include "nic/device.h"
 #include "nic/due.h"
 #include "nic/errors.h"
 #include "nic/handoff.h"
 #include "nic/progress.h"
+#include "nic/sleepers.h"
 #include "nic/token.h"
 #include "os/run.h"
 #include "os/wait.h"
@@ -24,8 +26,8 @@ enum {
  * take over. */
 static void attend(struct nic *nic, uint64_t now_ns)
 {
-	__atomic_store_n(&nic->last_poll, now_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->last_poller, os_self(), __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->polls.last_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->polls.last, os_self(), __ATOMIC_RELAXED);
 	nic_prepare(nic);
 }
 
@@ -38,17 +40,17 @@ void attend_poll(struct nic *nic)
 		return;
 	attend(nic, now);
 	if (progress_receive(nic, &now)) {
-		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&nic->polls.empty, 0, __ATOMIC_RELAXED);
 		if (progress_due(nic))
 			progress_run(nic, false, now);
 		return;
 	}
-	empty = __atomic_add_fetch(&nic->empty_polls, 1, __ATOMIC_RELAXED);
+	empty = __atomic_add_fetch(&nic->polls.empty, 1, __ATOMIC_RELAXED);
 	errors_take(nic);
 	if (progress_due(nic))
 		progress_run(nic, false, now);
 	else if (empty >= 2 &&
-		 __atomic_load_n(&nic->acks_owed, __ATOMIC_RELAXED))
+		 __atomic_load_n(&nic->acks.owed, __ATOMIC_RELAXED))
 		progress_run(nic, true, now);
 }
 
@@ -58,8 +60,8 @@ static void unblock(void *arg)
 {
 	struct nic *nic = arg;
 
-	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
-	__atomic_sub_fetch(&nic->blocked, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&nic->sleepers.blocks, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&nic->sleepers.blocked, 1, __ATOMIC_SEQ_CST);
 	due_left(nic, os_now(nic->os));
 }
 
@@ -77,7 +79,8 @@ static uint64_t block_until(const struct nic *nic, uint64_t now_ns,
 	*what = OS_WAIT_PACKETS;
 	if (handoff_left(&nic->engine))
 		return now_ns;
-	if (!token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED), now_ns))
+	if (!token_held(__atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED),
+			now_ns))
 		return __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 	*what = OS_WAIT_TIMER;
 	return now_ns + TOKEN_MOVING_NS;
@@ -91,7 +94,7 @@ static void block_receive(struct nic *nic, const uint32_t *woken,
 	while (!__atomic_load_n(woken, __ATOMIC_ACQUIRE) && *now < until_ns &&
 	       progress_receive(nic, now)) {
 		attend(nic, *now);
-		__atomic_store_n(&nic->empty_polls, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&nic->polls.empty, 0, __ATOMIC_RELAXED);
 		if (progress_due(nic))
 			progress_run(nic, false, *now);
 	}
@@ -113,28 +116,31 @@ static void block_spin(struct nic *nic, const uint32_t *woken,
 		       uint64_t until_ns, uint64_t *now)
 {
 	const uint64_t end = MIN(*now + nic->cfg.spin_ns, until_ns);
-	const uint32_t left = __atomic_load_n(&nic->asleep_left,
+	const uint32_t left = __atomic_load_n(&nic->sleepers.asleep_left,
 					      __ATOMIC_RELAXED);
 	uint32_t times;
 
 	if (left) {
-		__atomic_store_n(&nic->asleep_left, left - 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&nic->sleepers.asleep_left, left - 1,
+				 __ATOMIC_RELAXED);
 		return;
 	}
 	while (*now < end &&
-	       !__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED)) {
+	       !__atomic_load_n(&nic->sleepers.blocked, __ATOMIC_RELAXED)) {
 		os_relax();
 		block_receive(nic, woken, end, now);
 		if (__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
-			__atomic_store_n(&nic->asleep, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&nic->sleepers.asleep, 0,
+					 __ATOMIC_RELAXED);
 			return;
 		}
 		*now = os_now(nic->os);
 	}
-	times = 2 * __atomic_load_n(&nic->asleep, __ATOMIC_RELAXED) + 1;
+	times = 2 * __atomic_load_n(&nic->sleepers.asleep, __ATOMIC_RELAXED) +
+		1;
 	times = MIN(times, (uint32_t)ASLEEP_MAX);
-	__atomic_store_n(&nic->asleep, times, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->asleep_left, times, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->sleepers.asleep, times, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->sleepers.asleep_left, times, __ATOMIC_RELAXED);
 }
 
 static int block_sleep(struct nic *nic, int fd, uint64_t until_ns,
@@ -144,8 +150,8 @@ static int block_sleep(struct nic *nic, int fd, uint64_t until_ns,
 	uint64_t at;
 	int err;
 
-	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->sleepers.blocks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->sleepers.blocked, 1, __ATOMIC_RELAXED);
 	/* os_wait_in_verb() may not return: the thread can be cancelled there. */
 	pthread_cleanup_push(restore_signals, sig);
 	pthread_cleanup_push(unblock, nic);

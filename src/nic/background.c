@@ -17,7 +17,7 @@ static void background(void *arg)
 {
 	struct nic *nic = arg;
 
-	while (!__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&nic->bg.stop, __ATOMIC_ACQUIRE)) {
 		enum os_wait_for what;
 		uint64_t until;
 
@@ -40,7 +40,8 @@ int background_start(struct nic *nic)
 	err = standby_start(nic);
 	if (err)
 		return err;
-	err = os_thread_start(nic->os, &nic->bg, "nopin-bg", background, nic);
+	err = os_thread_start(nic->os, &nic->bg.thread, "nopin-bg", background,
+			      nic);
 	if (err)
 		background_stop(nic);
 	return err;
@@ -48,11 +49,11 @@ int background_start(struct nic *nic)
 
 void background_stop(struct nic *nic)
 {
-	__atomic_store_n(&nic->stop, true, __ATOMIC_RELEASE);
-	if (nic->bg) {
+	__atomic_store_n(&nic->bg.stop, true, __ATOMIC_RELEASE);
+	if (nic->bg.thread) {
 		os_kick(nic->os);
-		os_thread_join(nic->bg);
-		nic->bg = NULL;
+		os_thread_join(nic->bg.thread);
+		nic->bg.thread = NULL;
 	}
 	standby_stop(nic);
 }

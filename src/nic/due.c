@@ -7,13 +7,13 @@
 /* The background thread is to be awake by @at_ns. */
 static void due_by(struct nic *nic, uint64_t at_ns, uint64_t now_ns)
 {
-	const uint64_t until = __atomic_load_n(&nic->bg_until,
+	const uint64_t until = __atomic_load_n(&nic->bg.until,
 					       __ATOMIC_SEQ_CST);
 
 	/* While a thread polls it looks every 200 us anyway: no kick for that. */
 	if (at_ns >= until || until <= now_ns + POLLED_RECENTLY_NS)
 		return;
-	__atomic_store_n(&nic->bg_until, at_ns, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&nic->bg.until, at_ns, __ATOMIC_SEQ_CST);
 	os_kick(nic->os);
 }
 

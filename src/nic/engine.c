@@ -21,6 +21,7 @@
 #include "mem/ticket.h"
 #include "mem/upcall.h"
 #include "mem/waiter.h"
+#include "nic/acks.h"
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/due.h"
@@ -87,7 +88,7 @@ bool engine_receive(struct nic *nic, struct step *s)
 	/* the numbers may be somebody else's by now */
 	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
 		return false;
-	if (__atomic_load_n(&nic->peek, __ATOMIC_RELAXED) &&
+	if (__atomic_load_n(&nic->rx.peek, __ATOMIC_RELAXED) &&
 	    scatter_receive(nic, s))
 		return true;
 	s->rx = (struct os_rx){.port = -1};
@@ -98,13 +99,13 @@ bool engine_receive(struct nic *nic, struct step *s)
 		return false;
 	if (nic->cfg.scatter && s->rx.len > 2 * s->rx.seg &&
 	    s->rx.seg >= SCATTER_MIN + SIDE_BYTES)
-		__atomic_store_n(&nic->peek, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&nic->rx.peek, 1, __ATOMIC_RELAXED);
 	return true;
 }
 
 bool engine_inherit(struct nic *nic, struct step *s)
 {
-	struct step *from = nic->rest;
+	struct step *from = nic->rx.rest;
 
 	if (!from)
 		return false;
@@ -113,7 +114,7 @@ bool engine_inherit(struct nic *nic, struct step *s)
 	s->taken = s->rx.len = from->rx.len - from->at;
 	memcpy(s->buf, from->buf + from->at, s->rx.len);
 	from->at = from->rx.len;
-	__atomic_store_n(&nic->rest, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->rx.rest, NULL, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -159,7 +160,7 @@ static enum rx_result to_qp(struct nic *nic, struct step *s, struct pkt *p,
 {
 	struct nic_qp *nq = demux_find(nic, p->qpn);
 
-	if (!nq && from->port == nic->roce_port && !p->ext) {
+	if (!nq && from->port == nic->roce.port && !p->ext) {
 		roce_pass_on(nic, p, from, bytes, len);
 		return RX_NEXT;
 	}
@@ -281,9 +282,9 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 	}
 	CHECK(res != RX_FULL || s->run.qp);
 	if (s->at < s->rx.len)
-		__atomic_store_n(&nic->rest, s, __ATOMIC_RELAXED);
-	else if (nic->rest == s)
-		__atomic_store_n(&nic->rest, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&nic->rx.rest, s, __ATOMIC_RELAXED);
+	else if (nic->rx.rest == s)
+		__atomic_store_n(&nic->rx.rest, NULL, __ATOMIC_RELAXED);
 	return s->run.qp != NULL || s->at < s->rx.len;
 }
 
@@ -301,7 +302,7 @@ static void take_pages(struct nic *nic)
 			struct os_page_done *d = &done[i];
 
 			/* copy-on-write again, or soon: page after page */
-			d->writable &= !nic->forking;
+			d->writable &= !nic->host.forking;
 			if (d->by_hand)
 				user_only_learn(nic->mem, d->addr, d->bytes);
 			if (d->absent)
@@ -375,7 +376,7 @@ static void run_timers(struct nic *nic)
 
 	if (!nic->cfg.manual)
 		nic->x.now = MIN(
-			now, __atomic_load_n(&nic->heard, __ATOMIC_RELAXED));
+			now, __atomic_load_n(&nic->rx.heard, __ATOMIC_RELAXED));
 	while ((t = timerq_pop(&nic->x.timers, nic->x.now)))
 		qp_timeout(container_of(t, struct qp, timer));
 	peers_timers(nic);
@@ -436,7 +437,7 @@ static bool plan_acks(struct nic *nic, struct step *s, bool flush)
 		    peer_ack_burst(&nic->x, p, &s->burst)) {
 			/* no QP that is moving keeps it */
 			p->refs++;
-			nic->acks_begun++;
+			nic->acks.begun++;
 			s->kind = STEP_SEND;
 			return true;
 		}
@@ -447,7 +448,7 @@ static bool plan_acks(struct nic *nic, struct step *s, bool flush)
 static uint64_t next_deadline(const struct nic *nic)
 {
 	uint64_t at = MIN(timerq_next(&nic->x.timers),
-			  timerq_next(&nic->hello_timers));
+			  timerq_next(&nic->peers.timers));
 
 	list_for_each(l, &nic->x.ack_peers) {
 		const struct peer *p = list_entry(l, struct peer, ack_link);
@@ -469,12 +470,12 @@ static bool acks_wait(const struct nic *nic, bool flush)
 /* Tell everybody when something is due next. */
 static void publish(struct nic *nic)
 {
-	const bool out = nic->acks_begun != nic->acks_ended;
+	const bool out = nic->acks.begun != nic->acks.ended;
 
 	due_set(nic, nic->dead ? TIME_NEVER : next_deadline(nic), nic->x.now);
-	__atomic_store_n(&nic->acks_owed, !list_empty(&nic->x.ack_peers),
+	__atomic_store_n(&nic->acks.owed, !list_empty(&nic->x.ack_peers),
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->acks_now,
+	__atomic_store_n(&nic->acks.due,
 			 !nic->dead && (out || acks_wait(nic, false)),
 			 __ATOMIC_RELAXED);
 }
@@ -580,13 +581,13 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		} else {
 			count_add(&nic->cnt, CNT_tx_packets,
 				  s->error ? 0 : s->burst.nsegs);
-			__atomic_store_n(&nic->acks_ended, nic->acks_ended + 1,
+			__atomic_store_n(&nic->acks.ended, nic->acks.ended + 1,
 					 __ATOMIC_RELEASE);
 			peer_put(nic, s->burst.peer);
 		}
 	} else {
 		/* whoever sees a completion sees this */
-		__atomic_store_n(&nic->acks_now, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&nic->acks.due, 1, __ATOMIC_RELAXED);
 		qp_rx_commit(&s->run);
 	}
 	nic_wake_idle(nic);

@@ -36,9 +36,9 @@ static bool deny_asked(struct nic *nic, const struct list *peers,
 /* Anybody can say so. Of who has answered it is not believed. */
 static void unreachable(struct nic *nic, const struct endpoint *dst)
 {
-	const bool peer = deny_asked(nic, &nic->peers, dst);
+	const bool peer = deny_asked(nic, &nic->peers.all, dst);
 
-	if (!deny_asked(nic, &nic->dests, dst) && !peer)
+	if (!deny_asked(nic, &nic->peers.dests, dst) && !peer)
 		count(&nic->cnt, CNT_drop_unreachable);
 }
 
@@ -68,12 +68,13 @@ static void look_at_mtus(struct nic *nic)
 {
 	struct os_net net;
 
-	if (!__atomic_load_n(&nic->too_large, __ATOMIC_RELAXED) ||
-	    !__atomic_exchange_n(&nic->too_large, false, __ATOMIC_RELAXED) ||
+	if (!__atomic_load_n(&nic->peers.too_large, __ATOMIC_RELAXED) ||
+	    !__atomic_exchange_n(&nic->peers.too_large, false,
+				 __ATOMIC_RELAXED) ||
 	    os_net_read(nic->os, &net))
 		return;
 	nic_lock(nic);
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, &nic->peers.all) {
 		struct peer *p = list_entry(l, struct peer, link);
 
 		say_too_large(p, addr_find(&net, &p->local));

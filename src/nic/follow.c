@@ -33,17 +33,17 @@ uint64_t net_turn(struct nic *nic, uint64_t until)
 	uint64_t now;
 
 	/* Who stands in may be here, too: what was read last counts. */
-	pthread_mutex_lock(&nic->net_lock);
-	nic->net_news |= os_net_changed(nic->os);
-	if (nic->net_news) {
+	pthread_mutex_lock(&nic->news.lock);
+	nic->news.heard |= os_net_changed(nic->os);
+	if (nic->news.heard) {
 		now = os_now(nic->os);
-		if (now >= nic->net_after_ns) {
-			nic->net_after_ns = now + NET_AGAIN_NS;
-			nic->net_news = net_follow(nic) != 0;
+		if (now >= nic->news.after_ns) {
+			nic->news.after_ns = now + NET_AGAIN_NS;
+			nic->news.heard = net_follow(nic) != 0;
 		}
-		if (nic->net_news)
-			until = MIN(until, nic->net_after_ns);
+		if (nic->news.heard)
+			until = MIN(until, nic->news.after_ns);
 	}
-	pthread_mutex_unlock(&nic->net_lock);
+	pthread_mutex_unlock(&nic->news.lock);
 	return until;
 }

@@ -3,9 +3,22 @@
 #ifndef NOPIN_NIC_FOLLOW_H
 #define NOPIN_NIC_FOLLOW_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct nic;
+
+/**
+ * struct net_news - That the addresses of the host changed.
+ * @heard:	the host said so and was not asked
+ * @after_ns:	not to be asked before
+ */
+struct net_news {
+	pthread_mutex_t lock;
+	bool heard;
+	uint64_t after_ns;
+};
 
 /** net_follow() - See what they are now, and tell programs. No lock held. */
 int net_follow(struct nic *nic);

@@ -21,9 +21,9 @@ enum {
 /* Is it still to be seen if the holder passes on to us? */
 static bool welcome_due(const struct nic *nic)
 {
-	if (nic->roce_guest >= 0)
-		return !nic->roce_told;
-	return nic->roce_begins;
+	if (nic->roce.guest >= 0)
+		return !nic->roce.told;
+	return nic->roce.begins;
 }
 
 void roce_welcome(struct nic *nic)
@@ -37,13 +37,13 @@ void roce_welcome(struct nic *nic)
 		nic_lock(nic);
 		now = nic->x.now;
 		if (welcome_due(nic)) {
-			nic->roce_try_ns = now;
+			nic->roce.try_ns = now;
 			roce_claim(nic);
 		}
 		wait = welcome_due(nic);
-		nic->roce_late |= wait && now >= until;
-		wait = wait && !nic->roce_late;
-		fd = nic->roce_guest;
+		nic->roce.late |= wait && now >= until;
+		wait = wait && !nic->roce.late;
+		fd = nic->roce.guest;
 		nic_unlock(nic);
 		/* one that does not listen yet has nothing to sleep on */
 		if (wait)
@@ -59,9 +59,9 @@ static void say_news(struct nic *nic)
 	enum roce_state state;
 
 	nic_lock(nic);
-	__atomic_store_n(&nic->roce_news, false, __ATOMIC_RELAXED);
-	nic->roce_said = state = nic->roce_state;
-	who = nic->roce_who;
+	__atomic_store_n(&nic->roce.news, false, __ATOMIC_RELAXED);
+	nic->roce.said = state = nic->roce.state;
+	who = nic->roce.who;
 	nic_unlock(nic);
 	if (state == ROCE_STRANGER)
 		log_warn("standard peers do not reach this NIC: UDP port 4791 "
@@ -88,9 +88,9 @@ static void holder_closed(struct nic *nic)
 	int claim = -1;
 
 	nic_lock(nic);
-	if (nic->roce_port >= 0) {
-		claim = nic->roce_claim;
-		nic->roce_claim = -1;
+	if (nic->roce.port >= 0) {
+		claim = nic->roce.claim;
+		nic->roce.claim = -1;
 	}
 	nic_unlock(nic);
 	if (claim >= 0)
@@ -99,7 +99,7 @@ static void holder_closed(struct nic *nic)
 
 uint64_t roce_turn(struct nic *nic, uint64_t until)
 {
-	const bool orphan = __atomic_load_n(&nic->roce_orphan,
+	const bool orphan = __atomic_load_n(&nic->roce.orphan,
 					    __ATOMIC_RELAXED);
 
 	/* the numbers may be somebody else's by now */
@@ -110,14 +110,14 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 	if (os_holder_spoke(nic->os) || orphan) {
 		nic_lock(nic);
 		/* what it says is read at once: unread it ends each sleep */
-		if (nic->roce_guest >= 0)
-			nic->roce_try_ns = nic->x.now;
+		if (nic->roce.guest >= 0)
+			nic->roce.try_ns = nic->x.now;
 		roce_claim(nic);
-		if (__atomic_load_n(&nic->roce_orphan, __ATOMIC_RELAXED))
-			until = MIN(until, nic->roce_try_ns);
+		if (__atomic_load_n(&nic->roce.orphan, __ATOMIC_RELAXED))
+			until = MIN(until, nic->roce.try_ns);
 		nic_unlock(nic);
 	}
-	if (__atomic_load_n(&nic->roce_news, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&nic->roce.news, __ATOMIC_RELAXED))
 		say_news(nic);
 	return until;
 }
@@ -133,10 +133,10 @@ void roce_text(struct nic *nic, struct text *t)
 	enum roce_state state;
 
 	nic_lock(nic);
-	if (nic->roce_state != ROCE_UNASKED)
+	if (nic->roce.state != ROCE_UNASKED)
 		roce_claim(nic);
-	state = nic->roce_state;
-	who = nic->roce_who;
+	state = nic->roce.state;
+	who = nic->roce.who;
 	nic_unlock(nic);
 	text_add(t, "\"port_4791\":{\"state\":\"%s\"", names[state]);
 	if (state == ROCE_SERVED || state == ROCE_STRANGER ||

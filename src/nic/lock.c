@@ -18,10 +18,10 @@ void nic_lock(struct nic *nic)
 
 void nic_wake_idle(struct nic *nic)
 {
-	if (!nic->idle_waiters)
+	if (!nic->idle.waiters)
 		return;
-	pthread_mutex_lock(&nic->idle_lock);
-	nic->idle_events++;
-	pthread_cond_broadcast(&nic->idle);
-	pthread_mutex_unlock(&nic->idle_lock);
+	pthread_mutex_lock(&nic->idle.lock);
+	nic->idle.events++;
+	pthread_cond_broadcast(&nic->idle.committed);
+	pthread_mutex_unlock(&nic->idle.lock);
 }

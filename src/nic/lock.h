@@ -3,9 +3,22 @@
 #ifndef NOPIN_NIC_LOCK_H
 #define NOPIN_NIC_LOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 struct nic;
+
+/**
+ * struct idle_wait - Threads that wait for a commit.
+ * @waiters:	how many (engine lock)
+ * @lock:	of what follows; @events: commits
+ */
+struct idle_wait {
+	unsigned waiters;
+	pthread_mutex_t lock;
+	uint32_t events;
+	pthread_cond_t committed;
+};
 
 /** nic_lock() - Take the engine lock; nic->x.now is the time from here on. */
 void nic_lock(struct nic *nic);

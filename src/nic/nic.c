@@ -104,19 +104,19 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	nic->cfg = *cfg;
 	handoff_init(&nic->engine);
 	pthread_condattr_init(&attr);
-	pthread_cond_init(&nic->idle, &attr);
-	pthread_mutex_init(&nic->idle_lock, NULL);
+	pthread_cond_init(&nic->idle.committed, &attr);
+	pthread_mutex_init(&nic->idle.lock, NULL);
 	pthread_mutex_init(&nic->gids_lock, NULL);
-	pthread_mutex_init(&nic->net_lock, NULL);
+	pthread_mutex_init(&nic->news.lock, NULL);
 	list_init(&nic->qps);
-	list_init(&nic->peers);
-	list_init(&nic->dests);
+	list_init(&nic->peers.all);
+	list_init(&nic->peers.dests);
 	list_init(&nic->asyncs);
-	timerq_init(&nic->hello_timers);
+	timerq_init(&nic->peers.timers);
 	prefetch_init(nic);
-	nic->roce_port = -1;
-	nic->roce_claim = -1;
-	nic->roce_guest = -1;
+	nic->roce.port = -1;
+	nic->roce.claim = -1;
+	nic->roce.guest = -1;
 	nic->deadline = TIME_NEVER;
 	nic->steps_free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
 }
@@ -228,15 +228,15 @@ void nic_close(struct nic *nic)
 	roce_release(nic);
 	demux_close(nic);
 	peers_close(nic);
-	CHECK(list_empty(&nic->peers));
-	timerq_fini(&nic->hello_timers);
+	CHECK(list_empty(&nic->peers.all));
+	timerq_fini(&nic->peers.timers);
 	xport_close(&nic->x);
 	mem_close(nic->mem);
 	os_close(nic->os);
-	pthread_cond_destroy(&nic->idle);
-	pthread_mutex_destroy(&nic->idle_lock);
+	pthread_cond_destroy(&nic->idle.committed);
+	pthread_mutex_destroy(&nic->idle.lock);
 	pthread_mutex_destroy(&nic->gids_lock);
-	pthread_mutex_destroy(&nic->net_lock);
+	pthread_mutex_destroy(&nic->news.lock);
 	heap_free(nic);
 }
 

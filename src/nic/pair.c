@@ -63,8 +63,8 @@ static int queues_init(struct nic_qp *qp)
 static void ud_marks(struct nic *nic, int port)
 {
 	os_port_marks(nic->os, port);
-	if (nic->roce_port >= 0)
-		os_port_marks(nic->os, nic->roce_port);
+	if (nic->roce.port >= 0)
+		os_port_marks(nic->os, nic->roce.port);
 }
 
 /* Lock held: everything that other objects know of the QP. */

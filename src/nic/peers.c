@@ -77,7 +77,7 @@ static void tell_shares(struct nic *nic)
 	uint32_t share = flow_share(&nic->x);
 	bool any = false;
 
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, &nic->peers.all) {
 		struct peer *p = list_entry(l, struct peer, link);
 
 		p->shrinks = p->granted > share;
@@ -165,15 +165,15 @@ static void lend(struct nic *nic, struct peer *p)
 		ask_once(nic, p);
 	}
 	if (credit_settled(p) && p->nonce)
-		timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+		timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
 	else if (news || p->hello.at_ns == TIME_NEVER)
-		timerq_set(&nic->hello_timers, &p->hello,
+		timerq_set(&nic->peers.timers, &p->hello,
 			   nic->x.now + p->tell_ns);
 }
 
 void peers_lend(struct nic *nic)
 {
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, &nic->peers.all) {
 		lend(nic, list_entry(l, struct peer, link));
 	}
 }
@@ -198,7 +198,7 @@ static void peers_ask(struct nic *nic, struct peer *p)
 {
 	ask_once(nic, p);
 	p->hello_tries++;
-	timerq_set(&nic->hello_timers, &p->hello, nic->x.now + HELLO_NS);
+	timerq_set(&nic->peers.timers, &p->hello, nic->x.now + HELLO_NS);
 }
 
 static struct peer *peers_find(const struct list *peers,
@@ -216,7 +216,8 @@ static struct peer *peers_find(const struct list *peers,
 
 static bool line_left(const struct nic *nic, const struct peer *p)
 {
-	return p->lines ? nic->sprayed < SPRAY_MAX : nic->lined < LINES_MAX;
+	return p->lines ? nic->peers.sprayed < SPRAY_MAX
+			: nic->peers.lined < LINES_MAX;
 }
 
 /* By the port's own socket it can be sent to in any case. */
@@ -232,8 +233,8 @@ static void connect_lines(struct nic *nic, struct peer *p)
 
 		if (!line)
 			break;
-		nic->lined += p->lines == 0;
-		nic->sprayed += p->lines != 0;
+		nic->peers.lined += p->lines == 0;
+		nic->peers.sprayed += p->lines != 0;
 		p->line[p->lines++] = line;
 	}
 	if (paths == 1 || p->lines == paths)
@@ -247,16 +248,16 @@ static void disconnect_lines(struct nic *nic, struct peer *p)
 {
 	while (p->lines) {
 		os_disconnect(nic->os, p->line[--p->lines]);
-		nic->sprayed -= p->lines != 0;
-		nic->lined -= p->lines == 0;
+		nic->peers.sprayed -= p->lines != 0;
+		nic->peers.lined -= p->lines == 0;
 	}
 }
 
 static void peers_answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 {
-	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
 	p->kind = kind;
-	nic->standard_peers += kind == PEER_STANDARD;
+	nic->peers.standard += kind == PEER_STANDARD;
 	if (kind == PEER_STANDARD)
 		log_info("the NIC on port %u is taken for a standard one",
 			 p->asked.port);
@@ -273,7 +274,7 @@ void peer_deny(struct nic *nic, struct peer *p)
 		peers_answered(nic, p, PEER_STANDARD);
 		return;
 	}
-	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
 	peer_answered(&nic->x, p);
 }
 
@@ -310,7 +311,8 @@ static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
 {
 	struct peer *p;
 
-	if (timerq_reserve(&nic->hello_timers, nic->x.peers + nic->ndests + 1))
+	if (timerq_reserve(&nic->peers.timers,
+			   nic->x.peers + nic->peers.ndests + 1))
 		return NULL;
 	p = heap_alloc(sizeof(*p));
 	if (!p)
@@ -327,13 +329,13 @@ static int find_or_ask(struct nic *nic, const struct wqe_to *to,
 		       const struct qp *qp, struct peer **out)
 {
 	const struct endpoint ep = locate(to);
-	struct peer *p = peers_find(&nic->peers, &ep, &to->local);
+	struct peer *p = peers_find(&nic->peers.all, &ep, &to->local);
 
 	if (!p) {
 		p = new_peer(nic, &ep, to, qp);
 		if (!p)
 			return -ENOMEM;
-		list_add_tail(&nic->peers, &p->link);
+		list_add_tail(&nic->peers.all, &p->link);
 		nic->x.peers++;
 		tell_shares(nic);
 		peers_lend(nic);
@@ -360,10 +362,10 @@ int peer_get(struct nic *nic, const struct qp_attr *attr,
 static void free_peer(struct nic *nic, struct peer *p)
 {
 	CHECK(list_empty(&p->owed) && list_empty(&p->stalled));
-	timerq_set(&nic->hello_timers, &p->hello, TIME_NEVER);
+	timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
 	list_del(&p->link);
 	list_del(&p->ack_link);
-	nic->standard_peers -= p->kind == PEER_STANDARD;
+	nic->peers.standard -= p->kind == PEER_STANDARD;
 	disconnect_lines(nic, p);
 	heap_free(p);
 }
@@ -378,25 +380,25 @@ void peer_put(struct nic *nic, struct peer *p)
 	free_peer(nic, p);
 	if (nic->x.peers & (nic->x.peers - 1))
 		return; /* no share grew */
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, &nic->peers.all) {
 		p = list_entry(l, struct peer, link);
 		if (p->kind == PEER_NOPIN) /* when time is */
-			timerq_set(&nic->hello_timers, &p->hello, 0);
+			timerq_set(&nic->peers.timers, &p->hello, 0);
 	}
 }
 
 /* What was used least of late, and is not used now, is forgotten. */
 static void forget_dests(struct nic *nic, unsigned max)
 {
-	struct list *l = nic->dests.prev, *before;
+	struct list *l = nic->peers.dests.prev, *before;
 
-	for (; l != &nic->dests && nic->ndests > max; l = before) {
+	for (; l != &nic->peers.dests && nic->peers.ndests > max; l = before) {
 		struct peer *p = list_entry(l, struct peer, link);
 
 		before = l->prev;
 		if (p->refs)
 			continue;
-		nic->ndests--;
+		nic->peers.ndests--;
 		free_peer(nic, p);
 	}
 }
@@ -412,7 +414,7 @@ static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 			     const struct qp *qp)
 {
 	const struct endpoint ep = locate(to);
-	struct peer *p = peers_find(&nic->dests, &ep, &to->local);
+	struct peer *p = peers_find(&nic->peers.dests, &ep, &to->local);
 
 	if (ipaddr_is_any(&to->dgid))
 		return NULL;
@@ -424,10 +426,10 @@ static struct peer *dest_get(struct nic *nic, const struct wqe_to *to,
 		if (!p)
 			return NULL;
 		p->datagrams = true;
-		nic->ndests++;
+		nic->peers.ndests++;
 		peers_begin(nic, p);
 	}
-	list_insert_after(&nic->dests, &p->link);
+	list_insert_after(&nic->peers.dests, &p->link);
 	p->refs++;
 	return p;
 }
@@ -468,7 +470,7 @@ static void is_nopin(struct nic *nic, struct peer *p)
 {
 	const bool mistaken = p->kind == PEER_STANDARD;
 
-	nic->standard_peers -= mistaken;
+	nic->peers.standard -= mistaken;
 	p->unasked = mistaken;
 	p->denied = false;
 	peers_answered(nic, p, PEER_NOPIN);
@@ -501,8 +503,8 @@ static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
 static void take_reply(struct nic *nic, const struct pkt *p,
 		       const struct os_rx *rx)
 {
-	struct peer *peer = peers_find(&nic->peers, &rx->src, &rx->dst);
-	struct peer *dest = peers_find(&nic->dests, &rx->src, &rx->dst);
+	struct peer *peer = peers_find(&nic->peers.all, &rx->src, &rx->dst);
+	struct peer *dest = peers_find(&nic->peers.dests, &rx->src, &rx->dst);
 
 	if ((!peer && !dest) || p->nonce != peers_nonce(nic, &rx->src)) {
 		count(&nic->cnt, CNT_drop_nonce);
@@ -520,7 +522,7 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 /* Who asks before we know him has nothing yet: answering costs no state. */
 static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
 {
-	struct peer *asker = peers_find(&nic->peers, &rx->src, &rx->dst);
+	struct peer *asker = peers_find(&nic->peers.all, &rx->src, &rx->dst);
 	const bool proved = p->nonce == peers_nonce(nic, &rx->src);
 
 	if (asker && proved)
@@ -605,9 +607,9 @@ void peers_timers(struct nic *nic)
 {
 	struct timer *t;
 
-	if (nic->standard_peers || nic->ud_qps || nic->x.plain)
+	if (nic->peers.standard || nic->ud_qps || nic->x.plain)
 		roce_needed(nic);
-	while ((t = timerq_pop(&nic->hello_timers, nic->x.now))) {
+	while ((t = timerq_pop(&nic->peers.timers, nic->x.now))) {
 		struct peer *p = container_of(t, struct peer, hello);
 
 		if (p->kind == PEER_NOPIN)
@@ -627,5 +629,5 @@ void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes)
 		return;
 	p->too_large = bytes +
 		       (ipaddr_is_v4(&p->ep.ip) ? IPV4_BYTES : IPV6_BYTES);
-	__atomic_store_n(&nic->too_large, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->peers.too_large, true, __ATOMIC_RELAXED);
 }

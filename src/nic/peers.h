@@ -4,6 +4,11 @@
 #define NOPIN_NIC_PEERS_H
 
 #include "base/addr.h"
+#include "base/list.h"
+#include "base/timerq.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct nic;
 struct nic_qp;
@@ -12,6 +17,22 @@ struct peer;
 struct pkt;
 struct qp;
 struct qp_attr;
+
+/**
+ * struct nic_peers - Other NICs that QPs of ours talk to.
+ * @all:	of connections
+ * @dests:	those that datagrams go to, the last used first; @ndests: how many
+ * @timers:	of HELLOs
+ * @standard:	how many are no nopins
+ * @lined:	how many have a sending socket of their own; @sprayed: further such sockets
+ * @too_large:	a packet was, for some peer (relaxed)
+ */
+struct nic_peers {
+	struct list all, dests;
+	struct timerq timers;
+	unsigned ndests, standard, lined, sprayed;
+	bool too_large;
+};
 
 /* What a HELLO says: of other versions nothing is understood (doc/wire.md). */
 enum { WIRE_VERSION = 4 };

@@ -66,7 +66,7 @@ static bool ask_piece(struct nic *nic, struct prefetch *p)
 	len = MIN(p->rest.len, PIECE_BYTES - (uint32_t)(addr % PIECE_BYTES));
 	req.addr = addr & ~(PAGE_BYTES - 1);
 	req.bytes = pages_spanned(addr, len) << PAGE_SHIFT;
-	p->protects = nic->protects;
+	p->protects = nic->host.protects;
 	p->rest.addr += len;
 	p->rest.len -= len;
 	return os_page_ask(nic->os, &req) == 0;
@@ -94,7 +94,7 @@ void prefetch_done(struct nic *nic, const struct os_page_done *d)
 	struct prefetch *p = &nic->prefetch.all[d->id - PREFETCH_ID];
 	bool more = p->rest.len && !d->error;
 
-	bool writable = d->writable && p->protects == nic->protects;
+	bool writable = d->writable && p->protects == nic->host.protects;
 	uint64_t vpn = page_of(d->addr), pages = d->bytes >> PAGE_SHIFT;
 
 	if (p->advice == NIC_PREFETCH_NO_FAULT)

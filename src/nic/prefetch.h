@@ -21,7 +21,7 @@ enum { PREFETCHES = 128 };
  * struct prefetch - A range that is brought in while nobody waits.
  * @link:	unless a piece of it is with the pagers
  * @rest:	what was not asked for yet
- * @protects:	nic.protects when the last piece was asked for
+ * @protects:	nic.host.protects when the last piece was asked for
  */
 struct prefetch {
 	struct list link;
@@ -30,6 +30,14 @@ struct prefetch {
 	struct sge rest;
 	uint64_t protects;
 };
+
+/** struct prefetches - @out: pieces with the pagers. */
+struct prefetches {
+	struct prefetch all[PREFETCHES];
+	struct list idle, queue;
+	unsigned out;
+};
+
 void prefetch_init(struct nic *nic);
 
 /** prefetch_check() - May [s->addr, + s->len) of @pd be fetched (@write: to be written)?

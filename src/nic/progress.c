@@ -13,11 +13,13 @@
 #include "nic/progress.h"
 #include "base/check.h"
 #include "base/counters.h"
+#include "nic/acks.h"
 #include "nic/device.h"
 #include "nic/due.h"
 #include "nic/engine.h"
 #include "nic/handoff.h"
 #include "nic/lock.h"
+#include "nic/sleepers.h"
 #include "nic/step.h"
 #include "nic/stint.h"
 #include "nic/token.h"
@@ -45,16 +47,17 @@ static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
 {
 	uint64_t bytes, from, from_ns = mine >> 1;
 
-	if (__atomic_load_n(&nic->token, __ATOMIC_RELAXED) != mine)
+	if (__atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED) != mine)
 		return; /* it was taken over */
-	bytes = __atomic_add_fetch(&nic->hear_bytes, taken, __ATOMIC_RELAXED);
+	bytes = __atomic_add_fetch(&nic->rx.hear_bytes, taken,
+				   __ATOMIC_RELAXED);
 	if (taken && bytes < nic->rcvbuf)
 		return;
-	from = taken ? __atomic_load_n(&nic->hear_from, __ATOMIC_RELAXED)
+	from = taken ? __atomic_load_n(&nic->rx.hear_from, __ATOMIC_RELAXED)
 		     : from_ns;
-	__atomic_store_n(&nic->heard, from, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->hear_from, from_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->hear_bytes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->rx.heard, from, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->rx.hear_from, from_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->rx.hear_bytes, 0, __ATOMIC_RELAXED);
 }
 
 static bool progress_take(struct nic *nic, struct step *s, uint64_t token)
@@ -74,7 +77,7 @@ static bool inherit(struct nic *nic, struct step *s)
 {
 	bool got;
 
-	if (!__atomic_load_n(&nic->rest, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&nic->rx.rest, __ATOMIC_RELAXED))
 		return false;
 	handoff_lock(&nic->engine);
 	got = engine_inherit(nic, s);
@@ -192,7 +195,7 @@ void progress_work(struct nic *nic, bool flush_acks)
 bool progress_due(struct nic *nic)
 {
 	return handoff_left(&nic->engine) || os_pages_waiting(nic->os) ||
-	       __atomic_load_n(&nic->heard, __ATOMIC_RELAXED) >=
+	       __atomic_load_n(&nic->rx.heard, __ATOMIC_RELAXED) >=
 		       __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 }
 
@@ -222,7 +225,7 @@ static uint32_t acks_send(struct nic *nic, struct step *s)
 	now = os_now(nic->os);
 	while (engine_plan_acks(nic, s, now))
 		now = step_run(nic, s);
-	last = nic->acks_begun;
+	last = nic->acks.begun;
 	if (!engine_settled(nic, false, now))
 		handoff_leave(&nic->engine);
 	handoff_unlock(&nic->engine);
@@ -235,7 +238,7 @@ static void acks_await(struct nic *nic, uint32_t last)
 	const uint64_t spin = os_now(nic->os) + ACK_LEAVES_NS;
 	int waits = 0;
 
-	while ((int32_t)(__atomic_load_n(&nic->acks_ended, __ATOMIC_ACQUIRE) -
+	while ((int32_t)(__atomic_load_n(&nic->acks.ended, __ATOMIC_ACQUIRE) -
 			 last) < 0 &&
 	       waits < HEAR_WAITS) {
 		const uint64_t now = os_now(nic->os);
@@ -262,7 +265,7 @@ static void acks_leave(struct nic *nic)
 
 void progress_owed(struct nic *nic)
 {
-	if (unlikely(__atomic_load_n(&nic->acks_now, __ATOMIC_RELAXED)))
+	if (unlikely(__atomic_load_n(&nic->acks.due, __ATOMIC_RELAXED)))
 		acks_leave(nic);
 	if (handoff_left(&nic->engine))
 		progress_work(nic, false);
@@ -275,7 +278,7 @@ void progress_hear(struct nic *nic)
 	int waits = 0;
 
 	while (!progress_elsewhere(nic) && waits < HEAR_WAITS &&
-	       __atomic_load_n(&nic->heard, __ATOMIC_RELAXED) < from) {
+	       __atomic_load_n(&nic->rx.heard, __ATOMIC_RELAXED) < from) {
 		if (progress_receive(nic, &now)) {
 			if (progress_due(nic))
 				progress_run(nic, false, now);
@@ -283,8 +286,9 @@ void progress_hear(struct nic *nic)
 		}
 		now = os_now(nic->os);
 		waits++;
-		if (token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED),
-			       now))
+		if (token_held(
+			    __atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED),
+			    now))
 			os_doze(nic->os, -1, now + TOKEN_MOVING_NS);
 	}
 }
@@ -302,14 +306,14 @@ void progress_closed(struct nic *nic)
 /* Do threads sleep on the sockets, and wake for what comes there? */
 static bool progress_blocked(const struct nic *nic)
 {
-	return __atomic_load_n(&nic->blocked, __ATOMIC_SEQ_CST) &&
-	       __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED) !=
-		       __atomic_load_n(&nic->lapsed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&nic->sleepers.blocked, __ATOMIC_SEQ_CST) &&
+	       __atomic_load_n(&nic->sleepers.blocks, __ATOMIC_RELAXED) !=
+		       __atomic_load_n(&nic->sleepers.lapsed, __ATOMIC_RELAXED);
 }
 
 bool progress_polled(const struct nic *nic, uint64_t now_ns)
 {
-	return now_ns - __atomic_load_n(&nic->last_poll, __ATOMIC_RELAXED) <
+	return now_ns - __atomic_load_n(&nic->polls.last_ns, __ATOMIC_RELAXED) <
 	       POLLED_RECENTLY_NS;
 }
 
@@ -325,8 +329,8 @@ bool progress_looked_after(const struct nic *nic, uint64_t now_ns)
 bool progress_attended(const struct nic *nic)
 {
 	return progress_looked_after(nic, os_now(nic->os)) &&
-	       (__atomic_load_n(&nic->blocked, __ATOMIC_RELAXED) ||
-		__atomic_load_n(&nic->last_poller, __ATOMIC_RELAXED) !=
+	       (__atomic_load_n(&nic->sleepers.blocked, __ATOMIC_RELAXED) ||
+		__atomic_load_n(&nic->polls.last, __ATOMIC_RELAXED) !=
 			os_self());
 }
 
@@ -345,15 +349,15 @@ void nic_wait_idle(struct nic *nic)
 	/* The engine lock is given back by nic_unlock(), which looks at what
 	 * was left meanwhile; waiting on a condition with it would not. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	nic->idle_waiters++;
-	seen = nic->idle_events;
+	nic->idle.waiters++;
+	seen = nic->idle.events;
 	nic_unlock(nic);
-	pthread_mutex_lock(&nic->idle_lock);
-	if (nic->idle_events == seen)
-		pthread_cond_wait(&nic->idle, &nic->idle_lock);
-	pthread_mutex_unlock(&nic->idle_lock);
+	pthread_mutex_lock(&nic->idle.lock);
+	if (nic->idle.events == seen)
+		pthread_cond_wait(&nic->idle.committed, &nic->idle.lock);
+	pthread_mutex_unlock(&nic->idle.lock);
 	nic_lock(nic);
-	nic->idle_waiters--;
+	nic->idle.waiters--;
 	pthread_setcancelstate(cancel, &cancel);
 }
 

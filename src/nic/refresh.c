@@ -18,11 +18,11 @@ void refresh_pages(struct nic *nic)
 	/* Pages become copy-on-write one by one while fork() goes on, and a
 	 * fault waits for its end, however cheap the page is else. */
 	mem_inline_budget(nic->mem, forking ? 0 : RUN_PKTS);
-	if (forks != nic->forks || forking != nic->forking) {
+	if (forks != nic->host.forks || forking != nic->host.forking) {
 		/* every page is copy-on-write now, or becomes so */
-		nic->forks = forks;
-		nic->forking = forking;
-		nic->protects++;
+		nic->host.forks = forks;
+		nic->host.forking = forking;
+		nic->host.protects++;
 		spt_protect_all(nic->mem);
 	}
 }

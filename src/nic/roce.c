@@ -55,17 +55,17 @@ bool roce_here(const struct nic *nic, const struct ipaddr *ip)
 /* Is the holder's favour, or the port, to be asked for once more? */
 static bool roce_seeks(const struct nic *nic)
 {
-	if (nic->roce_short)
+	if (nic->roce.short_of)
 		return true;
-	switch (nic->roce_state) {
+	switch (nic->roce.state) {
 	case ROCE_SERVED:
 	case ROCE_REFUSED:
-		return nic->roce_guest < 0;
+		return nic->roce.guest < 0;
 	case ROCE_STRANGER:
 	case ROCE_TAKEN:
-		return nic->roce_wanted; /* that it ends is not told */
+		return nic->roce.wanted; /* that it ends is not told */
 	case ROCE_UNASKED:
-		return nic->roce_wanted && nic->roce_doubt_ns;
+		return nic->roce.wanted && nic->roce.doubt_ns;
 	default:
 		return false;
 	}
@@ -75,21 +75,21 @@ static bool roce_seeks(const struct nic *nic)
 static void roce_changed(struct nic *nic)
 {
 	const bool seeks = roce_seeks(nic);
-	const bool news = nic->roce_wanted && nic->roce_state != nic->roce_said;
+	const bool news = nic->roce.wanted && nic->roce.state != nic->roce.said;
 
-	if ((seeks && !nic->roce_orphan) || (news && !nic->roce_news))
+	if ((seeks && !nic->roce.orphan) || (news && !nic->roce.news))
 		os_kick(nic->os);
-	__atomic_store_n(&nic->roce_orphan, seeks, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->roce_news, news, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->roce.orphan, seeks, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->roce.news, news, __ATOMIC_RELAXED);
 }
 
 /* The port is anybody's now, at once. */
 static void guest_end(struct nic *nic)
 {
-	os_holder_leave(nic->os, nic->roce_guest);
-	nic->roce_guest = -1;
-	nic->roce_told = false;
-	nic->roce_try_ns = 0;
+	os_holder_leave(nic->os, nic->roce.guest);
+	nic->roce.guest = -1;
+	nic->roce.told = false;
+	nic->roce.try_ns = 0;
 }
 
 /* Take what the holder has said by now. One that let us in and ends the connection before
@@ -100,18 +100,18 @@ static int guest_hear(struct nic *nic)
 	bool refused;
 	int ret;
 
-	if (nic->roce_guest < 0)
+	if (nic->roce.guest < 0)
 		return 0;
-	while ((ret = os_holder_says(nic->os, nic->roce_guest,
-				     &nic->roce_secret)) > 0) {
-		nic->roce_told = true;
-		nic->roce_state = ROCE_SERVED;
+	while ((ret = os_holder_says(nic->os, nic->roce.guest,
+				     &nic->roce.secret)) > 0) {
+		nic->roce.told = true;
+		nic->roce.state = ROCE_SERVED;
 	}
 	if (ret == 0)
 		return 1;
-	refused = ret == -EPIPE && !nic->roce_told;
+	refused = ret == -EPIPE && !nic->roce.told;
 	if (refused)
-		nic->roce_state = ROCE_REFUSED;
+		nic->roce.state = ROCE_REFUSED;
 	guest_end(nic);
 	roce_changed(nic);
 	return refused ? -EPIPE : 0;
@@ -128,14 +128,14 @@ static bool roce_is_short(int err)
  * What is known already is not doubted. Return: it is so, from now on. */
 static bool roce_doubt(struct nic *nic, enum roce_state state)
 {
-	if (nic->roce_state == state)
+	if (nic->roce.state == state)
 		return false;
-	if (!nic->roce_doubt_ns)
-		nic->roce_doubt_ns = nic->x.now;
-	if (nic->x.now - nic->roce_doubt_ns < DOUBT_MAX_NS)
+	if (!nic->roce.doubt_ns)
+		nic->roce.doubt_ns = nic->x.now;
+	if (nic->x.now - nic->roce.doubt_ns < DOUBT_MAX_NS)
 		return false;
-	nic->roce_state = state;
-	nic->roce_doubt_ns = 0;
+	nic->roce.state = state;
+	nic->roce.doubt_ns = 0;
 	return true;
 }
 
@@ -143,8 +143,8 @@ static bool roce_doubt(struct nic *nic, enum roce_state state)
  * nothing new of a process that is known. */
 static void guest_unheard(struct nic *nic)
 {
-	if (nic->roce_state != ROCE_STRANGER && roce_doubt(nic, ROCE_REFUSED))
-		nic->roce_who = (struct os_holder){0, 0};
+	if (nic->roce.state != ROCE_STRANGER && roce_doubt(nic, ROCE_REFUSED))
+		nic->roce.who = (struct os_holder){0, 0};
 }
 
 static void guest_begin(struct nic *nic)
@@ -152,23 +152,23 @@ static void guest_begin(struct nic *nic)
 	struct os_holder who;
 	const int fd = os_holder_ask(nic->os, ROCE_NAME, &who);
 
-	nic->roce_short = roce_is_short(fd);
-	if (nic->roce_short)
+	nic->roce.short_of = roce_is_short(fd);
+	if (nic->roce.short_of)
 		return;
 	if (fd >= 0 || fd == -EPERM) {
-		nic->roce_who = who;
-		nic->roce_doubt_ns = 0;
+		nic->roce.who = who;
+		nic->roce.doubt_ns = 0;
 	}
 	if (fd >= 0) {
-		nic->roce_guest = fd;
-		nic->roce_late = false;
+		nic->roce.guest = fd;
+		nic->roce.late = false;
 	} else if (fd == -EPERM) {
-		nic->roce_state = ROCE_STRANGER;
+		nic->roce.state = ROCE_STRANGER;
 	} else if (fd == -EAGAIN) {
 		guest_unheard(nic);
 	} else {
 		roce_doubt(nic, ROCE_TAKEN);
-		nic->roce_begins = nic->roce_state != ROCE_TAKEN;
+		nic->roce.begins = nic->roce.state != ROCE_TAKEN;
 	}
 }
 
@@ -181,25 +181,25 @@ static void hold(struct nic *nic, int claim)
 	uint64_t secret;
 	uint16_t number;
 
-	nic->roce_port = os_port_open(nic->os, ROCE_PORT, &number);
-	if (nic->roce_port < 0) {
-		nic->roce_short = roce_is_short(nic->roce_port);
+	nic->roce.port = os_port_open(nic->os, ROCE_PORT, &number);
+	if (nic->roce.port < 0) {
+		nic->roce.short_of = roce_is_short(nic->roce.port);
 		/* a holder that has ended frees the port last */
-		if (nic->roce_port == -EADDRINUSE)
+		if (nic->roce.port == -EADDRINUSE)
 			roce_doubt(nic, ROCE_TAKEN);
-		nic->roce_port = -1;
+		nic->roce.port = -1;
 		if (claim >= 0)
 			os_unclaim(nic->os, claim);
 		return;
 	}
 	os_random(nic->os, &secret, sizeof(secret));
-	nic->roce_secret = secret;
-	nic->roce_claim = claim;
-	nic->roce_state = ROCE_OURS;
-	nic->roce_doubt_ns = 0;
+	nic->roce.secret = secret;
+	nic->roce.claim = claim;
+	nic->roce.state = ROCE_OURS;
+	nic->roce.doubt_ns = 0;
 	if (nic->ud_qps)
-		os_port_marks(nic->os, nic->roce_port);
-	if (claim < 0 || os_claim_share(nic->os, claim, nic->roce_port, secret))
+		os_port_marks(nic->os, nic->roce.port);
+	if (claim < 0 || os_claim_share(nic->os, claim, nic->roce.port, secret))
 		log_warn("other processes get nothing from UDP port 4791");
 	os_kick(nic->os); /* whoever sleeps does not know this port yet */
 }
@@ -208,24 +208,24 @@ static void claim_or_ask(struct nic *nic)
 {
 	const int claim = os_claim(nic->os, ROCE_NAME);
 
-	nic->roce_short = roce_is_short(claim);
-	nic->roce_begins = false;
+	nic->roce.short_of = roce_is_short(claim);
+	nic->roce.begins = false;
 	if (claim == -EADDRINUSE)
 		guest_begin(nic);
-	else if (!nic->roce_short)
+	else if (!nic->roce.short_of)
 		hold(nic, claim);
-	if (nic->roce_guest < 0 && !nic->roce_doubt_ns)
-		nic->roce_try_ns = nic->x.now + RETRY_NS;
+	if (nic->roce.guest < 0 && !nic->roce.doubt_ns)
+		nic->roce.try_ns = nic->x.now + RETRY_NS;
 }
 
 void roce_claim(struct nic *nic)
 {
 	int heard;
 
-	if (nic->roce_port >= 0 || nic->x.now < nic->roce_try_ns)
+	if (nic->roce.port >= 0 || nic->x.now < nic->roce.try_ns)
 		return;
 	heard = guest_hear(nic);
-	nic->roce_try_ns = nic->x.now +
+	nic->roce.try_ns = nic->x.now +
 			   (heard == -EPIPE ? RETRY_NS : CLAIM_AGAIN_NS);
 	if (heard == 0)
 		claim_or_ask(nic);
@@ -236,15 +236,15 @@ void roce_claim(struct nic *nic)
  * can have the port. */
 void roce_release(struct nic *nic)
 {
-	if (nic->roce_guest >= 0)
+	if (nic->roce.guest >= 0)
 		guest_end(nic);
-	if (nic->roce_port < 0)
+	if (nic->roce.port < 0)
 		return;
 	os_claim_unshare(nic->os);
-	os_port_close(nic->os, nic->roce_port);
-	if (nic->roce_claim >= 0)
-		os_unclaim(nic->os, nic->roce_claim);
-	nic->roce_port = -1;
+	os_port_close(nic->os, nic->roce.port);
+	if (nic->roce.claim >= 0)
+		os_unclaim(nic->os, nic->roce.claim);
+	nic->roce.port = -1;
 }
 
 void roce_pass_on(struct nic *nic, const struct pkt *p,
@@ -256,7 +256,7 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 			  .qpn = p->qpn,
 			  .fwd_src = from->src,
 			  .fwd_dst = from->dst,
-			  .fwd_secret = nic->roce_secret,
+			  .fwd_secret = nic->roce.secret,
 			  .payload_len = len};
 	uint8_t hdr[PKT_HDR_MAX], trailer[ICRC_BYTES];
 	unsigned n = pkt_build(&fwd, hdr);
@@ -265,7 +265,7 @@ void roce_pass_on(struct nic *nic, const struct pkt *p,
 		.dst = {.ip = loopback4,
 			.port = (uint16_t)(QPN_PORT_BASE + (p->qpn >> 10))},
 		.src = loopback4,
-		.port = nic->roce_port,
+		.port = nic->roce.port,
 		.iov = iov,
 		.niov = ARRAY_SIZE(iov)};
 
@@ -280,17 +280,17 @@ bool roce_trusts(struct nic *nic, const struct pkt *p, const struct os_rx *from)
 {
 	return ipaddr_eq(&from->src.ip, &loopback4) &&
 	       from->src.port == ROCE_PORT && guest_hear(nic) > 0 &&
-	       nic->roce_told && p->fwd_secret == nic->roce_secret;
+	       nic->roce.told && p->fwd_secret == nic->roce.secret;
 }
 
 void roce_needed(struct nic *nic)
 {
 	/* what was found when it did not matter is old */
-	if (!nic->roce_wanted && nic->roce_port < 0 && nic->roce_guest < 0) {
-		nic->roce_state = ROCE_UNASKED;
-		nic->roce_doubt_ns = nic->roce_try_ns = 0;
+	if (!nic->roce.wanted && nic->roce.port < 0 && nic->roce.guest < 0) {
+		nic->roce.state = ROCE_UNASKED;
+		nic->roce.doubt_ns = nic->roce.try_ns = 0;
 	}
-	nic->roce_wanted = true;
+	nic->roce.wanted = true;
 	roce_claim(nic);
 	roce_changed(nic);
 }

@@ -4,6 +4,10 @@
 #define NOPIN_NIC_ROCE_H
 
 #include "base/addr.h"
+#include "os/names.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct nic;
 struct os_rx;
@@ -26,6 +30,31 @@ enum roce_state {
 	ROCE_REFUSED,
 	ROCE_TAKEN,
 	ROCE_NUM
+};
+
+/**
+ * struct roce - UDP port 4791, and the process that has it.
+ * @port:	index in os/, or -1: we have not
+ * @claim:	the name, for os_unclaim(), or negative: none
+ * @guest:	connection to the process that has it, or -1
+ * @secret:	ours, or the holder's; @told: that is known
+ * @who:	the process, if another has it
+ * @state:	what it was found to be; @said: what the log says that it is
+ * @wanted:	standard peers matter
+ * @news:	there is something to be said (relaxed)
+ * @orphan:	none serves us, and one may soon (relaxed)
+ * @begins:	its name is taken, and nobody can be asked yet
+ * @late:	it was waited for once, too long
+ * @doubt_ns:	since when the state may be about to change, or 0
+ * @try_ns:	not to be looked at before
+ * @short_of:	there were no descriptors to ask by
+ */
+struct roce {
+	int port, claim, guest;
+	uint64_t secret, doubt_ns, try_ns;
+	struct os_holder who;
+	enum roce_state state, said;
+	bool told, wanted, news, orphan, begins, late, short_of;
 };
 
 /* The port is tried for, and its holder looked for, that often. */

@@ -49,7 +49,7 @@ static bool peek(struct nic *nic, struct step *s, struct pkt *p)
 	    pkt_parse(s->side, PKT_HDR_MAX, first, p) == CNT_NUM && p->ext &&
 	    p->hdr_len == XDATA_HDR)
 		return true;
-	__atomic_store_n(&nic->peek, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&nic->rx.peek, 0, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -139,7 +139,7 @@ static bool scatter_take(struct nic *nic, struct step *s)
 	/* Whoever overtook us took the burst: the next one is another. Where
 	 * that happens later, s->lost tells.
 	 */
-	n = __atomic_load_n(&nic->token, __ATOMIC_RELAXED) == s->token
+	n = __atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED) == s->token
 		    ? scatter_build(s)
 		    : 0;
 	len = s->rx.len;

@@ -30,7 +30,7 @@ enum {
 
 static bool stopping(const struct nic *nic)
 {
-	return __atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&nic->bg.stop, __ATOMIC_ACQUIRE);
 }
 
 /* Its sleeps are short, so nobody kicks it: what is due wakes the background thread, which
@@ -56,12 +56,13 @@ static void doze(struct nic *nic, bool quiet)
 	uint64_t until = os_now(nic->os) + TICK_NS;
 
 	if (quiet) {
-		__atomic_store_n(&nic->standby_asleep, true, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&nic->bg.standby_asleep, true,
+				 __ATOMIC_SEQ_CST);
 		if (!busy_since(nic) && !stopping(nic))
 			until += SLEEP_MAX_NS;
 	}
-	os_doze(nic->os, nic->standby_fd, until);
-	__atomic_store_n(&nic->standby_asleep, false, __ATOMIC_RELAXED);
+	os_doze(nic->os, nic->bg.standby_fd, until);
+	__atomic_store_n(&nic->bg.standby_asleep, false, __ATOMIC_RELAXED);
 }
 
 static void standby(void *arg)
@@ -83,22 +84,22 @@ int standby_start(struct nic *nic)
 {
 	int err;
 
-	nic->standby_fd = os_event_own();
-	if (nic->standby_fd < 0)
-		return nic->standby_fd;
-	err = os_thread_start(nic->os, &nic->standby, "nopin-standby", standby,
-			      nic);
+	nic->bg.standby_fd = os_event_own();
+	if (nic->bg.standby_fd < 0)
+		return nic->bg.standby_fd;
+	err = os_thread_start(nic->os, &nic->bg.standby, "nopin-standby",
+			      standby, nic);
 	if (err)
-		os_event_close(nic->standby_fd);
+		os_event_close(nic->bg.standby_fd);
 	return err;
 }
 
 void standby_stop(struct nic *nic)
 {
-	if (!nic->standby)
+	if (!nic->bg.standby)
 		return;
-	os_event_set(nic->standby_fd);
-	os_thread_join(nic->standby);
-	nic->standby = NULL;
-	os_event_close(nic->standby_fd);
+	os_event_set(nic->bg.standby_fd);
+	os_thread_join(nic->bg.standby);
+	nic->bg.standby = NULL;
+	os_event_close(nic->bg.standby_fd);
 }

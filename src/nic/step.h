@@ -35,7 +35,7 @@ enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
  * @buf:	received bytes (RX), or staged payload of standard packets (SEND)
  * @at:		RX: offset of the next segment in @buf
  * @taken:	RX: bytes that came, also those in place; 0 before the first plan
- * @token:	RX: what nic.token is while nobody has overtaken us
+ * @token:	RX: what nic.rx.token is while nobody has overtaken us
  * @majflt:	major faults on application memory, of the last move or receive
  * @npkts:	RX: parsed packets that the run refers to
  * @error:	SEND: what os_send() said

@@ -10,7 +10,7 @@ enum {
 	TOKEN_STALE_NS = 200 * 1000 * 1000,
 };
 
-/* nic.token: 0, or the time it was taken at << 1, | TOKEN_MOVES. One word: whoever
+/* nic.rx.token: 0, or the time it was taken at << 1, | TOKEN_MOVES. One word: whoever
  * overtakes takes the mark with it, so nobody finds the new holder's token with
  * the old one's mark (model: tests/model/token.pml). */
 enum { TOKEN_MOVES = 1 };
@@ -30,11 +30,11 @@ bool token_held(uint64_t token, uint64_t now_ns)
 
 uint64_t token_take(struct nic *nic, uint64_t now_ns)
 {
-	uint64_t held = __atomic_load_n(&nic->token, __ATOMIC_RELAXED);
+	uint64_t held = __atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED);
 	uint64_t mine = now_ns << 1;
 
 	if (token_held(held, now_ns) ||
-	    !__atomic_compare_exchange_n(&nic->token, &held, mine, false,
+	    !__atomic_compare_exchange_n(&nic->rx.token, &held, mine, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return 0;
 	if (held)
@@ -52,12 +52,12 @@ void token_moves(struct nic *nic, uint64_t mine, bool moves)
 {
 	uint64_t from = mine | (moves ? 0 : TOKEN_MOVES);
 
-	__atomic_compare_exchange_n(&nic->token, &from, from ^ TOKEN_MOVES,
+	__atomic_compare_exchange_n(&nic->rx.token, &from, from ^ TOKEN_MOVES,
 				    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void token_give(struct nic *nic, uint64_t mine)
 {
-	__atomic_compare_exchange_n(&nic->token, &mine, 0, false,
+	__atomic_compare_exchange_n(&nic->rx.token, &mine, 0, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }

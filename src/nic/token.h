@@ -7,11 +7,29 @@
 #include <stdint.h>
 
 struct nic;
+struct step;
+
+/**
+ * struct nic_rx - Taking packets from the sockets.
+ * @token:	which thread takes, since when (token.c)
+ * @rest:	the step that moves while part of its burst is not planned yet
+ * @heard:	all that had come by then has been taken from the sockets and
+ *		committed; timers run no further (relaxed)
+ * @hear_from, @hear_bytes: what becomes @heard when so much was taken that
+ *		nothing older can be left (token)
+ * @peek:	a large transfer is in progress (relaxed)
+ */
+struct nic_rx {
+	uint64_t token;
+	struct step *rest;
+	uint64_t heard, hear_from, hear_bytes;
+	uint32_t peek;
+};
 
 /* A move of its holder that takes longer lets another thread take it over. */
 enum { TOKEN_MOVING_NS = 50 * 1000 };
 
-/** token_held() - True if a thread has @token (nic.token) at @now_ns. */
+/** token_held() - True if a thread has @token (nic.rx.token) at @now_ns. */
 bool token_held(uint64_t token, uint64_t now_ns);
 
 /**

@@ -13,6 +13,7 @@
 #include "nic/errors.h"
 #include "nic/handoff.h"
 #include "nic/progress.h"
+#include "nic/sleepers.h"
 #include "nic/step.h"
 #include "nic/token.h"
 #include "os/run.h"
@@ -51,7 +52,8 @@ static void turn_work(struct nic *nic, struct step *step, bool flush_acks)
 static uint64_t left_to_program(struct nic *nic, struct left *last,
 				uint64_t now_ns)
 {
-	const uint32_t blocks = __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED);
+	const uint32_t blocks = __atomic_load_n(&nic->sleepers.blocks,
+						__ATOMIC_RELAXED);
 	uint64_t left = POLLED_RECENTLY_NS;
 
 	if (!progress_looked_after(nic, now_ns))
@@ -59,7 +61,7 @@ static uint64_t left_to_program(struct nic *nic, struct left *last,
 	if (!progress_polled(nic, now_ns) &&
 	    blocks == __atomic_load_n(&last->blocks, __ATOMIC_RELAXED)) {
 		if (os_has_packet(nic->os)) {
-			__atomic_store_n(&nic->lapsed, blocks,
+			__atomic_store_n(&nic->sleepers.lapsed, blocks,
 					 __ATOMIC_RELAXED);
 			return 0;
 		}
@@ -74,7 +76,7 @@ static uint64_t left_to_program(struct nic *nic, struct left *last,
 uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what)
 {
 	uint64_t now = os_now(nic->os), deadline;
-	const uint64_t left = left_to_program(nic, &nic->left[!step], now);
+	const uint64_t left = left_to_program(nic, &nic->bg.left[!step], now);
 	int empty = 0, rounds = 0;
 
 	if (left) {
@@ -89,8 +91,9 @@ uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what)
 	while (empty < 2 && rounds++ < TURN_ROUNDS) {
 		now = os_now(nic->os);
 		turn_begins(nic, step);
-		if (token_held(__atomic_load_n(&nic->token, __ATOMIC_RELAXED),
-			       now)) {
+		if (token_held(
+			    __atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED),
+			    now)) {
 			*what = OS_WAIT_TIMER;
 			if (progress_due(nic))
 				turn_work(nic, step, false);
@@ -128,8 +131,8 @@ static bool left_still(const struct nic *nic, uint64_t until)
 	return until <= now + POLLED_RECENTLY_NS ||
 	       (progress_looked_after(nic, now) &&
 		until <= sat_add(deadline, POLLED_RECENTLY_NS) &&
-		__atomic_load_n(&nic->blocks, __ATOMIC_SEQ_CST) ==
-			__atomic_load_n(&nic->left[0].blocks,
+		__atomic_load_n(&nic->sleepers.blocks, __ATOMIC_SEQ_CST) ==
+			__atomic_load_n(&nic->bg.left[0].blocks,
 					__ATOMIC_RELAXED));
 }
 
@@ -138,7 +141,7 @@ void turn_sleep(struct nic *nic, uint64_t until, enum os_wait_for what)
 	until = MIN(until, os_now(nic->os) + SLEEP_MAX_NS);
 	/* Either we see a deadline that was set meanwhile, or whoever sets it
 	 * sees until when we sleep, and kicks. */
-	__atomic_store_n(&nic->bg_until, until, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&nic->bg.until, until, __ATOMIC_SEQ_CST);
 	if (what == OS_WAIT_PACKETS &&
 	    __atomic_load_n(&nic->deadline, __ATOMIC_SEQ_CST) < until)
 		return;

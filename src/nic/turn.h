@@ -12,7 +12,7 @@ struct step;
 
 /**
  * struct left - At its last look a thread left the NIC to those of the program that sleep:
- * for @ns, and nic.blocks was @blocks. Atomic: tests look at them.
+ * for @ns, and nic.sleepers.blocks was @blocks. Atomic: tests look at them.
  */
 struct left {
 	uint64_t ns;

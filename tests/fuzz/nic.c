@@ -110,7 +110,7 @@ static void rig_connect(struct rig *r)
 	r->qp->qp.open.mine = r->qp->qp.open.theirs = r->ext ? NONCE : 0;
 	r->qp->qp.open.known = r->ext;
 	peer->budget = 1 << 20;
-	timerq_set(&r->nic->hello_timers, &peer->hello, TIME_NEVER);
+	timerq_set(&r->nic->peers.timers, &peer->hello, TIME_NEVER);
 	peer_answered(&r->nic->x, peer);
 }
 

@@ -25,7 +25,7 @@ bool locked;
 byte token;
 bool two_words_moving;		/* BREAK_TWO_WORDS */
 byte sockets, planned;		/* bursts received, parts planned; ghost: order */
-byte rest;			/* 1 + the thread of nic.rest, or 0 */
+byte rest;			/* 1 + the thread of nic.rx.rest, or 0 */
 byte at[THREADS], end[THREADS];	/* parts: step.at, step.rx.len */
 
 inline take_lock() { atomic { !locked; locked = true } }

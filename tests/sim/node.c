@@ -187,7 +187,7 @@ void node_watch(const struct node *node)
 	reg_watch(node);
 	node_accounts(node, false);
 	node_live(node);
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, &nic->peers.all) {
 		const struct peer *p = list_entry(l, struct peer, link);
 
 		EXPECT(node->w, 5 * p->slots <= 4 * (node->w->cfg.slots + 1),

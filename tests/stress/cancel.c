@@ -82,9 +82,9 @@ static void check_unharmed(void)
 {
 	for (int i = 0; i < SIDES; i++) {
 		nic_lock(nics[i]);
-		REQUIRE(__atomic_load_n(&nics[i]->blocked, __ATOMIC_RELAXED) ==
-			0);
-		REQUIRE(nics[i]->idle_waiters == 0);
+		REQUIRE(__atomic_load_n(&nics[i]->sleepers.blocked,
+					__ATOMIC_RELAXED) == 0);
+		REQUIRE(nics[i]->idle.waiters == 0);
 		nic_unlock(nics[i]);
 	}
 }

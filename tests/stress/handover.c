@@ -130,7 +130,7 @@ int main(int argc, char **argv)
 	run(times, false);
 	run(MAX(times / 10, 1), true);
 	for (int i = 0; i < SIDES; i++) {
-		__atomic_store_n(&nics[i]->stop, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&nics[i]->bg.stop, false, __ATOMIC_RELEASE);
 		REQUIRE(background_start(nics[i]) == 0);
 	}
 	for (int i = 0; i < SIDES; i++)

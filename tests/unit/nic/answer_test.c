@@ -25,7 +25,7 @@ static struct step *write_seen(void)
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	slow->run.num = 0;
 	for (int i = 0; i < TRIES && !slow->run.num; i++) {
 		pump(&side[0]);
@@ -70,7 +70,7 @@ static void answer_arrives(void)
 	const uint32_t done = side[0].qp->sq.cons;
 
 	plan_move_commit(side[1].nic, &side[1].nic->steps[3]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && side[0].qp->sq.cons == done; i++) {
 		if (!engine_receive(nic, step)) {
 			idle(nic);
@@ -257,7 +257,7 @@ static void send_comes(void)
 	post(&side[0], WR_SEND, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && side[1].qp->rq.wq.cons == got; i++)
 		receive_silently();
 	assert_int_equal(side[1].qp->rq.wq.cons, got + 1);

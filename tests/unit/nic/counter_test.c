@@ -280,7 +280,7 @@ static void counter__peer_was_slow(void **state)
 	p = side[0].qp->qp.peer;
 	p->kind = PEER_STANDARD;
 	p->ep.port = ROCE_PORT;
-	side[0].nic->standard_peers++;
+	side[0].nic->peers.standard++;
 	nic_unlock(side[0].nic);
 	/* or it has said something by now */
 	err = nic_qp_notifies(side[0].qp);

@@ -178,7 +178,7 @@ static void lastack__an_ack_of_a_commit_under_way(void **state)
 	side_recv(&side[1], side[1].buf, 4096, 1);
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
 	request_is_planned(rx);
-	nic->acks_now = 0; /* nothing was owed or left before */
+	nic->acks.due = 0; /* nothing was owed or left before */
 	handoff_take(&nic->engine);
 	plan_move_commit(nic, rx);
 	take_completion();

@@ -24,7 +24,7 @@ static void plan_arriving(struct step *step)
 	post(&side[1], WR_WRITE, 64);
 	send_all(&side[1]);
 	know_pages(&side[0]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	assert_true(engine_receive(nic, step));
 	assert_true(engine_rx_plan(nic, step, os_now(nic->os)));
 	assert_int_equal(step->run.moves.num, 1);
@@ -213,20 +213,20 @@ static void progress_receive__rest_of_an_overtaken_burst(void **state)
 	know_pages(&side[0]);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	assert_true(engine_receive(nic, slow));
 	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
 	assert_true(slow->at < slow->rx.len);
-	assert_ptr_equal(nic->rest, slow);
+	assert_ptr_equal(nic->rx.rest, slow);
 
 	/* taken long ago, and it moves */
-	nic->token = 1 << 1 | 1;
+	nic->rx.token = 1 << 1 | 1;
 	__atomic_and_fetch(&nic->steps_free, ~(1u << slow->index),
 			   __ATOMIC_RELAXED);
 	now = os_now(nic->os);
 	assert_true(progress_receive(nic, &now));
 	assert_int_equal(slow->at, slow->rx.len);
-	assert_null(nic->rest);
+	assert_null(nic->rx.rest);
 	plan_move_commit(nic, slow);
 	finish_receive(nic, slow);
 	step_put(nic, slow);
@@ -345,7 +345,7 @@ static void ack__of_what_is_behind_a_moving_response(void **state)
 	post_at(&side[0], WR_READ, 4096, 64);
 	send_all(&side[0]);
 	know_pages(&side[0]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && !slow->run.num; i++) {
 		pump(&side[1]);
 		if (engine_receive(nic, slow))
@@ -465,12 +465,12 @@ static void run_timers__not_ahead_of_the_sockets(void **state)
 	post(&side[0], WR_WRITE, 8);
 	send_all(&side[0]);
 	pump(&side[1]);
-	nic->heard = begin;
+	nic->rx.heard = begin;
 	nic->cfg.manual = false;
 	while (engine_plan(nic, &nic->steps[1], false, late))
 		plan_move_commit(nic, &nic->steps[1]);
 	assert_false(side[0].qp->qp.req.asked);
-	nic->heard = late; /* as if somebody had */
+	nic->rx.heard = late; /* as if somebody had */
 	while (engine_plan(nic, &nic->steps[1], false, late))
 		plan_move_commit(nic, &nic->steps[1]);
 	assert_true(side[0].qp->qp.req.asked);

@@ -69,7 +69,7 @@ static inline void request_is_planned(struct step *rx)
 
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && !out; i++) {
 		pump(&side[0]);
 		if (engine_receive(nic, rx))

@@ -124,7 +124,7 @@ static void receive_twice(struct step *rx, struct step *twin, const bool *seen)
 {
 	struct nic *nic = side[1].nic;
 
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && !*seen; i++) {
 		pump(&side[0]);
 		if (!engine_receive(nic, rx)) {

@@ -396,13 +396,13 @@ static void timer__while_somebody_is_blocked(void **state)
 	struct counters c;
 
 	(void)state;
-	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&nic->blocked, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->sleepers.blocks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->sleepers.blocked, 1, __ATOMIC_RELAXED);
 	side_post(&side[0], (struct wqe){.op = WR_WRITE}, side[0].buf, 8);
 	do
 		nic_counters(nic, &c);
 	while (!c.v[CNT_timeouts] && os_now(nic->os) < end);
-	__atomic_fetch_sub(&nic->blocked, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&nic->sleepers.blocked, 1, __ATOMIC_RELAXED);
 	assert_int_not_equal(c.v[CNT_timeouts], 0);
 }
 

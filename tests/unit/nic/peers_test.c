@@ -68,7 +68,7 @@ static void connect_to(struct side *s, const struct side *peer,
 {
 	struct qp_attr a = side_attr(s, peer);
 
-	s->nic->roce_late = true; /* a holder without threads says nothing */
+	s->nic->roce.late = true; /* a holder without threads says nothing */
 	for (enum qp_state state = QPS_INIT; state <= last; state++)
 		assert_int_equal(side_next(s, &a, state), 0);
 }
@@ -286,13 +286,13 @@ static void port_4791__passes_on(void **state)
 		assert_in_range(os_now(to->nic->os), 0, end);
 		settle(2);
 	}
-	assert_true(to->nic->roce_port >= 0);
+	assert_true(to->nic->roce.port >= 0);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(from[i].nic->roce_port < 0);
+		assert_true(from[i].nic->roce.port < 0);
 		assert_int_equal(nic_qp_destroy(to[i].qp), 0);
 	}
 	close_to();
-	while (from[0].nic->roce_port < 0 && from[1].nic->roce_port < 0) {
+	while (from[0].nic->roce.port < 0 && from[1].nic->roce.port < 0) {
 		assert_in_range(os_now(from->nic->os), 0, end);
 		pump(from[0].nic, true);
 		pump(from[1].nic, true);
@@ -360,15 +360,15 @@ static void paths__bounded(void **state)
 		lines += to[n - 1].qp->qp.peer->lines;
 	}
 	assert_int_equal(lines, MANY + SPRAYED);
-	assert_int_equal(to->nic->sprayed, SPRAYED);
+	assert_int_equal(to->nic->peers.sprayed, SPRAYED);
 	assert_int_equal(to->nic->cnt.v[CNT_paths_missing],
 			 MANY * PATHS - lines);
 	leave(0);
-	assert_int_equal(to->nic->sprayed, SPRAYED - PATHS + 1);
+	assert_int_equal(to->nic->peers.sprayed, SPRAYED - PATHS + 1);
 	for (unsigned i = 1; i < MANY; i++)
 		leave(i);
-	assert_int_equal(to->nic->sprayed, 0);
-	assert_int_equal(to->nic->lined, 0);
+	assert_int_equal(to->nic->peers.sprayed, 0);
+	assert_int_equal(to->nic->peers.lined, 0);
 	strangers_leave();
 	close_to();
 	close(deaf);
@@ -383,7 +383,7 @@ static void paths__no_line_left(void **state)
 	(void)state;
 	many.paths = PATHS;
 	side_open(to, &many);
-	to->nic->lined = LINES - 1; /* as after so many peers */
+	to->nic->peers.lined = LINES - 1; /* as after so many peers */
 	for (unsigned n = 1; n <= 2; n++) {
 		join(n - 1, &cfg, QPS_RTS);
 		do
@@ -391,7 +391,7 @@ static void paths__no_line_left(void **state)
 		while (to[n - 1].qp->qp.peer->kind == PEER_PROBING);
 		assert_int_equal(to[n - 1].qp->qp.peer->lines,
 				 n == 1 ? PATHS : 0);
-		assert_int_equal(to->nic->lined, LINES);
+		assert_int_equal(to->nic->peers.lined, LINES);
 		assert_int_equal(to->nic->cnt.v[CNT_paths_missing],
 				 n == 1 ? 0 : PATHS - 1);
 	}

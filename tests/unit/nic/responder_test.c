@@ -62,7 +62,7 @@ static void write__too_long_places_nothing(void **state)
 	memset(side[1].buf + BUF - 4096, 0, 4096);
 	know_pages(&side[1]);
 	post_at(&side[0], WR_WRITE, at, LEN);
-	side[0].nic->peek = 0;
+	side[0].nic->rx.peek = 0;
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
 	assert_memory_equal(side[1].buf + BUF - 4096, untouched,
 			    sizeof(untouched));

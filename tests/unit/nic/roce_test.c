@@ -52,10 +52,10 @@ static int setup_roce(void **state)
 
 	holder = guest = NULL;
 	ret = setup_standard(state);
-	h = side[0].nic->roce_port < 0;
+	h = side[0].nic->roce.port < 0;
 	holder = side[h].nic;
 	guest = side[!h].nic;
-	assert_true(holder->roce_port >= 0 && guest->roce_port < 0);
+	assert_true(holder->roce.port >= 0 && guest->roce.port < 0);
 	return ret;
 }
 
@@ -77,7 +77,7 @@ int __wrap_os_holder_says(struct os *os, int fd, uint64_t *secret)
 	if (!silent)
 		return __real_os_holder_says(os, fd, secret);
 	silent = waited < until_waited;
-	*secret = holder->roce_secret;
+	*secret = holder->roce.secret;
 	return !silent;
 }
 
@@ -90,7 +90,7 @@ void __wrap_os_holder_wait(struct os *os, int fd, uint64_t until_ns)
 		return;
 	}
 	assert_ptr_equal(os, guest->os);
-	assert_int_equal(fd, guest->roce_guest);
+	assert_int_equal(fd, guest->roce.guest);
 	assert_in_range(until_ns, began_ns, os_now(os) + 1000000000);
 	waited++;
 	if (fd >= 0 && !silent)
@@ -124,10 +124,10 @@ int __wrap_os_holder_ask(struct os *os, const char *name, struct os_holder *who)
 static void forget_holder(void)
 {
 	nic_lock(guest);
-	os_holder_leave(guest->os, guest->roce_guest);
-	guest->roce_guest = -1;
-	guest->roce_told = false;
-	guest->roce_try_ns = 0;
+	os_holder_leave(guest->os, guest->roce.guest);
+	guest->roce.guest = -1;
+	guest->roce.told = false;
+	guest->roce.try_ns = 0;
 	nic_unlock(guest);
 }
 
@@ -146,14 +146,14 @@ static void connect_one_more(void)
 static void roce_welcome__before_the_first_packet(void **state)
 {
 	(void)state;
-	assert_true(guest->roce_told);
-	guest->roce_told = false;
+	assert_true(guest->roce.told);
+	guest->roce.told = false;
 	silent = true;
 	waited = 0;
 	until_waited = 3;
 	connect_one_more();
 	assert_int_equal(waited, 3);
-	assert_true(guest->roce_told);
+	assert_true(guest->roce.told);
 }
 
 /* One that does not run is waited for once. */
@@ -162,7 +162,7 @@ static void roce_welcome__not_for_ever(void **state)
 	unsigned before;
 
 	(void)state;
-	guest->roce_told = false;
+	guest->roce.told = false;
 	silent = true;
 	until_waited = UINT_MAX;
 	connect_one_more();
@@ -182,7 +182,7 @@ static void roce_welcome__of_one_that_begins(void **state)
 	connect_one_more();
 	assert_int_equal(refusals, 0);
 	assert_int_equal(waited, 3 + 1); /* and for what it says */
-	assert_true(guest->roce_told);
+	assert_true(guest->roce.told);
 }
 
 static void roce_welcome__of_one_that_never_begins(void **state)
@@ -191,15 +191,15 @@ static void roce_welcome__of_one_that_never_begins(void **state)
 	forget_holder();
 	refusals = UINT_MAX;
 	waited = 0;
-	guest->roce_late = true; /* it was waited for */
+	guest->roce.late = true; /* it was waited for */
 	connect_one_more();
 	assert_int_equal(waited, 0);
-	assert_int_equal(guest->roce_state, ROCE_SERVED);
-	guest->roce_doubt_ns -= 2000000000;
-	guest->roce_late = false;
+	assert_int_equal(guest->roce.state, ROCE_SERVED);
+	guest->roce.doubt_ns -= 2000000000;
+	guest->roce.late = false;
 	connect_one_more();
 	assert_int_equal(waited, 0);
-	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	assert_int_equal(guest->roce.state, ROCE_TAKEN);
 	refusals = 0;
 }
 
@@ -241,7 +241,7 @@ static void send_from_port(uint64_t secret, uint8_t last)
 	struct iovec iov = {bytes, forward(bytes, secret)};
 	const struct os_tx tx = {.dst = {.ip = lo, .port = guest_port()},
 				 .src = from,
-				 .port = holder->roce_port,
+				 .port = holder->roce.port,
 				 .iov = &iov,
 				 .niov = 1};
 
@@ -291,7 +291,7 @@ static bool believed(void)
 
 static void roce_trusts__port_and_secret(void **state)
 {
-	const uint64_t secret = holder->roce_secret;
+	const uint64_t secret = holder->roce.secret;
 
 	(void)state;
 	assert_int_not_equal(secret, 0);
@@ -311,19 +311,19 @@ static void roce_trusts__port_and_secret(void **state)
 /* The port may be anybody's from then on, and the secret was told to others. */
 static void roce_trusts__nobody_after_its_end(void **state)
 {
-	const uint64_t secret = holder->roce_secret;
+	const uint64_t secret = holder->roce.secret;
 
 	(void)state;
 	os_claim_unshare(holder->os);
 	send_from_holder(secret);
 	assert_false(believed());
-	assert_true(guest->roce_guest < 0);
+	assert_true(guest->roce.guest < 0);
 }
 
 /* Who holds the port is not told anything by others. */
 static void roce_trusts__not_the_holder_itself(void **state)
 {
-	struct pkt p = {.fwd_secret = holder->roce_secret};
+	struct pkt p = {.fwd_secret = holder->roce.secret};
 	const struct os_rx from = {
 		.src = {.ip = holder->gids.slot[0].ip, .port = ROCE_PORT}};
 
@@ -349,8 +349,8 @@ static void roce_text__states(void **state)
 	(void)state;
 	assert_non_null(strstr(text_of(holder), "\"state\":\"ours\""));
 	assert_non_null(strstr(text_of(guest), "\"state\":\"served\""));
-	guest->roce_state = ROCE_STRANGER;
-	guest->roce_who = (struct os_holder){12, 1001};
+	guest->roce.state = ROCE_STRANGER;
+	guest->roce.who = (struct os_holder){12, 1001};
 	assert_non_null(strstr(text_of(guest), "\"stranger\",\"pid\":12,"
 					       "\"uid\":1001"));
 }
@@ -371,8 +371,8 @@ static void roce_turn__says_that_nobody_passes_on(void **state)
 	warned = 0;
 	(void)roce_turn(guest, TIME_NEVER);
 	assert_int_equal(warned, 0);
-	guest->roce_wanted = false;
-	guest->roce_state = ROCE_TAKEN;
+	guest->roce.wanted = false;
+	guest->roce.state = ROCE_TAKEN;
 	(void)roce_turn(guest, TIME_NEVER);
 	assert_int_equal(warned, 0);
 	for (int i = 0; i < 3; i++) {
@@ -400,24 +400,24 @@ static void roce_claim__refused(void **state)
 	forget_holder();
 	refuses = true;
 	connect_one_more();
-	assert_int_equal(guest->roce_state, ROCE_REFUSED);
+	assert_int_equal(guest->roce.state, ROCE_REFUSED);
 	assert_non_null(strstr(text_of(guest), "\"refused\",\"pid\":"));
 	for (int i = 0; i < 3; i++)
 		turn();
 	assert_int_equal(warned, 1);
 	assert_int_equal(asked, 1);
-	assert_in_range(guest->roce_try_ns, began_ns + 1000000000,
+	assert_in_range(guest->roce.try_ns, began_ns + 1000000000,
 			os_now(guest->os) + 1000000000);
 	refuses = false;
-	guest->roce_try_ns = 0; /* the second is over */
+	guest->roce.try_ns = 0; /* the second is over */
 	turn();
 	assert_int_equal(asked, 2);
-	for (int i = 0; i < TRIES && !guest->roce_told; i++) {
-		guest->roce_try_ns = 0;
+	for (int i = 0; i < TRIES && !guest->roce.told; i++) {
+		guest->roce.try_ns = 0;
 		turn();
 		idle(guest);
 	}
-	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	assert_int_equal(guest->roce.state, ROCE_SERVED);
 	assert_int_equal(warned, 1);
 	log_set(LOG_WARN, NULL);
 }
@@ -433,7 +433,7 @@ static void roce_turn__of_a_closed_holder(void **state)
 	claim = os_claim(guest->os, "nopin-roce-4791");
 	assert_true(claim >= 0);
 	os_unclaim(guest->os, claim);
-	send_from_holder(holder->roce_secret);
+	send_from_holder(holder->roce.secret);
 	assert_false(believed());
 	holder->closed = false;
 }
@@ -447,23 +447,23 @@ static void roce_claim__without_a_name(void **state)
 	nic_lock(holder);
 	roce_release(holder);
 	nameless = -EAFNOSUPPORT;
-	holder->roce_try_ns = 0;
-	guest->roce_state = ROCE_UNASKED;
+	holder->roce.try_ns = 0;
+	guest->roce.state = ROCE_UNASKED;
 	holder->x.now = 1;
 	roce_claim(holder);
 	guest->x.now = 1;
 	roce_claim(guest);
 	nic_unlock(holder);
 	nameless = 0;
-	assert_true(holder->roce_claim < 0 && holder->roce_port >= 0);
-	assert_int_equal(holder->roce_state, ROCE_OURS);
-	assert_int_equal(guest->roce_state, ROCE_UNASKED);
-	guest->roce_try_ns = 0;
+	assert_true(holder->roce.claim < 0 && holder->roce.port >= 0);
+	assert_int_equal(holder->roce.state, ROCE_OURS);
+	assert_int_equal(guest->roce.state, ROCE_UNASKED);
+	guest->roce.try_ns = 0;
 	nic_lock(holder);
 	guest->x.now = 1 + 1000000000;
 	roce_claim(guest);
 	nic_unlock(holder);
-	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	assert_int_equal(guest->roce.state, ROCE_TAKEN);
 }
 
 /* A moment without descriptors is none: neither the port without a name, nor for ever
@@ -476,23 +476,23 @@ static void roce_claim__short_of_descriptors(void **state)
 	forget_holder();
 	nic_lock(holder);
 	roce_release(holder);
-	holder->roce_state = ROCE_UNASKED;
-	holder->roce_try_ns = 0;
+	holder->roce.state = ROCE_UNASKED;
+	holder->roce.try_ns = 0;
 	nameless = -EMFILE;
 	holder->x.now = 1;
 	roce_claim(holder);
 	nic_unlock(holder);
-	assert_true(holder->roce_port < 0);
-	assert_int_equal(holder->roce_state, ROCE_UNASKED);
+	assert_true(holder->roce.port < 0);
+	assert_int_equal(holder->roce.state, ROCE_UNASKED);
 	now = os_now(holder->os);
 	until = roce_turn(holder, TIME_NEVER);
 	assert_in_range(until, now + 1000000000,
 			os_now(holder->os) + 1000000000);
 	nameless = 0;
-	holder->roce_try_ns = 0; /* the second is over */
+	holder->roce.try_ns = 0; /* the second is over */
 	assert_int_equal(roce_turn(holder, TIME_NEVER), TIME_NEVER);
-	assert_int_equal(holder->roce_state, ROCE_OURS);
-	assert_true(holder->roce_claim >= 0 && holder->roce_port >= 0);
+	assert_int_equal(holder->roce.state, ROCE_OURS);
+	assert_true(holder->roce.claim >= 0 && holder->roce.port >= 0);
 }
 
 /* One that was asked again, and ends the connection again, is heard at once: what it
@@ -504,36 +504,36 @@ static void roce_turn__refused_again(void **state)
 	forget_holder();
 	refuses = true;
 	connect_one_more();
-	assert_int_equal(guest->roce_state, ROCE_REFUSED);
-	guest->roce_try_ns = 0; /* the second is over */
+	assert_int_equal(guest->roce.state, ROCE_REFUSED);
+	guest->roce.try_ns = 0; /* the second is over */
 	turn();
-	assert_true(guest->roce_guest >= 0);
-	guest->roce_try_ns = TIME_NEVER; /* not on account of that */
+	assert_true(guest->roce.guest >= 0);
+	guest->roce.try_ns = TIME_NEVER; /* not on account of that */
 	guest->os->holder_spoke = true;
 	turn();
-	assert_true(guest->roce_guest < 0);
+	assert_true(guest->roce.guest < 0);
 	refuses = false;
 }
 
 /* It ends with a packet on its way to us, and the packet finds that out. */
 static void roce_turn__of_a_holder_found_dead(void **state)
 {
-	const uint64_t secret = holder->roce_secret;
+	const uint64_t secret = holder->roce.secret;
 
 	(void)state;
 	nic_lock(guest);
-	guest->roce_try_ns = 0;
+	guest->roce.try_ns = 0;
 	roce_needed(guest); /* as each turn of the engine */
 	nic_unlock(guest);
-	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	assert_int_equal(guest->roce.state, ROCE_SERVED);
 	send_from_holder(secret);
 	nic_lock(holder);
 	roce_release(holder);
 	nic_unlock(holder);
 	assert_false(believed());
-	assert_true(guest->roce_guest < 0);
+	assert_true(guest->roce.guest < 0);
 	turn();
-	assert_int_equal(guest->roce_state, ROCE_OURS);
+	assert_int_equal(guest->roce.state, ROCE_OURS);
 }
 
 /* The holder ends, and the port is in use. Return: it. */
@@ -556,9 +556,9 @@ static void port_is_free(int port)
 	nic_lock(holder);
 	os_port_close(holder->os, port);
 	nic_unlock(holder);
-	guest->roce_try_ns = 0;
+	guest->roce.try_ns = 0;
 	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
-	assert_int_equal(guest->roce_state, ROCE_OURS);
+	assert_int_equal(guest->roce.state, ROCE_OURS);
 }
 
 /* A process that dies closes the port last: it is in use a moment longer. */
@@ -576,7 +576,7 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 	guest->os->holder_spoke = true; /* its connection ended */
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, 1, os_now(guest->os) + CLAIM_AGAIN_NS);
-	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	assert_int_equal(guest->roce.state, ROCE_SERVED);
 	port_is_free(port);
 	assert_int_equal(warned, 0);
 	log_set(LOG_WARN, NULL);
@@ -600,8 +600,8 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	log_set(LOG_WARN, count_warnings);
 	warned = 0;
 	port = port_without_name();
-	guest->roce_state = ROCE_UNASKED;
-	guest->roce_wanted = false;
+	guest->roce.state = ROCE_UNASKED;
+	guest->roce.wanted = false;
 	forget_holder();
 	nic_lock(guest);
 	roce_claim(guest);
@@ -609,12 +609,12 @@ static void roce_turn__of_a_port_that_is_taken(void **state)
 	/* it does not matter */
 	assert_int_equal(roce_turn(guest, TIME_NEVER), TIME_NEVER);
 	need(0);
-	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	assert_int_equal(guest->roce.state, ROCE_UNASKED);
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, 1, os_now(guest->os) + CLAIM_AGAIN_NS);
 	need(1000000000);
-	assert_int_equal(guest->roce_state, ROCE_TAKEN);
-	guest->roce_try_ns = 0;
+	assert_int_equal(guest->roce.state, ROCE_TAKEN);
+	guest->roce.try_ns = 0;
 	now = guest->x.now = os_now(guest->os);
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, now + 1000000000,
@@ -631,12 +631,12 @@ static void roce_needed__after_the_port_was_taken(void **state)
 
 	(void)state;
 	port = port_without_name();
-	guest->roce_wanted = false;
+	guest->roce.wanted = false;
 	forget_holder();
-	guest->roce_state = ROCE_TAKEN;
-	guest->roce_try_ns = TIME_NEVER;
+	guest->roce.state = ROCE_TAKEN;
+	guest->roce.try_ns = TIME_NEVER;
 	need(0);
-	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	assert_int_equal(guest->roce.state, ROCE_UNASKED);
 	port_is_free(port);
 }
 
@@ -651,19 +651,19 @@ static void roce_claim__of_a_holder_that_has_ended(void **state)
 	nic_lock(guest);
 	roce_claim(guest);
 	resets = true;
-	guest->roce_try_ns = 0;
+	guest->roce.try_ns = 0;
 	roce_claim(guest);
 	resets = false;
 	nic_unlock(guest);
-	assert_int_equal(guest->roce_state, ROCE_SERVED);
+	assert_int_equal(guest->roce.state, ROCE_SERVED);
 	nic_lock(holder);
 	roce_release(holder);
 	nic_unlock(holder);
-	assert_in_range(guest->roce_try_ns, 1,
+	assert_in_range(guest->roce.try_ns, 1,
 			os_now(guest->os) + CLAIM_AGAIN_NS);
 	guest->os->holder_spoke = true;
 	turn();
-	assert_int_equal(guest->roce_state, ROCE_OURS);
+	assert_int_equal(guest->roce.state, ROCE_OURS);
 	assert_int_equal(warned, 0);
 	log_set(LOG_WARN, NULL);
 }
@@ -678,21 +678,21 @@ static void roce_changed__wakes_the_thread_that_looks(void **state)
 	forget_holder();
 	kicks = 0;
 	need(0);
-	assert_true(guest->roce_guest >= 0);
+	assert_true(guest->roce.guest >= 0);
 	assert_int_equal(kicks, 1); /* it does not sleep on that yet */
 	port = port_without_name();
 	forget_holder();
 	kicks = 0;
 	need(0);
-	assert_true(guest->roce_doubt_ns);
+	assert_true(guest->roce.doubt_ns);
 	assert_int_equal(kicks, 1);
 	need(0);
 	assert_int_equal(kicks, 1);
 	turn();
 	kicks = 0;
-	guest->roce_try_ns = 0;
+	guest->roce.try_ns = 0;
 	need(2000000000);
-	assert_int_equal(guest->roce_state, ROCE_TAKEN);
+	assert_int_equal(guest->roce.state, ROCE_TAKEN);
 	assert_int_equal(kicks, 1);
 	port_is_free(port);
 }
@@ -710,11 +710,11 @@ static void roce_needed__by_a_qp_of_datagrams(void **state)
 	uint32_t qpn;
 
 	(void)state;
-	guest->roce_wanted = false;
+	guest->roce.wanted = false;
 	init.pd = s->pd;
 	init.send_cq = init.recv_cq = s->cq;
 	assert_int_equal(nic_qp_create(guest, NULL, &init, &qp, &qpn), 0);
-	assert_true(guest->roce_wanted);
+	assert_true(guest->roce.wanted);
 	assert_int_equal(nic_qp_destroy(qp), 0);
 }
 
@@ -726,21 +726,21 @@ static void roce_claim__of_a_holder_that_is_stopped(void **state)
 	warned = 0;
 	need(0);
 	forget_holder();
-	guest->roce_state = ROCE_STRANGER;
-	guest->roce_who = (struct os_holder){12, 1001};
+	guest->roce.state = ROCE_STRANGER;
+	guest->roce.who = (struct os_holder){12, 1001};
 	stopped = true;
 	need(0);
-	guest->roce_try_ns = 0;
+	guest->roce.try_ns = 0;
 	need(2000000000);
-	assert_int_equal(guest->roce_state, ROCE_STRANGER);
-	assert_int_equal(guest->roce_who.pid, 12);
-	guest->roce_state = ROCE_UNASKED;
-	guest->roce_try_ns = 0;
+	assert_int_equal(guest->roce.state, ROCE_STRANGER);
+	assert_int_equal(guest->roce.who.pid, 12);
+	guest->roce.state = ROCE_UNASKED;
+	guest->roce.try_ns = 0;
 	need(0);
-	assert_int_equal(guest->roce_state, ROCE_UNASKED);
+	assert_int_equal(guest->roce.state, ROCE_UNASKED);
 	need(2000000000);
-	assert_int_equal(guest->roce_state, ROCE_REFUSED);
-	assert_int_equal(guest->roce_who.pid, 0);
+	assert_int_equal(guest->roce.state, ROCE_REFUSED);
+	assert_int_equal(guest->roce.who.pid, 0);
 	turn();
 	assert_int_equal(warned, 1);
 	stopped = false;

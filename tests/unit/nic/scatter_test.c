@@ -48,7 +48,7 @@ static void forge(struct burst *b, unsigned i, uint8_t opcode)
 static void receive_burst(struct nic *nic, struct step *rx)
 {
 	for (int k = 0; k < TRIES; k++) {
-		nic->peek = 1;
+		nic->rx.peek = 1;
 		if (!engine_receive(nic, rx))
 			idle(nic);
 		else if (rx->rx.len > SEG)

@@ -256,7 +256,7 @@ static inline bool side_served(const struct side *s)
 	bool served;
 
 	nic_lock(s->nic);
-	served = s->nic->roce_port >= 0 || s->nic->roce_told;
+	served = s->nic->roce.port >= 0 || s->nic->roce.told;
 	nic_unlock(s->nic);
 	return served;
 }

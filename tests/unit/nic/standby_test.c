@@ -40,7 +40,7 @@ static int teardown(void **state)
 
 static bool asleep(void)
 {
-	return __atomic_load_n(&nic->standby_asleep, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&nic->bg.standby_asleep, __ATOMIC_SEQ_CST);
 }
 
 void __real_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
@@ -67,7 +67,7 @@ void __wrap_os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	if (is_standby()) {
 		__atomic_fetch_add(
 			&overwritten,
-			__atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST) ==
+			__atomic_load_n(&nic->bg.until, __ATOMIC_SEQ_CST) ==
 				deadline_ns,
 			__ATOMIC_RELAXED);
 		__atomic_fetch_add(&sleeps, 1, __ATOMIC_SEQ_CST);

@@ -38,7 +38,7 @@ static inline unsigned take_slots(struct nic *nic, int *slot, unsigned max)
 {
 	unsigned n = 0;
 
-	list_for_each(l, &nic->peers) {
+	list_for_each(l, &nic->peers.all) {
 		list_entry(l, struct peer, link)->lent = 0;
 	}
 	nic->x.lent_left = 0;
@@ -117,7 +117,7 @@ static inline void settle_roce(void)
 
 			pump(&side[k]);
 			nic->x.now = os_now(nic->os);
-			nic->roce_try_ns = 0;
+			nic->roce.try_ns = 0;
 			roce_claim(nic);
 			served += side_served(&side[k]);
 		}
@@ -171,7 +171,7 @@ static inline void send_read_between_writes(void)
 	post_at(&side[0], WR_WRITE, 8192, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	side[1].nic->peek = 0;
+	side[1].nic->rx.peek = 0;
 }
 
 /* Side 1 receives what is there, and says nothing yet. */
@@ -190,7 +190,7 @@ static inline void receive_silently(void)
 /* Until @seen of side 1 is set. */
 #define RECEIVE_UNTIL(seen)                                                    \
 	do {                                                                   \
-		side[1].nic->peek = 0;                                         \
+		side[1].nic->rx.peek = 0;                                      \
 		for (int i = 0; i < TRIES && !(seen); i++)                     \
 			receive_silently();                                    \
 		assert_true(seen);                                             \

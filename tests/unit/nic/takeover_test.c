@@ -38,7 +38,7 @@ static void receive_in_place(struct side *s, struct step *step)
 {
 	know_pages(s);
 	for (;;) {
-		s->nic->peek = 1;
+		s->nic->rx.peek = 1;
 		assert_true(engine_receive(s->nic, step));
 		if (step->scatter.qp)
 			break;
@@ -137,7 +137,7 @@ static void scatter__destroy_waits_and_goes_on(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, destroy, &side[1]), 0);
 	while (!waits) {
 		nic_lock(nic);
-		waits = nic->idle_waiters;
+		waits = nic->idle.waiters;
 		nic_unlock(nic);
 	}
 	nic_lock(nic);
@@ -197,7 +197,7 @@ static void responses_failed__all_are_asked_for_again(void **state)
 	know_pages(&side[1]);
 	pump(&side[1]);
 	know_pages(&side[0]);
-	side[0].nic->peek = 0;
+	side[0].nic->rx.peek = 0;
 	assert_true(engine_receive(side[0].nic, step));
 	assert_true(engine_rx_plan(side[0].nic, step, os_now(side[0].nic->os)));
 	assert_int_equal(step->run.num, 2);
@@ -225,7 +225,7 @@ static void replay__the_tail_only(void **state)
 	send_all(&side[0]);
 	pump(&side[1]);
 	know_pages(&side[0]);
-	side[0].nic->peek = 0;
+	side[0].nic->rx.peek = 0;
 	assert_true(engine_receive(side[0].nic, step));
 	assert_true(step->rx.len >= (CAME + LOST) * step->rx.seg);
 	step->rx.len = CAME * step->rx.seg;
@@ -329,12 +329,12 @@ static void scatter__sockets_are_not_empty(void **state)
 	post(&side[0], WR_WRITE, 4 * LEN);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	nic->peek = 1;
-	before = nic->heard;
+	nic->rx.peek = 1;
+	before = nic->rx.heard;
 	now = os_now(nic->os);
 	assert_true(progress_receive(nic, &now));
 	assert_true(nic->cnt.v[CNT_rx_scattered] > 0);
-	assert_int_equal(nic->heard, before);
+	assert_int_equal(nic->rx.heard, before);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
@@ -347,16 +347,16 @@ static void receive__of_nothing(void **state)
 		.sin_port = htons(nic->ports[0]->number),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	const int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	const uint64_t before = nic->heard;
+	const uint64_t before = nic->rx.heard;
 	uint64_t now = os_now(nic->os);
 
 	(void)state;
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	assert_int_equal(sendto(sock, "", 0, 0, (const void *)&to, sizeof(to)),
 			 0);
 	assert_true(progress_receive(nic, &now));
 	assert_int_equal(nic->cnt.v[CNT_drop_short], 1);
-	assert_int_equal(nic->heard, before);
+	assert_int_equal(nic->rx.heard, before);
 	close(sock);
 }
 
@@ -436,7 +436,7 @@ static void fault__resume_ends_the_hold(void **state)
 
 	(void)state;
 	nic->x.strategies |= 1u << STRATEGY_RESUME;
-	nic->peek = 0;
+	nic->rx.peek = 0;
 	post(&side[0], WR_WRITE, LEN);
 	send_all(&side[0]);
 	know_pages(&side[1]);
@@ -465,7 +465,7 @@ static void peers__a_quota_is_told_again(void **state)
 	assert_int_equal(p->lent, nic->x.slots / 2);
 	assert_int_equal(side[1].qp->qp.peer->quota, p->lent);
 	p->echoed = p->serial - 1;
-	timerq_set(&nic->hello_timers, &p->hello, os_now(nic->os));
+	timerq_set(&nic->peers.timers, &p->hello, os_now(nic->os));
 	settle_quotas();
 	assert_true(credit_settled(p));
 }

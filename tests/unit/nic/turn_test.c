@@ -22,14 +22,16 @@ static int setup(void **state)
 /* As a thread of the program that begins, or ends, a sleep. */
 static void blocks(struct nic *nic, int more)
 {
-	__atomic_fetch_add(&nic->blocks, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&nic->blocked, (uint32_t)more, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&nic->sleepers.blocks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nic->sleepers.blocked, (uint32_t)more,
+			   __ATOMIC_SEQ_CST);
 }
 
 static bool sleeps_long(const struct nic *nic)
 {
-	return __atomic_load_n(&nic->left[0].ns, __ATOMIC_RELAXED) >= LONG_NS &&
-	       __atomic_load_n(&nic->bg_until, __ATOMIC_SEQ_CST) >
+	return __atomic_load_n(&nic->bg.left[0].ns, __ATOMIC_RELAXED) >=
+		       LONG_NS &&
+	       __atomic_load_n(&nic->bg.until, __ATOMIC_SEQ_CST) >
 		       os_now(nic->os) + LONG_NS / 2;
 }
 
@@ -37,8 +39,8 @@ static bool sleeps_long(const struct nic *nic)
 static void await_long_sleep(struct nic *nic)
 {
 	for (int us = 0; us < PATIENCE_US && !sleeps_long(nic); us += LOOK_US) {
-		if (__atomic_load_n(&nic->lapsed, __ATOMIC_RELAXED) ==
-		    __atomic_load_n(&nic->blocks, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&nic->sleepers.lapsed, __ATOMIC_RELAXED) ==
+		    __atomic_load_n(&nic->sleepers.blocks, __ATOMIC_RELAXED))
 			blocks(nic, 0);
 		usleep(LOOK_US);
 	}
@@ -95,7 +97,7 @@ static unsigned kicks_of(struct nic *nic, uint64_t sleep_ns)
 	const unsigned before = __atomic_load_n(&kicks, __ATOMIC_RELAXED);
 	const uint64_t now = os_now(nic->os);
 
-	__atomic_store_n(&nic->bg_until, now + sleep_ns, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&nic->bg.until, now + sleep_ns, __ATOMIC_SEQ_CST);
 	due_left(nic, now);
 	return __atomic_load_n(&kicks, __ATOMIC_RELAXED) - before;
 }
@@ -141,9 +143,9 @@ static struct nic *open_after_a_turn(void)
 	sleepless = nic->os;
 	sleeps = 0;
 	nic->deadline = TIME_NEVER;
-	nic->last_poll = 0;
+	nic->polls.last_ns = 0;
 	blocks(nic, 1);
-	nic->left[0] = (struct left){LONG_NS, nic->blocks};
+	nic->bg.left[0] = (struct left){LONG_NS, nic->sleepers.blocks};
 	return nic;
 }
 
@@ -175,7 +177,7 @@ static void turn_sleep__of_a_thread_that_left_meanwhile(void **state)
 
 	(void)state;
 	blocks(nic, -1);
-	nic->last_poll = os_now(nic->os);
+	nic->polls.last_ns = os_now(nic->os);
 	assert_int_equal(sleeps_of(nic), 0);
 	nic_close(nic);
 }
@@ -193,7 +195,7 @@ static void attend_block__wakes_as_it_leaves(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	nic->cfg.manual = false; /* it has no threads still */
-	nic->bg_until = now + 1000 * (uint64_t)LONG_NS;
+	nic->bg.until = now + 1000 * (uint64_t)LONG_NS;
 	before = kicks;
 	assert_int_equal(
 		attend_block(nic, fd, &woken, now + LONG_NS / 50, &sig), 0);

@@ -359,8 +359,8 @@ static void send__asks_once(void **state)
 		}
 	}
 	nic_lock(side[0].nic);
-	assert_int_equal(side[0].nic->ndests, 1);
-	p = list_entry(side[0].nic->dests.next, struct peer, link);
+	assert_int_equal(side[0].nic->peers.ndests, 1);
+	p = list_entry(side[0].nic->peers.dests.next, struct peer, link);
 	assert_int_equal(p->hello_tries, 1);
 	assert_int_equal(p->kind, PEER_NOPIN);
 	assert_int_equal(side[0].nic->x.peers, 0);
@@ -379,7 +379,7 @@ static void send__to_many_remembers_some(void **state)
 		side_post(&side[0], wqe, side[0].buf, 8);
 		assert_int_equal(side_cqe(&side[0]).status, WC_SUCCESS);
 	}
-	assert_in_range(side[0].nic->ndests, 2, REMEMBERED);
+	assert_in_range(side[0].nic->peers.ndests, 2, REMEMBERED);
 	side_recv(&side[1], side[1].buf, 100, 1);
 	post(WR_SEND, 0, QKEY, side[0].buf, 8);
 	assert_int_equal(side_cqe(&side[1]).byte_len, 48);

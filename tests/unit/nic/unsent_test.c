@@ -33,7 +33,7 @@ static void receive_response(struct side *side_, struct step *s)
 {
 	struct side *peer = &side[side_ == side];
 
-	side_->nic->peek = 0;
+	side_->nic->rx.peek = 0;
 	for (int i = 0; i < TRIES; i++) {
 		if (!engine_receive(side_->nic, s)) {
 			pump(peer);
