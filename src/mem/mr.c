@@ -161,7 +161,7 @@ static void mr_pattern_gone(struct mem *m, struct mr *mr)
 	mr->pattern = NULL;
 }
 
-static_assert((int)MR_MAX == (int)KEYS_USED_MAX,
+static_assert(MR_MAX - KEYS_USED_MAX == 0,
 	      "as many keys as are promised");
 
 /* Make KEY_CHUNK more rows, and room for a region at each, or neither. */
