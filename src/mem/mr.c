@@ -161,8 +161,7 @@ static void mr_pattern_gone(struct mem *m, struct mr *mr)
 	mr->pattern = NULL;
 }
 
-static_assert(MR_MAX - KEYS_USED_MAX == 0,
-	      "as many keys as are promised");
+static_assert(MR_MAX - KEYS_USED_MAX == 0, "as many keys as are promised");
 
 /* Make KEY_CHUNK more rows, and room for a region at each, or neither. */
 static int mr_grow(struct mem *m)

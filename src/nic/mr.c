@@ -13,8 +13,7 @@
 #include <assert.h>
 #include <errno.h>
 
-static_assert(NIC_MAX_MR - MR_MAX == 0,
-	      "no more is promised than there is");
+static_assert(NIC_MAX_MR - MR_MAX == 0, "no more is promised than there is");
 
 int nic_pd_alloc(struct nic *nic, uint32_t *pd)
 {
