@@ -65,9 +65,9 @@ static psn_t ack_limit(const struct qp *qp)
  * has the number 0. */
 static uint16_t question_now(const struct req *r)
 {
-	const uint16_t next = (uint16_t)(r->question + 1);
+	const uint16_t next = (uint16_t)(r->probe.question + 1);
 
-	return r->asked ? r->question : next ? next : 1;
+	return r->probe.asked ? r->probe.question : next ? next : 1;
 }
 
 /* What is to be said and cannot be now. A question must not overtake the data that
@@ -174,11 +174,11 @@ static bool make(struct qp *qp, struct pkt *p)
 
 static void question_asked(struct req *r)
 {
-	if (r->asked)
+	if (r->probe.asked)
 		return;
-	r->question = question_now(r);
-	r->asked = true;
-	r->probe_max = r->snd;
+	r->probe.question = question_now(r);
+	r->probe.asked = true;
+	r->probe.max = r->snd;
 }
 
 /* What @syndrome and @psn said was said, or (@owed) is to be said still. */

@@ -79,7 +79,7 @@ void comp_placed(struct qp *qp, psn_t target)
 		struct wqe *w = wq_at(sq, sq->cons);
 		psn_t end = wqe_end(w);
 
-		if (r->failed && sq->cons == r->failed_wqe)
+		if (r->failure.known && sq->cons == r->failure.wqe)
 			break;
 		if (wqe_is_read(w) && !wqe_passed(w, r->una)) {
 			if (wqe_offset(w, target) > 0)
@@ -94,14 +94,14 @@ void comp_placed(struct qp *qp, psn_t target)
 		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
 	if (psn_diff(target, r->una) > 0)
-		una_to(qp, target, !r->failed);
+		una_to(qp, target, !r->failure.known);
 	if (r->una != una)
 		comp_reload(qp);
 	/* WRITEs alone must not leave them half the PSNs behind */
 	if (psn_diff(r->una, r->win.next) > 0)
 		r->win.next = r->una;
-	if (psn_diff(r->una, r->read_again_to) > 0)
-		r->read_again_to = r->una;
+	if (psn_diff(r->una, r->reads.last_again_to) > 0)
+		r->reads.last_again_to = r->una;
 	/* A response also says that its request was accepted, and a READ that
 	 * was asked for again may have been accepted long before. */
 	if (psn_diff(r->una, r->acc) > 0)
@@ -130,7 +130,7 @@ void comp_reap(struct qp *qp)
 	while (sq->cons != r->started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
 
-		if (r->failed && sq->cons == r->failed_wqe) {
+		if (r->failure.known && sq->cons == r->failure.wqe) {
 			qp_fail(qp, QP_NO_EVENT);
 			return;
 		}
@@ -146,13 +146,13 @@ void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 {
 	struct req *r = &qp->req;
 
-	if (r->failed && (int32_t)(index - r->failed_wqe) >= 0)
+	if (r->failure.known && (int32_t)(index - r->failure.wqe) >= 0)
 		return;
 	flight_note(&qp->log, qp->x->now, FLIGHT_ERROR, r->una,
 		    (uint16_t)status, index);
-	r->failed = true;
-	r->failed_wqe = index;
-	r->failed_status = (uint8_t)status;
+	r->failure.known = true;
+	r->failure.wqe = index;
+	r->failure.status = (uint8_t)status;
 	qp->cause = cause;
 	if (index == qp->cfg.sq->cons)
 		qp_fail(qp, QP_NO_EVENT);
@@ -167,12 +167,12 @@ void comp_flush(struct qp *qp)
 	waiter_cancel(qp->x->mem, &r->wait);
 	waiter_cancel(qp->x->mem, &r->rsp_wait);
 	while (sq->cons != wq_end(sq)) {
-		bool bad = r->failed && sq->cons == r->failed_wqe;
+		bool bad = r->failure.known && sq->cons == r->failure.wqe;
 
 		complete(qp, wq_at(sq, sq->cons),
-			 bad ? r->failed_status : WC_WR_FLUSH_ERR, qp->cause);
+			 bad ? r->failure.status : WC_WR_FLUSH_ERR, qp->cause);
 	}
-	r->failed = false;
+	r->failure.known = false;
 	r->cur = r->started = sq->cons;
 }
 
@@ -190,5 +190,5 @@ void comp_reload(struct qp *qp)
 {
 	qp->req.retries = qp->attr.retry_cnt;
 	qp->req.rnr_retries = qp->attr.rnr_retry;
-	qp->req.too_large = false;
+	qp->req.failure.too_large = false;
 }

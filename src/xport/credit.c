@@ -204,9 +204,9 @@ bool credit_allows(const struct qp *qp, uint32_t more)
 {
 	enum { QP_SHARE = 4 };
 	const struct peer *p = qp->peer;
-	const uint32_t out = qp->req.out + more;
+	const uint32_t out = qp->req.charge.out + more;
 	const uint32_t all = p->out + beyond_first(out) -
-			     beyond_first(qp->req.out);
+			     beyond_first(qp->req.charge.out);
 
 	return out <= 1 || (all <= p->quota &&
 			    out <= QP_SHARE * (uint64_t)(p->quota - all) + 1);
@@ -224,25 +224,26 @@ bool credit_allows_again(struct qp *qp)
 
 void credit_sent(struct qp *qp, uint32_t packets)
 {
-	qp->peer->out += beyond_first(qp->req.out + packets) -
-			 beyond_first(qp->req.out);
-	qp->req.out += packets;
+	qp->peer->out += beyond_first(qp->req.charge.out + packets) -
+			 beyond_first(qp->req.charge.out);
+	qp->req.charge.out += packets;
 }
 
 void credit_placed(struct qp *qp, uint32_t packets)
 {
 	struct req *r = &qp->req;
 
-	CHECK(packets <= r->out);
+	CHECK(packets <= r->charge.out);
 	if (!packets)
 		return;
-	qp->peer->out -= beyond_first(r->out) - beyond_first(r->out - packets);
-	r->out -= packets;
+	qp->peer->out -= beyond_first(r->charge.out) -
+			 beyond_first(r->charge.out - packets);
+	r->charge.out -= packets;
 	qp_kick_all(&qp->peer->stalled);
 }
 
 void credit_leave(struct qp *qp)
 {
-	count_add(qp->x->cnt, CNT_quota_left, beyond_first(qp->req.out));
-	credit_placed(qp, qp->req.out);
+	count_add(qp->x->cnt, CNT_quota_left, beyond_first(qp->req.charge.out));
+	credit_placed(qp, qp->req.charge.out);
 }

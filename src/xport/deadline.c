@@ -11,7 +11,7 @@
 
 static uint64_t next_of_live(const struct req *r)
 {
-	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe_at);
+	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe.at);
 }
 
 void qp_rearm(struct qp *qp)
@@ -21,11 +21,13 @@ void qp_rearm(struct qp *qp)
 
 	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
 		at = next_of_live(r);
-		at = MIN(at, MIN(r->gap_at, r->rsp_gap_at));
+		at = MIN(at, MIN(r->loss.gap_at, r->reads.gap_at));
 		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
-		at = MIN(at, r->late_until ? r->late_until : TIME_NEVER);
-		at = MIN(at, r->hold_until ? r->hold_until : TIME_NEVER);
-		at = MIN(at, r->suspend_until ? r->suspend_until : TIME_NEVER);
+		at = MIN(at, r->charge.late_until ? r->charge.late_until
+						  : TIME_NEVER);
+		at = MIN(at, r->hold.until ? r->hold.until : TIME_NEVER);
+		at = MIN(at, r->hold.suspend_until ? r->hold.suspend_until
+						   : TIME_NEVER);
 	}
 	if (qp->state != QPS_ERR && qp->resp.pause_until)
 		at = MIN(at, qp->resp.pause_until);

@@ -14,7 +14,7 @@ static enum fault_answer fault_replay_answer(const struct fault *f)
 		return FAULT_NEXT;
 	count(f->qp->x->cnt, CNT_fault_replay);
 	fault_note(f, STRATEGY_REPLAY);
-	f->qp->req.rsp_missed = true;
+	f->qp->req.reads.missed = true;
 	return FAULT_FORGOTTEN;
 }
 

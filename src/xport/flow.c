@@ -84,7 +84,8 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 		       (int32_t)qp->req.cwnd;
 	if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)
 		return true;
-	if (qp->req.doubt && qp->req.doubt == qp->req.charged)
+	if (qp->req.charge.doubt &&
+	    qp->req.charge.doubt == qp->req.charge.charged)
 		return true; /* or it would wait for itself */
 	return flow_wait(qp);
 }
@@ -99,14 +100,15 @@ bool flow_wait(struct qp *qp)
 
 static void charge_to(struct qp *qp, uint32_t charge)
 {
-	qp->req.charged += charge;
+	qp->req.charge.charged += charge;
 	qp->peer->in_flight += charge;
 }
 
 static void uncharge(struct qp *qp, uint32_t charge)
 {
-	CHECK(qp->req.charged >= charge && qp->peer->in_flight >= charge);
-	qp->req.charged -= charge;
+	CHECK(qp->req.charge.charged >= charge &&
+	      qp->peer->in_flight >= charge);
+	qp->req.charge.charged -= charge;
 	qp->peer->in_flight -= charge;
 }
 
@@ -117,12 +119,12 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 
 	if (!qp_dialect(qp)->budgets)
 		return;
-	if (r->flight_tail - r->flight_head == FLIGHT_RUNS) {
-		run = &r->flight[(r->flight_tail - 1) % FLIGHT_RUNS];
+	if (r->charge.tail - r->charge.head == FLIGHT_RUNS) {
+		run = &r->charge.flight[(r->charge.tail - 1) % FLIGHT_RUNS];
 		run->end = end;
 		run->charge += charge;
 	} else {
-		r->flight[r->flight_tail++ % FLIGHT_RUNS] =
+		r->charge.flight[r->charge.tail++ % FLIGHT_RUNS] =
 			(struct flight_run){end, charge};
 	}
 	charge_to(qp, charge);
@@ -130,7 +132,7 @@ void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
 
 static bool copies_out(const struct req *r)
 {
-	return r->copies[COPIES_NEW] || r->copies[COPIES_SENT];
+	return r->charge.copies[COPIES_NEW] || r->charge.copies[COPIES_SENT];
 }
 
 void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
@@ -138,16 +140,16 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 	struct req *r = &qp->req;
 	uint32_t n;
 
-	if (copies_out(r) && psn_diff(r->copies_to, from) > 0)
-		from = r->copies_to;
+	if (copies_out(r) && psn_diff(r->charge.copies_to, from) > 0)
+		from = r->charge.copies_to;
 	if (!qp_dialect(qp)->budgets || psn_diff(to, from) <= 0)
 		return;
 	n = (uint32_t)psn_diff(to, from);
 	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));
 	/* nothing before it waits for this */
-	r->copies_end[COPIES_NEW] = r->snd;
-	r->copies_to = to;
-	r->copies[COPIES_NEW] += charge;
+	r->charge.copies_end[COPIES_NEW] = r->snd;
+	r->charge.copies_to = to;
+	r->charge.copies[COPIES_NEW] += charge;
 	charge_to(qp, charge);
 }
 
@@ -156,13 +158,13 @@ void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
 	struct req *r = &qp->req;
 	struct flight_run *run;
 
-	if (r->flight_head == r->flight_tail)
+	if (r->charge.head == r->charge.tail)
 		return; /* a standard peer */
-	run = &r->flight[(r->flight_tail - 1) % FLIGHT_RUNS];
+	run = &r->charge.flight[(r->charge.tail - 1) % FLIGHT_RUNS];
 	run->end = from;
 	run->charge -= charge;
 	if (!run->charge)
-		r->flight_tail--;
+		r->charge.tail--;
 	uncharge(qp, charge);
 	qp_kick_all(&qp->peer->stalled);
 }
@@ -170,17 +172,17 @@ void flow_unsent(struct qp *qp, psn_t from, uint32_t charge)
 /* Those of @stage are what is after it. */
 static void copies_on(struct req *r, enum copies stage)
 {
-	r->copies[stage + 1] += r->copies[stage];
-	r->copies[stage] = 0;
+	r->charge.copies[stage + 1] += r->charge.copies[stage];
+	r->charge.copies[stage] = 0;
 }
 
 static void copies_gone(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	uncharge(qp, r->copies[COPIES_LATE]);
-	r->copies[COPIES_LATE] = 0;
-	r->late_until = 0;
+	uncharge(qp, r->charge.copies[COPIES_LATE]);
+	r->charge.copies[COPIES_LATE] = 0;
+	r->charge.late_until = 0;
 }
 
 /* Where packets overtake others the copies may come after the originals, as late
@@ -191,11 +193,11 @@ static void copies_late(struct qp *qp)
 	const uint64_t wait_ns = qp->peer->late.wait_ns;
 	struct req *r = &qp->req;
 
-	if (r->late_until || !r->copies[COPIES_ACCEPTED])
+	if (r->charge.late_until || !r->charge.copies[COPIES_ACCEPTED])
 		return;
 	copies_on(r, COPIES_ACCEPTED);
 	if (wait_ns) {
-		r->late_until = qp->x->now + wait_ns;
+		r->charge.late_until = qp->x->now + wait_ns;
 		qp_rearm(qp);
 		return;
 	}
@@ -215,11 +217,12 @@ static void copies_accepted(struct qp *qp, psn_t accepted)
 	struct req *r = &qp->req;
 
 	for (int i = 0; i < 2; i++) {
-		if (!r->copies[COPIES_SENT]) {
+		if (!r->charge.copies[COPIES_SENT]) {
 			copies_on(r, COPIES_NEW);
-			r->copies_end[COPIES_SENT] = r->copies_end[COPIES_NEW];
+			r->charge.copies_end[COPIES_SENT] =
+				r->charge.copies_end[COPIES_NEW];
 		}
-		if (psn_diff(accepted, r->copies_end[COPIES_SENT]) >= 0)
+		if (psn_diff(accepted, r->charge.copies_end[COPIES_SENT]) >= 0)
 			copies_on(r, COPIES_SENT);
 	}
 	copies_late(qp);
@@ -229,23 +232,23 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 {
 	struct req *r = &qp->req;
 
-	if (r->doubt && psn_diff(accepted, r->doubt_at) > 0) {
-		uncharge(qp, r->doubt);
-		r->doubt = 0;
+	if (r->charge.doubt && psn_diff(accepted, r->charge.doubt_at) > 0) {
+		uncharge(qp, r->charge.doubt);
+		r->charge.doubt = 0;
 	}
 	if (unlikely(copies_out(r)))
 		copies_accepted(qp, accepted);
-	while (r->flight_head != r->flight_tail) {
+	while (r->charge.head != r->charge.tail) {
 		struct flight_run *run =
-			&r->flight[r->flight_head % FLIGHT_RUNS];
+			&r->charge.flight[r->charge.head % FLIGHT_RUNS];
 
 		if (psn_diff(run->end, accepted) > 0)
 			break;
 		uncharge(qp, run->charge);
-		r->flight_head++;
+		r->charge.head++;
 	}
 	if (accepted == r->max)
-		r->forgotten = 0;
+		r->charge.forgotten = 0;
 	qp_kick_all(&qp->peer->stalled);
 }
 
@@ -253,27 +256,28 @@ void flow_forget(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	if (r->charged) {
-		uncharge(qp, r->charged);
+	if (r->charge.charged) {
+		uncharge(qp, r->charge.charged);
 		qp_kick_all(&qp->peer->stalled);
 	}
-	r->flight_head = r->flight_tail;
-	r->doubt = 0;
-	memset(r->copies, 0, sizeof(r->copies));
-	r->late_until = 0;
+	r->charge.head = r->charge.tail;
+	r->charge.doubt = 0;
+	memset(r->charge.copies, 0, sizeof(r->charge.copies));
+	r->charge.late_until = 0;
 }
 
 void flow_held(struct qp *qp)
 {
-	qp->req.forgotten = MAX(qp->req.forgotten, qp->req.charged);
+	qp->req.charge.forgotten = MAX(qp->req.charge.forgotten,
+				       qp->req.charge.charged);
 }
 
 void flow_resumed(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	r->doubt = r->forgotten;
-	r->doubt_at = r->acc;
-	r->forgotten = 0;
-	charge_to(qp, r->doubt);
+	r->charge.doubt = r->charge.forgotten;
+	r->charge.doubt_at = r->acc;
+	r->charge.forgotten = 0;
+	charge_to(qp, r->charge.doubt);
 }

@@ -139,17 +139,17 @@ uint64_t hold_silent_until(const struct qp *qp)
 static void hold_begin(struct qp *qp, uint64_t ns)
 {
 	struct req *r = &qp->req;
-	const bool first = !r->suspend_until;
+	const bool first = !r->hold.suspend_until;
 
-	r->suspend_ns = MIN(ns, EXPECTED_MAX_NS);
-	r->suspend_until = qp->x->now + SILENCES * r->suspend_ns;
+	r->hold.suspend_ns = MIN(ns, EXPECTED_MAX_NS);
+	r->hold.suspend_until = qp->x->now + SILENCES * r->hold.suspend_ns;
 	if (r->held)
-		r->hold_until = r->suspend_until;
+		r->hold.until = r->hold.suspend_until;
 	if (!first)
 		return;
 	count(qp->x->cnt, CNT_suspend_heard);
 	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 1,
-		    r->suspend_ns);
+		    r->hold.suspend_ns);
 	live_stop(qp);
 }
 
@@ -158,7 +158,7 @@ static void end(struct qp *qp)
 	struct req *r = &qp->req;
 
 	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 0, 0);
-	r->suspend_until = 0;
+	r->hold.suspend_until = 0;
 	live_stop(qp);
 }
 
@@ -168,7 +168,7 @@ void hold_heard(struct qp *qp, const struct pkt *p)
 		hold_begin(qp, (uint64_t)p->hold_us * 1000);
 		return;
 	}
-	if (!qp->req.suspend_until)
+	if (!qp->req.hold.suspend_until)
 		return;
 	end(qp);
 	/* the order to go on may have been lost */
@@ -180,7 +180,7 @@ void hold_timeout(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	if (!r->suspend_until || qp->x->now < r->suspend_until)
+	if (!r->hold.suspend_until || qp->x->now < r->hold.suspend_until)
 		return;
 	count(qp->x->cnt, CNT_suspend_silence);
 	end(qp);

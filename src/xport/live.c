@@ -113,7 +113,7 @@ static bool outstanding(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return r->suspend_until || waits_to_open(qp) ||
+	return r->hold.suspend_until || waits_to_open(qp) ||
 	       (!r->held && r->una != r->max && r->snd != r->una);
 }
 
@@ -141,7 +141,7 @@ static bool peers_turn(const struct qp *qp)
 /* How often we ask whether a region is still suspended. */
 static uint64_t suspended_ask_ns(const struct req *r)
 {
-	return MAX(MIN(r->suspend_ns / 2, (uint64_t)SUSPENDED_ASK_NS),
+	return MAX(MIN(r->hold.suspend_ns / 2, (uint64_t)SUSPENDED_ASK_NS),
 		   (uint64_t)SUSPENDED_ASK_MIN_NS);
 }
 
@@ -154,8 +154,8 @@ void live_reset(struct req *r)
 				.left_ns = WHOLE_NS,
 				.una = r->una,
 				.best = r->acc};
-	r->probe_at = TIME_NEVER;
-	r->probe_ns = PROBE_FIRST_NS;
+	r->probe.at = TIME_NEVER;
+	r->probe.ns = PROBE_FIRST_NS;
 }
 
 /* What was said, and what it cost, counts no more. */
@@ -182,8 +182,8 @@ void live_stop(struct qp *qp)
 	struct req *r = &qp->req;
 
 	stand(&r->live, qp->x->now);
-	r->live.silent_at = r->probe_at = TIME_NEVER;
-	r->probe_ns = PROBE_FIRST_NS;
+	r->live.silent_at = r->probe.at = TIME_NEVER;
+	r->probe.ns = PROBE_FIRST_NS;
 }
 
 void live_start(struct qp *qp)
@@ -192,9 +192,9 @@ void live_start(struct qp *qp)
 	struct req *r = &qp->req;
 	struct live *l = &r->live;
 
-	if (r->suspend_until) {
-		if (r->probe_at == TIME_NEVER)
-			r->probe_at = now_ns + suspended_ask_ns(r);
+	if (r->hold.suspend_until) {
+		if (r->probe.at == TIME_NEVER)
+			r->probe.at = now_ns + suspended_ask_ns(r);
 		qp_rearm(qp);
 		return;
 	}
@@ -205,9 +205,9 @@ void live_start(struct qp *qp)
 		l->stalled_at = sat_add(now_ns, l->left_ns == WHOLE_NS
 							? ack_timeout_ns(qp)
 							: l->left_ns);
-	if (r->probe_at == TIME_NEVER && qp_dialect(qp)->answers) {
-		r->probe_ns = PROBE_FIRST_NS;
-		r->probe_at = now_ns + r->probe_ns;
+	if (r->probe.at == TIME_NEVER && qp_dialect(qp)->answers) {
+		r->probe.ns = PROBE_FIRST_NS;
+		r->probe.at = now_ns + r->probe.ns;
 	}
 	qp_rearm(qp);
 }
@@ -226,13 +226,13 @@ static void start_if(struct qp *qp)
 void live_restart(struct qp *qp)
 {
 	struct req *r = &qp->req;
-	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe_at;
+	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe.at;
 
 	live_stop(qp);
 	if (qp_dialect(qp)->forgets || open_waits(qp))
 		r->live.silent_at = silent_at;
 	if (qp_dialect(qp)->answers && probe_at < qp->x->now + PROBE_FIRST_NS)
-		r->probe_at = probe_at;
+		r->probe.at = probe_at;
 	if (peers_turn(qp))
 		live_start(qp);
 	qp_rearm(qp);
@@ -282,7 +282,7 @@ bool live_spend(struct qp *qp, enum wc_cause cause)
 	if (!req_wqe_at(qp, r->una, &index))
 		index = qp->cfg.sq->cons;
 	comp_fail_wqe(qp, index, WC_RETRY_EXC_ERR,
-		      r->too_large ? CAUSE_TOO_LARGE : cause);
+		      r->failure.too_large ? CAUSE_TOO_LARGE : cause);
 	return false;
 }
 
@@ -351,7 +351,7 @@ void live_progress(struct qp *qp)
 	live_moved(qp);
 	comp_reload(qp);
 	begin_anew(r);
-	r->probe_at = TIME_NEVER;
+	r->probe.at = TIME_NEVER;
 	start_if(qp);
 }
 
@@ -365,7 +365,7 @@ static bool explains(const struct qp *qp, const struct pkt *p)
 	if ((p->syndrome & AETH_KIND_MASK) == AETH_RNR)
 		return psn_diff(p->psn, r->una) >= 0;
 	if (p->answer && !(p->xack_flags & XACK_PROBED)) /* it is moving */
-		return r->asked && p->answer == r->question;
+		return r->probe.asked && p->answer == r->probe.question;
 	return (p->xack_flags & XACK_PROBED) && r->una != r->max &&
 	       psn_diff(p->accepted, r->una) >= 0 &&
 	       psn_diff(p->psn, r->una) < 0;
@@ -411,8 +411,8 @@ static void live_ask_now(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	r->probe_at = qp->x->now +
-		      (r->suspend_until ? suspended_ask_ns(r) : r->probe_ns);
+	r->probe.at = qp->x->now + (r->hold.suspend_until ? suspended_ask_ns(r)
+							  : r->probe.ns);
 	ack_say(qp, XACK_PROBE);
 }
 
@@ -429,16 +429,16 @@ static void probe(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	r->probe_ns = MIN(r->probe_ns * 2, (uint64_t)PROBE_MAX_NS);
+	r->probe.ns = MIN(r->probe.ns * 2, (uint64_t)PROBE_MAX_NS);
 	if (waits_for_window(qp) && others_ask(qp->peer, qp->x->now))
-		r->probe_at = qp->x->now + PROBE_MAX_NS;
+		r->probe.at = qp->x->now + PROBE_MAX_NS;
 	else
 		live_ask_now(qp);
 }
 
 void live_ask(struct qp *qp)
 {
-	qp->req.probe_ns = PROBE_FIRST_NS;
+	qp->req.probe.ns = PROBE_FIRST_NS;
 	live_ask_now(qp);
 	qp_rearm(qp);
 }
@@ -461,7 +461,7 @@ void live_repeated(struct qp *qp)
 	if (r->live.trial != TRIAL_DUE)
 		return;
 	r->live.trial = TRIAL_MADE;
-	r->asked = false; /* what was asked before says nothing of it */
+	r->probe.asked = false; /* what was asked before says nothing of it */
 	live_ask(qp);
 }
 
@@ -549,10 +549,10 @@ bool live_timeout(struct qp *qp)
 
 	if (now_ns >= r->live.silent_at)
 		again = silence(qp);
-	else if (now_ns >= r->probe_at && peers_turn(qp))
+	else if (now_ns >= r->probe.at && peers_turn(qp))
 		probe(qp);
-	else if (now_ns >= r->probe_at)
-		r->probe_at = TIME_NEVER;
+	else if (now_ns >= r->probe.at)
+		r->probe.at = TIME_NEVER;
 	if (now_ns >= r->live.stalled_at && qp->state != QPS_ERR)
 		stalled(qp);
 	return again;
@@ -584,7 +584,7 @@ enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at)
 		return LIVE_PAUSE;
 	if (r->held)
 		return LIVE_HOLD;
-	if (r->suspend_until)
+	if (r->hold.suspend_until)
 		return LIVE_REGION;
 	if (is_ours(qp) || goes_back(qp))
 		return LIVE_OWN;

@@ -48,7 +48,7 @@ struct lateness {
  * @read_chunk: packets of one READ request of its at most
  * @budget:	bytes of its receive buffer that we may fill
  * @in_flight:	bytes charged for what we sent and it has not accepted
- *		== sum of req.flight charges of the QPs towards it
+ *		== sum of req.charge.flight charges of the QPs towards it
  * @even:	packets that it accepted since it missed one, up to EVEN_MIN
  * @slots:	of the redirect pool that hold packets from it
  * @lent:	slots of our pool that it may fill with packets beyond the first

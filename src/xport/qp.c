@@ -534,7 +534,7 @@ void qp_tx_commit(struct burst *b, int error)
 				  b->gathers.m[i].len);
 	qp->cfg.transport->tx_commit(qp, b, error);
 	if (error == -EMSGSIZE && b->request)
-		qp->req.too_large = true;
+		qp->req.failure.too_large = true;
 	if (error && b->says && qp_receives(qp))
 		ack_owe(qp);
 	ack_again(qp);

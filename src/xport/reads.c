@@ -52,7 +52,7 @@ void reads_quiet(struct qp *qp, bool quiet)
 
 void reads_asked(struct qp *qp, uint32_t charge)
 {
-	qp->req.read_charged += charge;
+	qp->req.charge.reads += charge;
 	qp->x->read_out += charge;
 }
 
@@ -60,25 +60,25 @@ void reads_asked_again(struct qp *qp, psn_t to, uint32_t charge)
 {
 	struct req *r = &qp->req;
 
-	if (r->read_twice && psn_diff(to, r->read_twice_to) <= 0)
+	if (r->charge.read_twice && psn_diff(to, r->charge.read_twice_to) <= 0)
 		return;
-	r->read_twice_to = to;
-	r->read_twice += charge;
+	r->charge.read_twice_to = to;
+	r->charge.read_twice += charge;
 	reads_asked(qp, charge);
 }
 
 void reads_forget(struct qp *qp)
 {
-	reads_done(qp, qp->req.read_charged);
-	qp->req.read_twice = 0;
+	reads_done(qp, qp->req.charge.reads);
+	qp->req.charge.read_twice = 0;
 }
 
 void reads_done(struct qp *qp, uint32_t charge)
 {
 	struct xport *x = qp->x;
 
-	charge = MIN(charge, qp->req.read_charged);
-	qp->req.read_charged -= charge;
+	charge = MIN(charge, qp->req.charge.reads);
+	qp->req.charge.reads -= charge;
 	x->read_out -= charge;
 	qp_kick_all(&x->read_waiters);
 }
@@ -87,15 +87,16 @@ void reads_answered(struct qp *qp, psn_t before)
 {
 	struct req *r = &qp->req;
 
-	if (!r->read_twice || psn_diff(before, r->read_twice_to) < 0)
+	if (!r->charge.read_twice ||
+	    psn_diff(before, r->charge.read_twice_to) < 0)
 		return;
-	reads_done(qp, r->read_twice);
-	r->read_twice = 0;
+	reads_done(qp, r->charge.read_twice);
+	r->charge.read_twice = 0;
 }
 
 uint32_t reads_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
 {
-	uint32_t c = qp->req.rd_chunk;
+	uint32_t c = qp->req.reads.chunk;
 
 	return MIN(w->num_psn, (k / c + 1) * c);
 }
@@ -103,7 +104,7 @@ uint32_t reads_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k)
 uint32_t reads_chunk_charge(const struct qp *qp, const struct wqe *w,
 			    uint32_t k)
 {
-	uint32_t c = qp->req.rd_chunk;
+	uint32_t c = qp->req.reads.chunk;
 	uint32_t n = reads_chunk_end(qp, w, k) - k / c * c;
 
 	return flow_charge(false, n, n * qp->mtu);

@@ -81,15 +81,15 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code)
  * until then what comes behind it is no news. */
 static bool dropped_for_page(const struct req *r)
 {
-	return r->rsp_missed && r->rsp_wait.ticket.v && !win_behind(&r->win);
+	return r->reads.missed && r->rsp_wait.ticket.v && !win_behind(&r->win);
 }
 
 static void take_gap(struct qp *qp, psn_t due)
 {
 	struct req *r = &qp->req;
 
-	r->rsp_gap = true;
-	r->rsp_gap_at = TIME_NEVER;
+	r->reads.gap = true;
+	r->reads.gap_at = TIME_NEVER;
 	count(qp->x->cnt, CNT_read_restarts);
 	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, due, FLIGHT_GAP,
 		    (uint64_t)psn_diff(r->snd, due));
@@ -101,11 +101,11 @@ static void response_overtaken(struct qp *qp, psn_t due)
 {
 	struct req *r = &qp->req;
 
-	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == due)
+	if (r->reads.gap_at != TIME_NEVER && r->reads.gap_psn == due)
 		return;
-	r->rsp_gap_psn = due;
-	r->rsp_gap_since = qp->x->now;
-	r->rsp_gap_at = qp->x->now + qp->peer->late.wait_ns;
+	r->reads.gap_psn = due;
+	r->reads.gap_since = qp->x->now;
+	r->reads.gap_at = qp->x->now + qp->peer->late.wait_ns;
 	reply_timeout(qp);
 	qp_rearm(qp);
 }
@@ -117,7 +117,7 @@ static void response_overtaken(struct qp *qp, psn_t due)
 void reply_page_came(struct qp *qp)
 {
 	live_page_came(qp);
-	if (!qp->req.rsp_missed || win_behind(&qp->req.win))
+	if (!qp->req.reads.missed || win_behind(&qp->req.win))
 		return;
 	if (qp_dialect(qp)->answers)
 		live_ask(qp);
@@ -133,7 +133,7 @@ static void response_lost(struct qp *qp, bool probed)
 	struct req *r = &qp->req;
 
 	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
-	    r->snd == r->una || (r->rsp_gap && !probed))
+	    r->snd == r->una || (r->reads.gap && !probed))
 		return;
 	response_overtaken(qp, r->una);
 }
@@ -142,8 +142,8 @@ static void response_lost(struct qp *qp, bool probed)
  * what was sent since. */
 static bool probed(const struct qp *qp, const struct pkt *p)
 {
-	return (p->xack_flags & XACK_PROBED) && qp->req.asked &&
-	       p->answer == qp->req.question;
+	return (p->xack_flags & XACK_PROBED) && qp->req.probe.asked &&
+	       p->answer == qp->req.probe.question;
 }
 
 static void take_syndrome(struct qp *qp, const struct pkt *p)
@@ -191,7 +191,7 @@ static void take_xack(struct qp *qp, const struct pkt *p, psn_t before)
 	if (p->xack_flags & XACK_TWICE)
 		retry_twice(qp);
 	if (answer)
-		r->asked = false;
+		r->probe.asked = false;
 	if (p->xack_flags & XACK_HOLD)
 		retry_hold(qp);
 	if (p->xack_flags & XACK_RESUME)
@@ -272,7 +272,7 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 /* What was posted before the request that failed still completes. */
 static bool beyond_failure(const struct req *r, uint32_t index)
 {
-	return r->failed && (int32_t)(index - r->failed_wqe) >= 0;
+	return r->failure.known && (int32_t)(index - r->failure.wqe) >= 0;
 }
 
 struct wqe *reply_wqe(struct qp *qp, psn_t psn)
@@ -392,7 +392,7 @@ static void response_taken(struct qp *qp, psn_t psn)
 static bool read_too_early(const struct qp *qp, const struct pkt *p,
 			   const struct wqe *w)
 {
-	return psn_diff(qp->req.read_again_to, qp->req.win.next) > 0 &&
+	return psn_diff(qp->req.reads.last_again_to, qp->req.win.next) > 0 &&
 	       psn_diff(p->psn, wqe_end(w)) >= 0;
 }
 
@@ -422,7 +422,7 @@ static void reply_take_ahead(struct qp *qp, const struct pkt *p,
 	    (!win_spare(qp->x, &r->win) ||
 	     win_keep(qp->x, &r->win, p, payload)))
 		response_dropped(qp);
-	if (!r->rsp_gap && !dropped_for_page(r))
+	if (!r->reads.gap && !dropped_for_page(r))
 		response_overtaken(qp, due);
 }
 
@@ -432,11 +432,11 @@ static void take_twice(struct qp *qp, psn_t psn)
 	struct req *r = &qp->req;
 
 	count(qp->x->cnt, CNT_dups_rx);
-	if (!r->rsp_doubted || psn != r->rsp_doubted_psn)
+	if (!r->reads.doubted || psn != r->reads.doubted_psn)
 		return;
 	count(qp->x->cnt, CNT_losses_doubted);
-	late_doubted(&qp->peer->late, qp->x->now - r->rsp_doubted);
-	r->rsp_doubted = 0;
+	late_doubted(&qp->peer->late, qp->x->now - r->reads.doubted);
+	r->reads.doubted = 0;
 }
 
 static enum rx_result take_response(struct qp *qp, const struct pkt *p,
@@ -538,18 +538,19 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn)
 	uint32_t k = (uint32_t)psn_diff(psn, w->first_psn);
 	struct req *r = &qp->req;
 	bool chunk_end = w->op != WR_READ || k + 1 == w->num_psn ||
-			 (k + 1) % r->rd_chunk == 0;
+			 (k + 1) % r->reads.chunk == 0;
 
-	if (chunk_end && r->rd_out)
-		r->rd_out--;
+	if (chunk_end && r->reads.out)
+		r->reads.out--;
 	if (chunk_end && w->op == WR_READ)
 		reads_done(qp, reads_chunk_charge(qp, w, k));
-	r->rsp_missed = false;
-	if (!r->ask_again && psn_diff(psn_add(psn, 1), r->again_to) >= 0)
-		r->rsp_gap = false;
-	if (r->rsp_gap_at != TIME_NEVER && r->rsp_gap_psn == psn) {
-		r->rsp_gap_at = TIME_NEVER;
-		late_came(&qp->peer->late, qp->x->now - r->rsp_gap_since);
+	r->reads.missed = false;
+	if (!r->reads.ask_again &&
+	    psn_diff(psn_add(psn, 1), r->reads.again_to) >= 0)
+		r->reads.gap = false;
+	if (r->reads.gap_at != TIME_NEVER && r->reads.gap_psn == psn) {
+		r->reads.gap_at = TIME_NEVER;
+		late_came(&qp->peer->late, qp->x->now - r->reads.gap_since);
 		late_gap(&qp->peer->late);
 	}
 	comp_placed(qp, psn);
@@ -578,7 +579,7 @@ static void still_overtaken(struct qp *qp)
 	uint32_t index;
 	psn_t due;
 
-	if (r->win.num && !win_behind(&r->win) && !r->rsp_gap &&
+	if (r->win.num && !win_behind(&r->win) && !r->reads.gap &&
 	    response_due(qp, &due, &index))
 		response_overtaken(qp, due);
 }
@@ -589,15 +590,15 @@ void reply_timeout(struct qp *qp)
 	uint32_t index;
 	psn_t due;
 
-	if (qp->x->now < r->rsp_gap_at)
+	if (qp->x->now < r->reads.gap_at)
 		return;
-	r->rsp_gap_at = TIME_NEVER;
+	r->reads.gap_at = TIME_NEVER;
 	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
-	    !response_due(qp, &due, &index) || due != r->rsp_gap_psn)
+	    !response_due(qp, &due, &index) || due != r->reads.gap_psn)
 		return;
 	late_gap(&qp->peer->late);
-	r->rsp_doubted = r->rsp_gap_since;
-	r->rsp_doubted_psn = due;
+	r->reads.doubted = r->reads.gap_since;
+	r->reads.doubted_psn = due;
 	take_gap(qp, due);
 }
 

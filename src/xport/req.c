@@ -72,25 +72,26 @@ void req_reset(struct qp *qp)
 	uint32_t at = qp->cfg.sq->cons;
 	psn_t psn = qp->attr.sq_psn;
 
-	CHECK(!r->charged && !r->read_charged && !r->out);
+	CHECK(!r->charge.charged && !r->charge.reads && !r->charge.out);
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
-	r->forgotten = 0;
-	r->recover = r->map_base = r->probe_max = psn;
-	r->again_to = r->read_again_to = psn;
+	r->charge.forgotten = 0;
+	r->loss.recover = r->loss.base = r->probe.max = psn;
+	r->reads.again_to = r->reads.last_again_to = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
-	r->rd_out = 0;
-	r->rd_chunk = flow_read_chunk(qp->x, qp->mtu);
+	r->reads.out = 0;
+	r->reads.chunk = flow_read_chunk(qp->x, qp->mtu);
 	retry_forget(r);
-	r->doubted = r->rsp_doubted = 0;
-	r->rsp_gap_at = TIME_NEVER;
-	r->held = r->failed = r->rsp_gap = false;
-	r->rsp_missed = r->ask_again = r->asked = r->revoked = false;
+	r->loss.doubted = r->reads.doubted = 0;
+	r->reads.gap_at = TIME_NEVER;
+	r->held = r->failure.known = r->reads.gap = false;
+	r->reads.missed = r->reads.ask_again = r->probe.asked = r->revoked =
+		false;
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	comp_reload(qp);
 	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
-	r->pause_until = r->hold_until = r->suspend_until = 0;
+	r->pause_until = r->hold.until = r->hold.suspend_until = 0;
 	r->epoch++;
 }
 
@@ -149,7 +150,7 @@ static bool start(struct qp *qp, struct wqe *w)
 	enum verdict v = V_OK;
 	struct refusal bad;
 
-	if (!known && (r->failed || peer_in_doubt(qp, w)))
+	if (!known && (r->failure.known || peer_in_doubt(qp, w)))
 		return false; /* an earlier one ends them all, or it waits */
 	if ((w->flags & WQE_FENCE) && comp_reads_pending(qp))
 		return false;
@@ -210,7 +211,7 @@ static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w,
 {
 	struct pkt p = req_pkt_for(qp, w, b->ext);
 
-	if (!again && qp->req.rd_out >= qp->attr.max_rd_atomic)
+	if (!again && qp->req.reads.out >= qp->attr.max_rd_atomic)
 		return NEXT_STOP;
 	p.opcode = w->op == WR_CMP_SWP ? OP_CMP_SWP : OP_FETCH_ADD;
 	p.ack_req = true;
@@ -219,7 +220,7 @@ static enum next add_atomic(struct qp *qp, struct burst *b, struct wqe *w,
 	p.compare = w->compare;
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
-	qp->req.rd_out += !again;
+	qp->req.reads.out += !again;
 	return NEXT_OK;
 }
 
@@ -233,8 +234,8 @@ static void read_again(struct qp *qp, const struct wqe *w)
 	struct req *r = &qp->req;
 
 	/* also if all of it is here: that may be taken back (responses_failed()) */
-	if (psn_diff(end, r->read_again_to) > 0)
-		r->read_again_to = end;
+	if (psn_diff(end, r->reads.last_again_to) > 0)
+		r->reads.last_again_to = end;
 	if (psn_diff(end, r->win.next) > 0)
 		win_truncate(qp->x, &r->win, end);
 }
@@ -248,8 +249,8 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 	uint32_t charge = reads_chunk_charge(qp, w, k);
 	struct pkt p = req_pkt_for(qp, w, b->ext);
 
-	if (!again &&
-	    (r->rd_out >= qp->attr.max_rd_atomic || !reads_may_ask(qp, charge)))
+	if (!again && (r->reads.out >= qp->attr.max_rd_atomic ||
+		       !reads_may_ask(qp, charge)))
 		return NEXT_STOP;
 	p.opcode = OP_READ_REQ;
 	p.ack_req = true;
@@ -260,7 +261,7 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 		return NEXT_END;
 	if (r->snd != r->max)
 		read_again(qp, w);
-	r->rd_out += !again;
+	r->reads.out += !again;
 	if (again)
 		reads_asked_again(qp, psn_add(w->first_psn, end), charge);
 	else
@@ -409,7 +410,7 @@ static bool find_work(struct qp *qp)
 	for (;;) {
 		struct wqe *w;
 
-		if (r->failed && r->cur == r->failed_wqe)
+		if (r->failure.known && r->cur == r->failure.wqe)
 			return false;
 		if (r->cur == r->started) {
 			if (qp->state != QPS_RTS || r->cur == wq_end(sq) ||
@@ -435,7 +436,7 @@ static bool may_send(struct qp *qp)
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return false;
 	return qp->x->now >= r->pause_until &&
-	       !(r->held && qp->x->now < r->hold_until);
+	       !(r->held && qp->x->now < r->hold.until);
 }
 
 /* Does the packet at snd wait for its page? */
@@ -602,13 +603,13 @@ void req_timeout(struct qp *qp)
 		r->pause_until = 0;
 		qp_kick(qp);
 	}
-	if (r->late_until && now_ns >= r->late_until)
+	if (r->charge.late_until && now_ns >= r->charge.late_until)
 		flow_copies_came(qp);
 	hold_timeout(qp);
-	if (r->held && now_ns >= r->hold_until)
+	if (r->held && now_ns >= r->hold.until)
 		retry_resume(qp);
 	retry_gap_timeout(qp);
-	if (now_ns >= r->rsp_gap_at)
+	if (now_ns >= r->reads.gap_at)
 		reply_timeout(qp);
 	if (live_timeout(qp))
 		retry_rewind(qp, FLIGHT_TIMEOUT);

@@ -63,8 +63,8 @@ void retry_news(struct qp *qp, bool progress)
 		if (r->cwnd < MAX(1, MIN(CWND_MAX, 65536 / qp->mtu)))
 			r->cwnd++;
 	}
-	if (r->recovering && psn_diff(r->acc, r->recover) >= 0)
-		r->recovering = false;
+	if (r->loss.recovering && psn_diff(r->acc, r->loss.recover) >= 0)
+		r->loss.recovering = false;
 }
 
 /* READ chunks and atomics before @to that are still to be answered stay asked
@@ -76,7 +76,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 
 	for (uint32_t i = qp->cfg.sq->cons; i != r->started; i++) {
 		const struct wqe *w = wq_at(qp->cfg.sq, i);
-		uint32_t step = w->op == WR_READ ? r->rd_chunk : 1;
+		uint32_t step = w->op == WR_READ ? r->reads.chunk : 1;
 
 		if (!wqe_is_read(w))
 			continue;
@@ -93,15 +93,15 @@ static void recount_reads(struct qp *qp, psn_t to)
 				charge += reads_chunk_charge(qp, w, k);
 		}
 	}
-	r->rd_out = out;
+	r->reads.out = out;
 	reads_asked(qp, charge);
 }
 
 void retry_forget(struct req *r)
 {
-	r->lost = r->resent = r->gap = 0;
-	r->gap_at = TIME_NEVER;
-	r->recovering = false;
+	r->loss.lost = r->loss.resent = r->loss.gap = 0;
+	r->loss.gap_at = TIME_NEVER;
+	r->loss.recovering = false;
 }
 
 /* Go on sending at @to, una or acc. */
@@ -119,7 +119,7 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why)
 	r->snd = r->acc = to;
 	r->cur = req_wqe_at(qp, to, &index) ? index : r->started;
 	retry_forget(r);
-	r->ask_again = false;
+	r->reads.ask_again = false;
 	r->epoch++;
 	flow_forget(qp);
 	reads_forget(qp);
@@ -162,9 +162,9 @@ void retry_ask_again(struct qp *qp, psn_t due, psn_t end)
 {
 	struct req *r = &qp->req;
 
-	r->ask_again = true;
-	r->again_at = r->again_to = due;
-	r->again_end = end;
+	r->reads.ask_again = true;
+	r->reads.again_at = r->reads.again_to = due;
+	r->reads.again_end = end;
 	qp_kick(qp);
 }
 
@@ -200,7 +200,7 @@ void retry_hold(struct qp *qp)
 		flow_held(qp);
 		back_to(qp, r->acc, FLIGHT_FAULT);
 	}
-	r->hold_until = qp->x->now + HOLD_MAX_NS;
+	r->hold.until = qp->x->now + HOLD_MAX_NS;
 	qp_rearm(qp);
 }
 
@@ -211,7 +211,7 @@ void retry_resume(struct qp *qp)
 	if (!r->held)
 		return;
 	r->held = false;
-	r->hold_until = 0;
+	r->hold.until = 0;
 	back_to(qp, r->acc, FLIGHT_RESOLVED);
 	flow_resumed(qp);
 }
@@ -220,19 +220,19 @@ void retry_resume(struct qp *qp)
 
 bool retry_may(const struct req *r)
 {
-	return r->lost && r->lost_left;
+	return r->loss.lost && r->loss.left;
 }
 
 bool retry_wants(const struct req *r)
 {
-	return retry_may(r) || r->ask_again || live_repeats(r);
+	return retry_may(r) || r->reads.ask_again || live_repeats(r);
 }
 
 bool retry_is_lost(const struct qp *qp, psn_t psn)
 {
-	int32_t i = psn_diff(psn, qp->req.map_base);
+	int32_t i = psn_diff(psn, qp->req.loss.base);
 
-	return i >= 0 && i < 64 && (qp->req.lost >> i & 1);
+	return i >= 0 && i < 64 && (qp->req.loss.lost >> i & 1);
 }
 
 void retry_resent(struct qp *qp, psn_t psn)
@@ -241,10 +241,10 @@ void retry_resent(struct qp *qp, psn_t psn)
 
 	if (!retry_is_lost(qp, psn))
 		return;
-	r->lost_left -= r->lost_left != 0;
-	r->lost &= ~(UINT64_C(1) << psn_diff(psn, r->map_base));
-	r->resent |= UINT64_C(1) << psn_diff(psn, r->map_base);
-	r->doubted = r->gap_since;
+	r->loss.left -= r->loss.left != 0;
+	r->loss.lost &= ~(UINT64_C(1) << psn_diff(psn, r->loss.base));
+	r->loss.resent |= UINT64_C(1) << psn_diff(psn, r->loss.base);
+	r->loss.doubted = r->loss.gap_since;
 }
 
 /* The next READ chunk or atomic that is to be asked for again. What was taken
@@ -254,25 +254,26 @@ static bool next_again(struct qp *qp, psn_t *psn)
 	struct req *r = &qp->req;
 	uint32_t index;
 
-	if (psn_diff(r->una, r->again_at) > 0)
-		r->again_at = r->una;
-	while (psn_diff(r->again_at, r->again_end) < 0 &&
-	       psn_diff(r->again_at, r->snd) < 0 &&
-	       req_wqe_at(qp, r->again_at, &index)) {
+	if (psn_diff(r->una, r->reads.again_at) > 0)
+		r->reads.again_at = r->una;
+	while (psn_diff(r->reads.again_at, r->reads.again_end) < 0 &&
+	       psn_diff(r->reads.again_at, r->snd) < 0 &&
+	       req_wqe_at(qp, r->reads.again_at, &index)) {
 		const struct wqe *w = wq_at(qp->cfg.sq, index);
-		uint32_t k = (uint32_t)psn_diff(r->again_at, w->first_psn);
+		uint32_t k = (uint32_t)psn_diff(r->reads.again_at,
+						w->first_psn);
 
-		*psn = r->again_at;
+		*psn = r->reads.again_at;
 		if (wqe_is_read(w)) {
-			r->again_at = psn_add(w->first_psn,
-					      reads_chunk_end(qp, w, k));
-			if (win_has_all(&r->win, *psn, r->again_at))
+			r->reads.again_at = psn_add(w->first_psn,
+						    reads_chunk_end(qp, w, k));
+			if (win_has_all(&r->win, *psn, r->reads.again_at))
 				continue;
-			if (psn_diff(r->again_at, r->again_to) > 0)
-				r->again_to = r->again_at;
+			if (psn_diff(r->reads.again_at, r->reads.again_to) > 0)
+				r->reads.again_to = r->reads.again_at;
 			return true;
 		}
-		r->again_at = wqe_end(w);
+		r->reads.again_at = wqe_end(w);
 	}
 	return false;
 }
@@ -285,16 +286,16 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 		*psn = r->una;
 		return true;
 	}
-	if (r->ask_again && next_again(qp, psn))
+	if (r->reads.ask_again && next_again(qp, psn))
 		return true;
-	r->ask_again = false;
+	r->reads.ask_again = false;
 	while (retry_may(r)) {
-		int i = __builtin_ctzll(r->lost);
+		int i = __builtin_ctzll(r->loss.lost);
 
-		*psn = psn_add(r->map_base, (uint32_t)i);
+		*psn = psn_add(r->loss.base, (uint32_t)i);
 		if (psn_diff(*psn, r->acc) >= 0 && psn_diff(*psn, r->snd) < 0)
 			return true;
-		r->lost &= ~(UINT64_C(1) << i);
+		r->loss.lost &= ~(UINT64_C(1) << i);
 	}
 	return false;
 }
@@ -309,23 +310,23 @@ static bool is_packet(const struct qp *qp, psn_t psn)
 		return false;
 	w = wq_at(qp->cfg.sq, index);
 	return w->op != WR_READ ||
-	       (uint32_t)psn_diff(psn, w->first_psn) % qp->req.rd_chunk == 0;
+	       (uint32_t)psn_diff(psn, w->first_psn) % qp->req.reads.chunk == 0;
 }
 
 /* Let all maps begin at acc. */
 static void move_maps(struct qp *qp)
 {
 	struct req *r = &qp->req;
-	const int32_t by = psn_diff(r->acc, r->map_base);
+	const int32_t by = psn_diff(r->acc, r->loss.base);
 	const bool apart = by < 0 || by >= 64;
 	const uint64_t gone = apart ? ~UINT64_C(0) : (UINT64_C(1) << by) - 1;
 
-	if (by >= 0 && r->gap & gone)
-		late_came(&qp->peer->late, qp->x->now - r->gap_since);
-	r->gap = apart ? 0 : r->gap >> by;
-	r->lost = apart ? 0 : r->lost >> by;
-	r->resent = apart ? 0 : r->resent >> by;
-	r->map_base = r->acc;
+	if (by >= 0 && r->loss.gap & gone)
+		late_came(&qp->peer->late, qp->x->now - r->loss.gap_since);
+	r->loss.gap = apart ? 0 : r->loss.gap >> by;
+	r->loss.lost = apart ? 0 : r->loss.lost >> by;
+	r->loss.resent = apart ? 0 : r->loss.resent >> by;
+	r->loss.base = r->acc;
 }
 
 /* Of what is before @high, what is not in @sack and is not being sent again. */
@@ -337,7 +338,8 @@ static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
 
 	if (n <= 0)
 		return 0;
-	map = ~UINT64_C(0) >> (64 - n) & ~(sack | r->resent | r->lost);
+	map = ~UINT64_C(0) >> (64 - n) &
+	      ~(sack | r->loss.resent | r->loss.lost);
 	for (uint64_t left = map; left; left &= left - 1) {
 		const int i = __builtin_ctzll(left);
 
@@ -349,7 +351,7 @@ static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
 
 static void gap_over(struct qp *qp)
 {
-	qp->req.gap_at = TIME_NEVER;
+	qp->req.loss.gap_at = TIME_NEVER;
 	late_gap(&qp->peer->late);
 }
 
@@ -360,16 +362,16 @@ static void gap_lost(struct qp *qp)
 
 	move_maps(qp);
 	gap_over(qp);
-	if (!r->gap)
+	if (!r->loss.gap)
 		return;
 	log_debug("qp 0x%x: lost 0x%llx from 0x%x", qp->cfg.qpn,
-		  (unsigned long long)r->gap, r->map_base);
-	r->lost |= r->gap;
-	r->lost_left = LOST_AT_ONCE;
-	r->gap = 0;
-	if (!r->recovering) {
-		r->recovering = true;
-		r->recover = r->max;
+		  (unsigned long long)r->loss.gap, r->loss.base);
+	r->loss.lost |= r->loss.gap;
+	r->loss.left = LOST_AT_ONCE;
+	r->loss.gap = 0;
+	if (!r->loss.recovering) {
+		r->loss.recovering = true;
+		r->loss.recover = r->max;
 	}
 	qp_kick(qp);
 }
@@ -379,15 +381,15 @@ static void gap_seen(struct qp *qp, psn_t high, uint64_t sack)
 	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 
-	if (!r->gap && r->gap_at != TIME_NEVER)
+	if (!r->loss.gap && r->loss.gap_at != TIME_NEVER)
 		gap_over(qp);
-	if (!r->gap) {
-		r->gap = holes(qp, high, sack);
-		r->gap_since = now_ns;
-		if (r->gap)
-			r->gap_at = now_ns + qp->peer->late.wait_ns;
+	if (!r->loss.gap) {
+		r->loss.gap = holes(qp, high, sack);
+		r->loss.gap_since = now_ns;
+		if (r->loss.gap)
+			r->loss.gap_at = now_ns + qp->peer->late.wait_ns;
 	}
-	if (now_ns >= r->gap_at)
+	if (now_ns >= r->loss.gap_at)
 		gap_lost(qp);
 }
 
@@ -400,23 +402,24 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 	if (r->held || (p->xack_flags & XACK_HOLD))
 		return;
 	move_maps(qp);
-	if (r->lost && !r->lost_left) /* the next of them go behind this */
-		r->recover = r->max;
-	r->lost_left = LOST_AT_ONCE;
-	if (r->gap & sack)
-		late_came(&qp->peer->late, qp->x->now - r->gap_since);
-	r->gap &= ~sack;
-	r->lost &= ~sack;
+	if (r->loss.lost && !r->loss.left) /* the next of them go behind this */
+		r->loss.recover = r->max;
+	r->loss.left = LOST_AT_ONCE;
+	if (r->loss.gap & sack)
+		late_came(&qp->peer->late, qp->x->now - r->loss.gap_since);
+	r->loss.gap &= ~sack;
+	r->loss.lost &= ~sack;
 	if (sack)
 		high = psn_add(high, 63 - (uint32_t)__builtin_clzll(sack));
-	if (probed && psn_diff(r->probe_max, high) > 0)
-		high = r->probe_max;
+	if (probed && psn_diff(r->probe.max, high) > 0)
+		high = r->probe.max;
 	if (psn_diff(high, r->snd) > 0)
 		high = r->snd;
 	/* News of what was sent later; the answer, also of what was sent again. */
-	if (probed || !r->recovering || psn_diff(high, r->recover) > 0) {
-		r->recovering = r->lost != 0;
-		r->resent = 0;
+	if (probed || !r->loss.recovering ||
+	    psn_diff(high, r->loss.recover) > 0) {
+		r->loss.recovering = r->loss.lost != 0;
+		r->loss.resent = 0;
 	}
 	gap_seen(qp, high, sack);
 }
@@ -425,16 +428,16 @@ void retry_twice(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	if (!r->doubted)
+	if (!r->loss.doubted)
 		return;
 	count(qp->x->cnt, CNT_losses_doubted);
-	late_doubted(&qp->peer->late, qp->x->now - r->doubted);
-	r->doubted = 0;
+	late_doubted(&qp->peer->late, qp->x->now - r->loss.doubted);
+	r->loss.doubted = 0;
 }
 
 void retry_gap_timeout(struct qp *qp)
 {
-	if (qp->x->now >= qp->req.gap_at)
+	if (qp->x->now >= qp->req.loss.gap_at)
 		gap_lost(qp);
 }
 

@@ -95,7 +95,7 @@ static enum verdict scatter_plan_send(struct qp *qp, const struct pkt *p,
 static enum verdict scatter_plan_response(struct qp *qp, const struct pkt *p,
 					  unsigned max, struct scatter *sc)
 {
-	uint32_t k, chunk = qp->req.rd_chunk;
+	uint32_t k, chunk = qp->req.reads.chunk;
 	struct wqe *w;
 	enum verdict v;
 	uint64_t off, left;

@@ -469,11 +469,11 @@ static void run_timers__not_ahead_of_the_sockets(void **state)
 	nic->cfg.manual = false;
 	while (engine_plan(nic, &nic->steps[1], false, late))
 		plan_move_commit(nic, &nic->steps[1]);
-	assert_false(side[0].qp->qp.req.asked);
+	assert_false(side[0].qp->qp.req.probe.asked);
 	nic->rx.heard = late; /* as if somebody had */
 	while (engine_plan(nic, &nic->steps[1], false, late))
 		plan_move_commit(nic, &nic->steps[1]);
-	assert_true(side[0].qp->qp.req.asked);
+	assert_true(side[0].qp->qp.req.probe.asked);
 	nic->cfg.manual = true;
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }

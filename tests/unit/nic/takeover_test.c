@@ -308,8 +308,8 @@ static void scatter__repeated_in_part(void **state)
 	post(&side[0], WR_WRITE, LEN);
 	send_all(&side[0]);
 	receive_in_place(&side[1], slow);
-	r->map_base = r->acc;
-	r->lost = 1 << 5;
+	r->loss.base = r->acc;
+	r->loss.lost = 1 << 5;
 	qp_kick(&side[0].qp->qp);
 	send_all(&side[0]);
 	pump(&side[1]);
@@ -448,7 +448,7 @@ static void fault__resume_ends_the_hold(void **state)
 	plan_move_commit(nic, step);
 	pump(&side[0]);
 	assert_true(r->held);
-	r->hold_until = TIME_NEVER - 1;
+	r->hold.until = TIME_NEVER - 1;
 	give_slots(nic, slot, n);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_memory_equal(side[1].buf + BUF / 2, side[0].buf, LEN);
@@ -643,7 +643,7 @@ static void flow__late_hold_charges_nobody(void **state)
 	hear_hold(qp, psn_add(qp->req.una, PSN_MASK));
 	while (n--)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-	side[0].nic->x.now = qp->req.hold_until;
+	side[0].nic->x.now = qp->req.hold.until;
 	if (qp->req.held)
 		qp_timeout(qp);
 	assert_int_equal(qp->peer->in_flight, 0);
@@ -690,13 +690,13 @@ static void comp__page_of_a_response_came(void **state)
 	enum { MS = 1000 * 1000 };
 
 	(void)state;
-	qp->req.rsp_missed = true;
-	qp->req.probe_ns = 50 * MS;
-	qp->req.probe_at = now + 50 * MS;
+	qp->req.reads.missed = true;
+	qp->req.probe.ns = 50 * MS;
+	qp->req.probe.at = now + 50 * MS;
 	side[0].nic->x.now = now;
 	reply_page_came(qp);
-	assert_int_equal(qp->req.probe_at, now + MS);
-	assert_int_equal(qp->req.probe_ns, MS);
+	assert_int_equal(qp->req.probe.at, now + MS);
+	assert_int_equal(qp->req.probe.ns, MS);
 }
 
 /* The answer to our question is late: by then we were told less, and keep to it. */

@@ -68,15 +68,16 @@ static void unsent__a_read_while_others_are_asked_again(void **state)
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	rx->at = rx->rx.seg; /* the first response is lost */
 	finish_receive(nic, rx);
-	assert_true(r->ask_again);
+	assert_true(r->reads.ask_again);
 	full(nic, tx);
-	for (int i = 0; i < TRIES && (r->ask_again || r->pause_until); i++) {
+	for (int i = 0; i < TRIES && (r->reads.ask_again || r->pause_until);
+	     i++) {
 		send_all(&side[0]);
 		idle(nic);
 	}
 	post_at(&side[0], WR_READ, (READS + 1) * 4096, 64);
 	send_all(&side[0]);
-	assert_int_equal(r->rd_out, MOST);
+	assert_int_equal(r->reads.out, MOST);
 	assert_int_equal(psn_diff(r->snd, r->una), MOST);
 	for (int i = 0; i <= READS + 1; i++)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -274,8 +275,8 @@ static void unsent__a_page_behind_what_was_lost(void **state)
 		if (trial) {
 			r->live.trial = TRIAL_DUE;
 		} else {
-			r->map_base = r->una;
-			r->lost = r->lost_left = 1;
+			r->loss.base = r->una;
+			r->loss.lost = r->loss.left = 1;
 		}
 		qp_kick(qp);
 		send_all(&side[0]);

@@ -112,7 +112,7 @@ static void leave(unsigned i)
 
 	for (unsigned q = 0; q < QPS; q++) {
 		win_reset(&s.x, &p->conn[q].win, 0);
-		credit_placed(&p->conn[q].qp, p->conn[q].qp.req.out);
+		credit_placed(&p->conn[q].qp, p->conn[q].qp.req.charge.out);
 	}
 	for (unsigned k = 0; k < WIRE; k++)
 		if (s.wire[k].peer == i)
@@ -336,7 +336,7 @@ static void credit__lowered_in_two_steps(void **state)
 	while (credit_allows(qp, 1))
 		credit_sent(qp, 1);
 	/* four fifths, and its first */
-	assert_in_range(qp->req.out, SLOTS * 2 / 5, SLOTS * 2 / 5 + 2);
+	assert_in_range(qp->req.charge.out, SLOTS * 2 / 5, SLOTS * 2 / 5 + 2);
 	serial = l->serial;
 	join(1);
 	assert_true(credit_lend(&s.x, l));
@@ -346,7 +346,7 @@ static void credit__lowered_in_two_steps(void **state)
 	assert_false(credit_allows(qp, 1));
 	credit_echoed(&s.x, l, credit_echo(b));
 	assert_int_equal(l->lent, SLOTS / 2);
-	credit_placed(qp, qp->req.out - SLOTS / 4);
+	credit_placed(qp, qp->req.charge.out - SLOTS / 4);
 	credit_echoed(&s.x, l, credit_echo(b));
 	assert_int_equal(l->lent, SLOTS / 4);
 	credit_take(b, SLOTS / 2, serial); /* comes late */
@@ -367,7 +367,7 @@ static void credit__left_to_other_qps(void **state)
 
 		while (credit_allows(qp, 1))
 			credit_sent(qp, 1);
-		assert_true(qp->req.out > (q < 2 ? 1 : 0));
+		assert_true(qp->req.charge.out > (q < 2 ? 1 : 0));
 	}
 	close_all();
 }

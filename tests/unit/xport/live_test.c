@@ -79,7 +79,7 @@ static void open_qp(enum peer_kind kind)
 	s.qp.mtu = 1024;
 	s.qp.state = QPS_RTS;
 	s.qp.attr = (struct qp_attr){.timeout = 14, .retry_cnt = RETRIES};
-	r->gap_at = r->rsp_gap_at = TIME_NEVER;
+	r->loss.gap_at = r->reads.gap_at = TIME_NEVER;
 	r->una = r->acc = r->placed = UNA;
 	r->snd = r->max = MAX_PSN;
 	live_reset(r);
@@ -106,9 +106,9 @@ static void serve(void)
 		live_repeated(&s.qp);
 	if (!(s.qp.resp.xack & XACK_PROBE))
 		return;
-	if (!r->asked)
-		r->question++;
-	r->asked = true;
+	if (!r->probe.asked)
+		r->probe.question++;
+	r->probe.asked = true;
 	s.qp.resp.xack = 0;
 	live_asked(&s.qp);
 }
@@ -145,13 +145,13 @@ static void answer(psn_t placed, psn_t accepted, uint32_t flags)
 			      .syndrome = AETH_ACK,
 			      .psn = placed,
 			      .accepted = accepted,
-			      .answer = r->question,
+			      .answer = r->probe.question,
 			      .xack_flags = XACK_PROBED | flags};
 
-	assert_true(r->asked);
+	assert_true(r->probe.asked);
 	s.peer.heard_ns = s.x.now;
 	r->acc = psn_add(accepted, 1);
-	r->asked = false;
+	r->probe.asked = false;
 	if (live_moved(&s.qp))
 		live_progress(&s.qp);
 	else
@@ -255,10 +255,10 @@ static void live__earlier_question(void **state)
 	(void)state;
 	open_qp(PEER_NOPIN);
 	answer_all(FIRST_NS - 20 * MS, 0);
-	before = s.qp.req.question;
+	before = s.qp.req.probe.question;
 	pass(20 * MS);
 	assert_int_equal(s.qp.req.live.trial, TRIAL_MADE);
-	assert_int_not_equal(s.qp.req.question, before);
+	assert_int_not_equal(s.qp.req.probe.question, before);
 	close_qp();
 }
 
@@ -272,13 +272,13 @@ static void nak(bool answered)
 			      .syndrome = AETH_NAK | NAK_PSN_SEQUENCE,
 			      .psn = UNA,
 			      .accepted = UNA - 1,
-			      .answer = answered ? r->question : 0,
+			      .answer = answered ? r->probe.question : 0,
 			      .xack_flags = answered ? XACK_PROBED : 0};
 
 	s.peer.heard_ns = s.x.now;
 	r->snd = r->acc = UNA;
 	live_restart(&s.qp);
-	r->asked = r->asked && !answered;
+	r->probe.asked = r->probe.asked && !answered;
 	live_heard(&s.qp, &p, answered);
 	if (s.qp.state == QPS_ERR)
 		return;
@@ -303,7 +303,7 @@ static void live__naks_for_ever(void **state)
 			end = s.x.now + FIRST_NS + 4 * ways[i];
 			while (s.x.now < end && s.qp.req.retries == RETRIES) {
 				pass(ways[i]);
-				nak(answers && s.qp.req.asked);
+				nak(answers && s.qp.req.probe.asked);
 			}
 			assert_int_equal(s.qp.req.retries, RETRIES - 1);
 			assert_true(s.x.now >= 1000 * MS + FIRST_NS);
@@ -311,7 +311,7 @@ static void live__naks_for_ever(void **state)
 			while (s.x.now < end &&
 			       s.qp.req.retries == RETRIES - 1) {
 				pass(ways[i]);
-				nak(answers && s.qp.req.asked);
+				nak(answers && s.qp.req.probe.asked);
 			}
 			assert_int_equal(s.qp.req.retries, RETRIES - 2);
 			close_qp();
@@ -394,12 +394,12 @@ static void live__busy(void **state)
 	pass(MS);
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
-		p.answer = s.qp.req.question;
+		p.answer = s.qp.req.probe.question;
 		live_heard(&s.qp, &p, false);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	/* of an earlier question that says nothing */
-	p.answer = (uint16_t)(s.qp.req.question - 1);
+	p.answer = (uint16_t)(s.qp.req.probe.question - 1);
 	for (uint64_t end = s.x.now + FIRST_NS; s.x.now < end;) {
 		pass(20 * MS);
 		live_heard(&s.qp, &p, false);
@@ -539,13 +539,13 @@ static void live__window(void **state)
 		s.peer.heard_ns = s.peer.probed_ns = s.x.now;
 	}
 	assert_int_equal(r->retries, RETRIES);
-	assert_int_equal(r->question, 0);
+	assert_int_equal(r->probe.question, 0);
 	assert_int_equal(live_waits(&s.qp, &at), LIVE_WINDOW);
 	/* who had the window is gone, and kicked us */
 	list_del(&s.qp.peer_link);
 	pass(FIRST_NS);
 	assert_int_equal(r->retries, RETRIES - 1);
-	assert_int_not_equal(r->question, 0);
+	assert_int_not_equal(r->probe.question, 0);
 	/* some of it came when others were silent, too */
 	live_sent(&s.qp, true);
 	r->snd = r->max = psn_add(MAX_PSN, 1);
@@ -596,11 +596,11 @@ static void live__window_of_dead(void **state)
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
 		s.peer.probed_ns = s.x.now;
-		if (r->asked)
+		if (r->probe.asked)
 			answer(MAX_PSN - 1, MAX_PSN - 1, 0);
 	}
 	assert_int_equal(r->retries, RETRIES);
-	assert_int_not_equal(r->question, 0);
+	assert_int_not_equal(r->probe.question, 0);
 	close_qp();
 }
 
@@ -632,7 +632,7 @@ static void live__window_did_not_run(void **state)
 	s.peer.probed_ns = s.x.now;
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES);
-	assert_int_not_equal(r->question, 0);
+	assert_int_not_equal(r->probe.question, 0);
 	close_qp();
 }
 

@@ -124,7 +124,7 @@ static void flow_copies_came__others_go_on(void **state)
 	timerq_init(&x.timers);
 	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
 	live_reset(&qp.req);
-	qp.req.gap_at = qp.req.rsp_gap_at = TIME_NEVER;
+	qp.req.loss.gap_at = qp.req.reads.gap_at = TIME_NEVER;
 	qp.req.snd = qp.req.max = 4;
 	flow_sent(&qp, 4, 4 * each);
 	flow_again(&qp, 0, 4, 4 * each);
@@ -204,7 +204,7 @@ static void flow_again__once(void **state)
 	flow_forget(&qp);
 	reads_forget(&qp);
 	assert_int_equal(x.read_out, 0);
-	assert_int_equal(r->read_twice, 0);
+	assert_int_equal(r->charge.read_twice, 0);
 }
 
 /* Where packets are late, and nothing was sent. */
@@ -215,7 +215,7 @@ static void late_open(struct qp *qp)
 	timerq_init(&qp->x->timers);
 	assert_int_equal(timerq_reserve(&qp->x->timers, 1), 0);
 	live_reset(&qp->req);
-	qp->req.gap_at = qp->req.rsp_gap_at = TIME_NEVER;
+	qp->req.loss.gap_at = qp->req.reads.gap_at = TIME_NEVER;
 }
 
 /* What was late came, but its copy is as late: it may lie in the socket, too. */
@@ -254,7 +254,7 @@ static void flow_again__late(void **state)
 	flow_accepted(&qp, 8);
 	flow_forget(&qp);
 	reads_forget(&qp);
-	assert_int_equal(r->late_until, 0);
+	assert_int_equal(r->charge.late_until, 0);
 	qp_rearm(&qp);
 	timerq_fini(&x.timers);
 }
