@@ -121,9 +121,9 @@ static bool asked(struct nic *nic, const struct qp *qp, uint32_t key)
 	const struct resp *r = &qp->resp;
 	uint64_t ns;
 
-	return r->asked_hold &&
+	return r->hold.asked &&
 	       (waiter_suspended(nic->mem, &r->wait, &ns) == key ||
-		waiter_suspended(nic->mem, &r->src_wait, &ns) == key);
+		waiter_suspended(nic->mem, &r->replay.wait, &ns) == key);
 }
 
 /* Lock held. */

@@ -44,17 +44,17 @@ static psn_t ack_limit(const struct qp *qp)
 	const struct resp *r = &qp->resp;
 	psn_t limit = r->win.head;
 
-	for (uint32_t i = r->res_at; i != r->res_next; i++) {
-		const struct resource *s = &r->res[i % RESOURCES_MAX];
+	for (uint32_t i = r->replay.at; i != r->replay.next; i++) {
+		const struct resource *s = &r->replay.res[i % RESOURCES_MAX];
 
 		if (s->at < s->num && psn_diff(s->psn, limit) < 0)
 			limit = s->psn;
 	}
 	/* what is about to be answered must not be overtaken */
-	for (uint32_t i = 0; i < RESOURCES_MAX && r->answering; i++) {
-		const struct resource *s = &r->res[i];
+	for (uint32_t i = 0; i < RESOURCES_MAX && r->replay.answering; i++) {
+		const struct resource *s = &r->replay.res[i];
 
-		if (s->used && s->burst == r->bursts &&
+		if (s->used && s->burst == r->replay.bursts &&
 		    psn_diff(s->psn, limit) < 0)
 			limit = s->psn;
 	}
@@ -74,9 +74,9 @@ static uint16_t question_now(const struct req *r)
  * it asks about, and the answer must know where that data is. */
 static uint32_t unsayable(const struct qp *qp)
 {
-	const bool busy = qp->rx_moving || qp->resp.answering;
+	const bool busy = qp->rx_moving || qp->resp.replay.answering;
 
-	return qp->resp.xack &
+	return qp->resp.ack.xack &
 	       ((qp->tx_moving ? XACK_PROBE : 0) | (busy ? XACK_PROBED : 0));
 }
 
@@ -90,11 +90,12 @@ static void extend(struct qp *qp, struct pkt *p, bool page)
 	p->epoch = qp->open.theirs;
 	p->accepted = psn_add(next, PSN_MASK);
 	p->credit = flow_grant(qp->x, qp->peer);
-	p->xack_flags = (r->xack & ~unsayable(qp)) | (page ? XACK_FAULT : 0);
+	p->xack_flags = (r->ack.xack & ~unsayable(qp)) |
+			(page ? XACK_FAULT : 0);
 	if (p->xack_flags & XACK_PROBE)
 		p->question = question_now(&qp->req);
-	if (r->xack & XACK_PROBED) /* or, without the flag: we are busy */
-		p->answer = r->answer;
+	if (r->ack.xack & XACK_PROBED) /* or, without the flag: we are busy */
+		p->answer = r->ack.answer;
 	hold_extend(qp, p);
 	p->sack = qp->rx_moving ? 0 : win_sack(&r->win);
 	if (p->sack)
@@ -103,21 +104,22 @@ static void extend(struct qp *qp, struct pkt *p, bool page)
 
 static bool nak_owed(const struct resp *r)
 {
-	return r->nak.owed || r->page_rnr.owed;
+	return r->ack.nak.owed || r->ack.page_rnr.owed;
 }
 
 /* The page came before its RNR was said. If the peer was to learn by that what
  * was dropped meanwhile, it is asked for. */
 static void page_came(struct resp *r)
 {
-	r->page_rnr.owed = false;
-	if (!r->rnr_told || r->nak.syndrome)
+	r->ack.page_rnr.owed = false;
+	if (!r->rnr_told || r->ack.nak.syndrome)
 		return;
 	r->rnr_told = false;
 	if (r->forgot)
 		return; /* fault_resolved() will */
 	r->gap_told = true;
-	r->nak = (struct nak){r->win.next, AETH_NAK | NAK_PSN_SEQUENCE, true};
+	r->ack.nak = (struct nak){r->win.next, AETH_NAK | NAK_PSN_SEQUENCE,
+				  true};
 }
 
 /* What is to be said in place of an ACK of what is before @limit. */
@@ -125,11 +127,11 @@ static const struct nak *nak_now(const struct qp *qp, psn_t limit)
 {
 	const struct resp *r = &qp->resp;
 
-	if (r->page_rnr.owed && psn_diff(r->page_rnr.psn, limit) <= 0 &&
+	if (r->ack.page_rnr.owed && psn_diff(r->ack.page_rnr.psn, limit) <= 0 &&
 	    qp->state != QPS_ERR)
-		return &r->page_rnr;
-	if (r->nak.owed && psn_diff(r->nak.psn, limit) <= 0)
-		return &r->nak;
+		return &r->ack.page_rnr;
+	if (r->ack.nak.owed && psn_diff(r->ack.nak.psn, limit) <= 0)
+		return &r->ack.nak;
 	return NULL;
 }
 
@@ -138,7 +140,7 @@ static const struct nak *nak_now(const struct qp *qp, psn_t limit)
 static bool placed_unsaid(const struct qp *qp, psn_t limit)
 {
 	return !qp_dialect(qp)->carries &&
-	       psn_diff(limit, qp->resp.ack_said) > 1;
+	       psn_diff(limit, qp->resp.ack.said) > 1;
 }
 
 /* Make the ACK of @qp. false: there is nothing that may be said now. */
@@ -151,14 +153,14 @@ static bool make(struct qp *qp, struct pkt *p)
 
 	if (!ext && qp->open.known)
 		return false; /* it takes nothing without its epoch */
-	if (r->page_rnr.owed && psn_diff(r->page_rnr.psn, limit) < 0)
+	if (r->ack.page_rnr.owed && psn_diff(r->ack.page_rnr.psn, limit) < 0)
 		page_came(r);
 	nak = nak_now(qp, limit);
-	if ((nak_owed(r) && !nak && !(ext && r->xack) &&
+	if ((nak_owed(r) && !nak && !(ext && r->ack.xack) &&
 	     !placed_unsaid(qp, limit)) ||
 	    (qp->state == QPS_ERR && !nak))
 		return false;
-	if ((unsayable(qp) || r->answering) && !(ext && r->busy))
+	if ((unsayable(qp) || r->replay.answering) && !(ext && r->ack.busy))
 		return false;
 	*p = (struct pkt){.opcode = OP_ACK,
 			  .pkey = PKEY_DEFAULT,
@@ -168,7 +170,7 @@ static bool make(struct qp *qp, struct pkt *p)
 					  : AETH_ACK | AETH_CREDIT_INVALID,
 			  .aeth_msn = r->msg.msn};
 	if (ext)
-		extend(qp, p, nak == &r->page_rnr);
+		extend(qp, p, nak == &r->ack.page_rnr);
 	return true;
 }
 
@@ -184,7 +186,7 @@ static void question_asked(struct req *r)
 /* What @syndrome and @psn said was said, or (@owed) is to be said still. */
 static void set_owed(struct resp *r, uint8_t syndrome, psn_t psn, bool owed)
 {
-	struct nak *naks[] = {&r->nak, &r->page_rnr};
+	struct nak *naks[] = {&r->ack.nak, &r->ack.page_rnr};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(naks); i++)
 		if (naks[i]->syndrome == syndrome && naks[i]->psn == psn)
@@ -197,16 +199,16 @@ static void said(struct qp *qp, const struct pkt *p)
 	uint8_t kind = p->syndrome & AETH_KIND_MASK;
 	uint32_t more = 0;
 
-	r->said_ns = qp->x->now;
-	r->repeat_at = 0;
+	r->ack.said_ns = qp->x->now;
+	r->ack.repeat_at = 0;
 	if (kind != AETH_ACK) {
 		set_owed(r, p->syndrome, p->psn, false);
 		flight_note(&qp->log, qp->x->now, FLIGHT_NAK_TX, p->psn,
 			    p->syndrome, r->msg.msn);
 	}
 	if (kind == AETH_ACK) {
-		r->ack_rest = psn_diff(r->ack_to, p->psn) > 0;
-		r->ack_said = p->psn;
+		r->ack.rest = psn_diff(r->ack.to, p->psn) > 0;
+		r->ack.said = p->psn;
 	}
 	if (kind == AETH_NAK)
 		count(qp->x->cnt, CNT_naks_tx);
@@ -216,8 +218,8 @@ static void said(struct qp *qp, const struct pkt *p)
 	}
 	if (p->opcode == OP_X_ACK) {
 		more = unsayable(qp);
-		r->xack = more;
-		r->busy = false;
+		r->ack.xack = more;
+		r->ack.busy = false;
 	}
 	if (p->xack_flags & XACK_SUSPEND)
 		hold_said(qp);
@@ -231,7 +233,7 @@ static void said(struct qp *qp, const struct pkt *p)
  * the answer to that. */
 static bool must_go_alone(const struct qp *qp)
 {
-	return qp->resp.xack & XACK_PROBED;
+	return qp->resp.ack.xack & XACK_PROBED;
 }
 
 void ack_headers(const struct qp *qp, struct pkt *p)
@@ -249,9 +251,9 @@ bool ack_first(struct qp *qp)
 
 	if (qp_dialect(qp)->carries)
 		return false;
-	if (r->acks_out)
+	if (r->ack.out)
 		return true;
-	if (!r->ack_owed || !make(qp, &p))
+	if (!r->ack.owed || !make(qp, &p))
 		return false;
 	owe_by(qp, qp->x->now);
 	return true;
@@ -264,7 +266,7 @@ void ack_carry(struct qp *qp, struct burst *b)
 	uint32_t told = qp->peer->granted;
 	struct pkt p;
 
-	if (!r->ack_owed || nak_owed(r) || r->busy || !b->ext ||
+	if (!r->ack.owed || nak_owed(r) || r->ack.busy || !b->ext ||
 	    !make(qp, &p) || !p.ext)
 		return;
 	b->says = !(p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
@@ -282,13 +284,13 @@ static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 	struct resp *r = &qp->resp;
 
 	b->peer->acks_out += !b->nacks;
-	r->acks_out++;
-	b->ack[b->nacks++] =
-		(struct burst_ack){.qpn = qp->cfg.qpn,
-				   .life = r->life,
-				   .xack = p->opcode == OP_X_ACK ? r->xack : 0,
-				   .psn = p->psn,
-				   .syndrome = p->syndrome};
+	r->ack.out++;
+	b->ack[b->nacks++] = (struct burst_ack){
+		.qpn = qp->cfg.qpn,
+		.life = r->life,
+		.xack = p->opcode == OP_X_ACK ? r->ack.xack : 0,
+		.psn = p->psn,
+		.syndrome = p->syndrome};
 }
 
 bool ack_append(struct qp *qp, struct burst *b)
@@ -325,9 +327,10 @@ static void ack_unsaid(struct qp *qp, const struct burst_ack *a)
 	struct resp *r = &qp->resp;
 
 	set_owed(r, a->syndrome, a->psn, true);
-	r->ack_said = psn_add(r->win.head, PSN_MASK - 1);
-	r->xack |= a->xack & ~(uint32_t)(r->forgot ? XACK_RESUME : XACK_HOLD);
-	if (qp_receives(qp) || (qp->state == QPS_ERR && r->nak.owed))
+	r->ack.said = psn_add(r->win.head, PSN_MASK - 1);
+	r->ack.xack |= a->xack &
+		       ~(uint32_t)(r->forgot ? XACK_RESUME : XACK_HOLD);
+	if (qp_receives(qp) || (qp->state == QPS_ERR && r->ack.nak.owed))
 		ack_owe(qp);
 }
 
@@ -335,7 +338,7 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again)
 {
 	if (qp->resp.life != a->life)
 		return;
-	qp->resp.acks_out--;
+	qp->resp.ack.out--;
 	if (error == -EAGAIN)
 		qp->peer->ack_after_ns = qp->x->now + PAUSE_FULL_NS;
 	if (error && again)

@@ -140,8 +140,9 @@ void ahead_responses(const struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 
-	for (uint32_t i = r->res_at + 1; (int32_t)(r->res_next - i) > 0; i++) {
-		const struct resource *s = &r->res[i % RESOURCES_MAX];
+	for (uint32_t i = r->replay.at + 1; (int32_t)(r->replay.next - i) > 0;
+	     i++) {
+		const struct resource *s = &r->replay.res[i % RESOURCES_MAX];
 		struct dma d = remote_dma(qp, s->rkey, s->va, s->len,
 					  ACCESS_REMOTE_READ);
 

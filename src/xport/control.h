@@ -55,7 +55,7 @@ static inline bool qp_receives(const struct qp *qp)
 /** replay_busy() - Is a READ or an atomic of the peer not answered whole? */
 static inline bool replay_busy(const struct qp *qp)
 {
-	return qp->resp.res_at != qp->resp.res_next;
+	return qp->resp.replay.at != qp->resp.replay.next;
 }
 
 /** qp_posted() - Sends or receives were posted. */

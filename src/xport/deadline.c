@@ -31,12 +31,12 @@ void qp_rearm(struct qp *qp)
 	}
 	if (qp->state != QPS_ERR && qp->resp.pause_until)
 		at = MIN(at, qp->resp.pause_until);
-	if (qp->state != QPS_ERR && qp->resp.silence_until)
-		at = MIN(at, qp->resp.silence_until);
-	if (qp->state != QPS_ERR && qp->resp.resume_at)
-		at = MIN(at, qp->resp.resume_at);
-	if (qp->state != QPS_ERR && qp->resp.repeat_at)
-		at = MIN(at, qp->resp.repeat_at);
+	if (qp->state != QPS_ERR && qp->resp.hold.silence_until)
+		at = MIN(at, qp->resp.hold.silence_until);
+	if (qp->state != QPS_ERR && qp->resp.hold.resume_at)
+		at = MIN(at, qp->resp.hold.resume_at);
+	if (qp->state != QPS_ERR && qp->resp.ack.repeat_at)
+		at = MIN(at, qp->resp.ack.repeat_at);
 	at = MIN(at, qp->open.ask_at);
 	timerq_set(&qp->x->timers, &qp->timer, at);
 }

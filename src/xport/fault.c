@@ -148,7 +148,7 @@ void fault_source(struct qp *qp, psn_t psn, bool response)
 	const struct fault f = {
 		.qp = qp,
 		.site = response ? SITE_READ_SOURCE : SITE_SOURCE,
-		.wait = response ? &qp->resp.src_wait : &qp->req.wait,
+		.wait = response ? &qp->resp.replay.wait : &qp->req.wait,
 		.psn = psn};
 
 	fault_answer_by(&f, STRATEGY_BIT(STRATEGY_PARK));
@@ -205,7 +205,7 @@ void fault_resolved(struct qp *qp)
 	if (!r->forgot || r->dead)
 		return;
 	fault_forgiven(qp);
-	r->silence_until = 0;
+	r->hold.silence_until = 0;
 	if (told)
 		return;
 	r->gap_told = true;

@@ -42,30 +42,30 @@ void resume_say(struct qp *qp)
 	struct resp *r = &qp->resp;
 
 	ack_say(qp, XACK_RESUME);
-	r->resume_ns = AGAIN_NS;
-	r->resume_at = qp->x->now + r->resume_ns;
+	r->hold.resume_ns = AGAIN_NS;
+	r->hold.resume_at = qp->x->now + r->hold.resume_ns;
 	qp_rearm(qp);
 }
 
 void resume_heard(struct qp *qp)
 {
-	qp->resp.resume_at = 0;
+	qp->resp.hold.resume_at = 0;
 }
 
 void resume_timeout(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (!r->resume_at || qp->x->now < r->resume_at)
+	if (!r->hold.resume_at || qp->x->now < r->hold.resume_at)
 		return;
-	r->resume_at = 0;
-	if (r->held || r->asked_hold) /* again: it is to wait */
+	r->hold.resume_at = 0;
+	if (r->held || r->hold.asked) /* again: it is to wait */
 		return;
 	count(qp->x->cnt, CNT_resumes_again);
 	ack_say(qp, XACK_RESUME);
-	r->resume_ns *= 2;
-	if (r->resume_ns <= AGAIN_MAX_NS)
-		r->resume_at = qp->x->now + r->resume_ns;
+	r->hold.resume_ns *= 2;
+	if (r->hold.resume_ns <= AGAIN_MAX_NS)
+		r->hold.resume_at = qp->x->now + r->hold.resume_ns;
 }
 
 const struct strategy_ops fault_resume = {fault_resume_answer};

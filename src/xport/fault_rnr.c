@@ -41,10 +41,10 @@ void rnr_silence(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (qp_dialect(qp)->explains || r->silence_until ||
+	if (qp_dialect(qp)->explains || r->hold.silence_until ||
 	    !(qp_strategies(qp) & STRATEGY_BIT(STRATEGY_RNR)))
 		return;
-	r->silence_until = sat_add(qp->x->now, half_timeout_ns(qp));
+	r->hold.silence_until = sat_add(qp->x->now, half_timeout_ns(qp));
 	qp_rearm(qp);
 }
 
@@ -58,8 +58,8 @@ static uint8_t rnr_code(const struct qp *qp)
 
 	if (r->wait.ticket.v)
 		wait = MAX(wait, qp->x->now - r->wait.since_ns);
-	if (r->src_wait.ticket.v)
-		wait = MAX(wait, qp->x->now - r->src_wait.since_ns);
+	if (r->replay.wait.ticket.v)
+		wait = MAX(wait, qp->x->now - r->replay.wait.since_ns);
 	return rnr_ns_to_code(wait);
 }
 
@@ -103,21 +103,22 @@ void fault_silence_over(struct qp *qp)
 	psn_t psn = r->win.head;
 
 	if (until > now_ns) {
-		r->silence_until = MIN(until, now_ns + LOOK_AGAIN_NS);
+		r->hold.silence_until = MIN(until, now_ns + LOOK_AGAIN_NS);
 		return;
 	}
-	r->silence_until = 0;
+	r->hold.silence_until = 0;
 	if (qp_dialect(qp)->explains ||
-	    !(r->forgot || r->wait.ticket.v || r->src_wait.ticket.v))
+	    !(r->forgot || r->wait.ticket.v || r->replay.wait.ticket.v))
 		return;
-	if (r->src_wait.ticket.v && replay_busy(qp)) {
-		const struct resource *s = &r->res[r->res_at % RESOURCES_MAX];
+	if (r->replay.wait.ticket.v && replay_busy(qp)) {
+		const struct resource *s =
+			&r->replay.res[r->replay.at % RESOURCES_MAX];
 
 		psn = psn_add(s->psn, s->at);
 	}
 	rnr(qp, code, psn);
 	if (r->forgot)
 		r->rnr_told = true;
-	r->silence_until = sat_add(
+	r->hold.silence_until = sat_add(
 		now_ns, sat_add(rnr_code_to_ns(code), half_timeout_ns(qp)));
 }

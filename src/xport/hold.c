@@ -61,7 +61,7 @@ bool hold_expected(const struct qp *qp, uint64_t *ns)
 	uint64_t a = 0, b = 0;
 
 	const uint32_t wait = waiter_suspended(m, &r->wait, &a);
-	const uint32_t src_wait = waiter_suspended(m, &r->src_wait, &b);
+	const uint32_t src_wait = waiter_suspended(m, &r->replay.wait, &b);
 
 	if (!wait && !src_wait)
 		return false;
@@ -76,7 +76,7 @@ void hold_ask(struct qp *qp)
 	uint64_t ns;
 
 	/* who sends datagrams waits for no answer */
-	if (qp->connected && !qp->resp.asked_hold && hold_expected(qp, &ns))
+	if (qp->connected && !qp->resp.hold.asked && hold_expected(qp, &ns))
 		ack_say(qp, 0);
 }
 
@@ -95,7 +95,7 @@ void hold_extend(struct qp *qp, struct pkt *p)
 
 void hold_said(struct qp *qp)
 {
-	qp->resp.asked_hold = true;
+	qp->resp.hold.asked = true;
 	count(qp->x->cnt, CNT_suspend_asked);
 }
 
@@ -103,9 +103,9 @@ void hold_over(struct qp *qp)
 {
 	uint64_t ns;
 
-	if (!qp->resp.asked_hold || hold_expected(qp, &ns))
+	if (!qp->resp.hold.asked || hold_expected(qp, &ns))
 		return;
-	qp->resp.asked_hold = false;
+	qp->resp.hold.asked = false;
 	resume_say(qp);
 }
 
@@ -129,8 +129,8 @@ uint64_t hold_silent_until(const struct qp *qp)
 
 	if (waiter_suspended(qp->x->mem, &r->wait, &ns))
 		since = r->wait.since_ns;
-	if (waiter_suspended(qp->x->mem, &r->src_wait, &ns))
-		since = MIN(since, r->src_wait.since_ns);
+	if (waiter_suspended(qp->x->mem, &r->replay.wait, &ns))
+		since = MIN(since, r->replay.wait.since_ns);
 	return since == UINT64_MAX ? 0 : sat_add(since, qp_patience_ns(qp));
 }
 

@@ -499,7 +499,7 @@ static bool silence(struct qp *qp)
 		return false;
 	}
 	/* what has not left, as our socket is full, is not answered: look again soon */
-	if (qp->resp.xack & XACK_PROBE) {
+	if (qp->resp.ack.xack & XACK_PROBE) {
 		l->silent_at = qp->x->now + PROBE_MAX_NS;
 		qp_rearm(qp);
 		return false;

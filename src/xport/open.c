@@ -238,7 +238,7 @@ void open_timeout(struct qp *qp)
 	if (qp->x->now < o->ask_at)
 		return;
 	o->ask_at = TIME_NEVER;
-	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.nak.owed))
+	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
 		return;
 	if (++o->tries == open_tries_max(qp))
 		open_give_up(qp);

@@ -26,7 +26,7 @@ void owe_by(struct qp *qp, uint64_t due_ns)
 {
 	struct peer *p = qp->peer;
 
-	qp->resp.ack_owed = true;
+	qp->resp.ack.owed = true;
 	if (list_empty(&qp->ack_link)) {
 		if (list_empty(&p->owed))
 			p->ack_due_ns = due_ns;
@@ -46,10 +46,10 @@ void ack_received(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (r->received)
-		r->answers = 0;
-	r->received = true;
-	if (r->answers == ANSWERS_KNOWN && qp_dialect(qp)->carries)
+	if (r->ack.received)
+		r->ack.answers = 0;
+	r->ack.received = true;
+	if (r->ack.answers == ANSWERS_KNOWN && qp_dialect(qp)->carries)
 		ack_owe(qp);
 	else
 		owe_by(qp, qp->x->now);
@@ -57,43 +57,43 @@ void ack_received(struct qp *qp)
 
 void ack_answered(struct resp *r)
 {
-	if (r->received && r->answers < ANSWERS_KNOWN)
-		r->answers++;
-	r->received = false;
+	if (r->ack.received && r->ack.answers < ANSWERS_KNOWN)
+		r->ack.answers++;
+	r->ack.received = false;
 }
 
 void ack_repeat(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
-	const uint64_t at = r->said_ns + qp->x->ack_delay_ns;
+	const uint64_t at = r->ack.said_ns + qp->x->ack_delay_ns;
 
 	if (qp->x->now >= at) {
 		ack_owe(qp);
-	} else if (!r->repeat_at) {
-		r->repeat_at = at;
+	} else if (!r->ack.repeat_at) {
+		r->ack.repeat_at = at;
 		qp_rearm(qp);
 	}
 }
 
 void ack_repeat_timeout(struct qp *qp)
 {
-	if (!qp->resp.repeat_at || qp->x->now < qp->resp.repeat_at)
+	if (!qp->resp.ack.repeat_at || qp->x->now < qp->resp.ack.repeat_at)
 		return;
-	qp->resp.repeat_at = 0;
+	qp->resp.ack.repeat_at = 0;
 	owe_by(qp, qp->x->now);
 }
 
 void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn)
 {
 	PROBE3(nak, qp->cfg.qpn, psn, syndrome);
-	qp->resp.nak = (struct nak){psn, syndrome, true};
+	qp->resp.ack.nak = (struct nak){psn, syndrome, true};
 	owe_by(qp, qp->x->now);
 }
 
 void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn)
 {
 	PROBE3(nak, qp->cfg.qpn, psn, AETH_RNR | code);
-	qp->resp.page_rnr = (struct nak){psn, AETH_RNR | code, true};
+	qp->resp.ack.page_rnr = (struct nak){psn, AETH_RNR | code, true};
 	owe_by(qp, qp->x->now);
 }
 
@@ -101,8 +101,8 @@ void ack_answer(struct qp *qp, uint16_t question)
 {
 	struct resp *r = &qp->resp;
 
-	r->answer = question;
-	r->busy = qp->rx_moving || r->answering;
+	r->ack.answer = question;
+	r->ack.busy = qp->rx_moving || r->replay.answering;
 	ack_say(qp, XACK_PROBED);
 }
 
@@ -112,8 +112,8 @@ void ack_say(struct qp *qp, uint32_t xack_flags)
 	if (!qp_dialect(qp)->answers && !qp->open.known)
 		return;
 	if (xack_flags & (XACK_HOLD | XACK_RESUME)) /* the newer one */
-		qp->resp.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
-	qp->resp.xack |= xack_flags;
+		qp->resp.ack.xack &= ~(uint32_t)(XACK_HOLD | XACK_RESUME);
+	qp->resp.ack.xack |= xack_flags;
 	owe_by(qp, qp->x->now);
 }
 
@@ -131,8 +131,8 @@ bool ack_last(struct qp *qp)
 
 	if (!qp->connected)
 		return false; /* nobody is told anything */
-	if (!(qp_receives(qp) && (r->lossy || r->ack_owed)) &&
-	    !(qp->state == QPS_ERR && r->nak.owed))
+	if (!(qp_receives(qp) && (r->ack.lossy || r->ack.owed)) &&
+	    !(qp->state == QPS_ERR && r->ack.nak.owed))
 		return false;
 	ack_owe(qp);
 	return true;
@@ -140,13 +140,13 @@ bool ack_last(struct qp *qp)
 
 bool ack_leaving(const struct qp *qp)
 {
-	return qp->resp.acks_out ||
-	       (qp->resp.ack_owed && qp->peer->ack_after_ns > qp->x->now);
+	return qp->resp.ack.out ||
+	       (qp->resp.ack.owed && qp->peer->ack_after_ns > qp->x->now);
 }
 
 void ack_again(struct qp *qp)
 {
-	if (qp->resp.ack_owed && list_empty(&qp->peer->ack_link))
+	if (qp->resp.ack.owed && list_empty(&qp->peer->ack_link))
 		list_add_tail(&qp->x->ack_peers, &qp->peer->ack_link);
 }
 
@@ -154,7 +154,7 @@ void ack_cancel(struct qp *qp)
 {
 	struct peer *p = qp->peer;
 
-	qp->resp.ack_owed = false;
+	qp->resp.ack.owed = false;
 	list_del(&qp->ack_link);
 	if (p && list_empty(&p->owed))
 		list_del(&p->ack_link);
@@ -162,7 +162,7 @@ void ack_cancel(struct qp *qp)
 
 void ack_rest(struct qp *qp)
 {
-	if (qp->resp.ack_rest)
+	if (qp->resp.ack.rest)
 		ack_owe(qp);
-	qp->resp.ack_rest = false;
+	qp->resp.ack.rest = false;
 }

@@ -236,11 +236,11 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 	waiter_init(&qp->req.wait, qp);
 	waiter_init(&qp->req.rsp_wait, qp);
 	waiter_init(&qp->resp.wait, qp);
-	waiter_init(&qp->resp.src_wait, qp);
+	waiter_init(&qp->resp.replay.wait, qp);
 	list_init(&qp->req.win.waiting);
 	list_init(&qp->resp.win.waiting);
 	qp->req.wait.account = qp->req.rsp_wait.account =
-		qp->resp.wait.account = qp->resp.src_wait.account =
+		qp->resp.wait.account = qp->resp.replay.wait.account =
 			qp->req.win.account = qp->resp.win.account =
 				&qp->account;
 	qp->resp.win.held = &qp->ud.held; /* of a connection: its peer's */
@@ -256,7 +256,7 @@ static void share_set(struct qp *qp, struct share *s)
 	share_put(qp->share);
 	qp->share = s;
 	qp->req.wait.share = qp->req.rsp_wait.share = s;
-	qp->resp.wait.share = qp->resp.src_wait.share = s;
+	qp->resp.wait.share = qp->resp.replay.wait.share = s;
 }
 
 /* Everything that refers to the connection goes; queues and config stay. */
@@ -276,7 +276,7 @@ static void qp_disconnect(struct qp *qp)
 	waiter_cancel(m, &qp->req.wait);
 	waiter_cancel(m, &qp->req.rsp_wait);
 	waiter_cancel(m, &qp->resp.wait);
-	waiter_cancel(m, &qp->resp.src_wait);
+	waiter_cancel(m, &qp->resp.replay.wait);
 	share_set(qp, NULL);
 	list_del(&qp->run_link);
 	list_del(&qp->peer_link);
@@ -429,7 +429,7 @@ void qp_wake(struct waiter *w)
 	flight_note(&qp->log, qp->x->now, FLIGHT_RESOLVED, 0, w->bad,
 		    qp->x->now - w->since_ns);
 	hold_over(qp);
-	if (w == &qp->req.wait || w == &qp->resp.src_wait) {
+	if (w == &qp->req.wait || w == &qp->resp.replay.wait) {
 		qp_kick(qp);
 		return;
 	}
@@ -527,7 +527,7 @@ void qp_tx_commit(struct burst *b, int error)
 	dma_release(qp->x->mem, &b->holds, 0, !error, qp->x->now);
 	qp_moves_ended(qp->x);
 	qp->tx_moving = false;
-	qp->resp.answering = false;
+	qp->resp.replay.answering = false;
 	if (error == -EFAULT)
 		for (unsigned i = 0; i < b->gathers.num; i++)
 			dma_fault(qp->x->mem, b->gathers.m[i].addr,

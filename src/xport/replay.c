@@ -40,7 +40,7 @@
 
 static struct resource *res_at(struct resp *r, uint32_t i)
 {
-	return &r->res[i % RESOURCES_MAX];
+	return &r->replay.res[i % RESOURCES_MAX];
 }
 
 uint32_t replay_pending(const struct qp *qp, uint32_t *room)
@@ -49,8 +49,8 @@ uint32_t replay_pending(const struct qp *qp, uint32_t *room)
 	uint32_t n = 0;
 
 	*room = RESOURCES_MAX;
-	for (uint32_t i = r->res_at; i != r->res_next; i++) {
-		const struct resource *s = &r->res[i % RESOURCES_MAX];
+	for (uint32_t i = r->replay.at; i != r->replay.next; i++) {
+		const struct resource *s = &r->replay.res[i % RESOURCES_MAX];
 
 		n += !s->again && s->at < s->num;
 		--*room;
@@ -62,18 +62,18 @@ void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 {
 	struct resp *r = &qp->resp;
 
-	CHECK(r->res_next - r->res_at < RESOURCES_MAX);
+	CHECK(r->replay.next - r->replay.at < RESOURCES_MAX);
 	qp_kick(qp);
-	*res_at(r,
-		r->res_next++) = (struct resource){.used = true,
-						   .atomic = p->op & OPF_ATOMIC,
-						   .psn = p->psn,
-						   .num = request_psns(qp, p),
-						   .va = p->va,
-						   .rkey = p->rkey,
-						   .len = p->dma_len,
-						   .original = original,
-						   .msn = qp->resp.msg.msn};
+	*res_at(r, r->replay.next++) =
+		(struct resource){.used = true,
+				  .atomic = p->op & OPF_ATOMIC,
+				  .psn = p->psn,
+				  .num = request_psns(qp, p),
+				  .va = p->va,
+				  .rkey = p->rkey,
+				  .len = p->dma_len,
+				  .original = original,
+				  .msn = qp->resp.msg.msn};
 }
 
 /* A duplicate READ may ask for the tail of the original (C9-110). */
@@ -108,23 +108,23 @@ static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 	gso_missing(qp, &r->gso, p->psn);
 	s->again |= s->at == s->num;
 	s->at = s->from = k;
-	if ((int32_t)(r->res_at - i) > 0)
-		r->res_at = i;
+	if ((int32_t)(r->replay.at - i) > 0)
+		r->replay.at = i;
 	qp_kick(qp);
 }
 
 void replay_duplicate(struct qp *qp, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
-	uint32_t first = r->res_next < RESOURCES_MAX
+	uint32_t first = r->replay.next < RESOURCES_MAX
 				 ? 0
-				 : r->res_next - RESOURCES_MAX;
+				 : r->replay.next - RESOURCES_MAX;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC))) {
 		ack_repeat(qp);
 		return;
 	}
-	for (uint32_t i = r->res_next; i-- != first;)
+	for (uint32_t i = r->replay.next; i-- != first;)
 		if (covers(qp, res_at(r, i), p)) {
 			answer_again(qp, p, i);
 			return;
@@ -152,7 +152,7 @@ static bool answer_atomic(struct qp *qp, struct burst *b, struct resource *s)
 
 static void source_failed(struct qp *qp, psn_t psn)
 {
-	qp->resp.res_at = qp->resp.res_next;
+	qp->resp.replay.at = qp->resp.replay.next;
 	ack_nak(qp, AETH_NAK | NAK_REMOTE_ACCESS, psn);
 	qp_blame(qp, CAUSE_NAKED | AETH_NAK | NAK_REMOTE_ACCESS,
 		 QP_EVENT_ACCESS_ERR);
@@ -201,7 +201,7 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	if (!moves_room(&b->gathers) || hold == HOLDS_MAX ||
 	    !response_headers(qp, b, s, next, len))
 		return false;
-	v = len ? burst_gather(b, &d, &qp->resp.src_wait) : V_OK;
+	v = len ? burst_gather(b, &d, &qp->resp.replay.wait) : V_OK;
 	if (v == V_OK) {
 		s->at++;
 		return true;
@@ -222,23 +222,23 @@ bool replay_tx(struct qp *qp, struct burst *b)
 	const struct resource *before = NULL;
 	struct resp *r = &qp->resp;
 
-	if (!replay_busy(qp) || r->src_wait.ticket.v || r->pause_until)
+	if (!replay_busy(qp) || r->replay.wait.ticket.v || r->pause_until)
 		return false;
 	if (!qp_open(qp) && qp->open.known)
 		return false;
 	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
-	b->res = r->res_at;
-	r->bursts++;
+	b->res = r->replay.at;
+	r->replay.bursts++;
 	while (replay_busy(qp)) {
-		struct resource *s = res_at(r, r->res_at);
+		struct resource *s = res_at(r, r->replay.at);
 
 		if (s->at == s->num) {
-			r->res_at++;
+			r->replay.at++;
 			continue;
 		}
 		if (s != before)
 			s->was = s->at;
-		s->burst = r->bursts;
+		s->burst = r->replay.bursts;
 		if (s->atomic ? !answer_atomic(qp, b, s)
 			      : !answer_read(qp, b, s, s == before))
 			break;
@@ -252,7 +252,7 @@ bool replay_tx(struct qp *qp, struct burst *b)
 	gso_sent(&r->gso, b);
 	ack_rest(qp);
 	ack_append(qp, b);
-	r->answering = true;
+	r->replay.answering = true;
 	return true;
 }
 
@@ -260,17 +260,17 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error)
 {
 	struct resp *r = &qp->resp;
 
-	if (!qp_receives(qp) || r->res_next - b->res > RESOURCES_MAX)
+	if (!qp_receives(qp) || r->replay.next - b->res > RESOURCES_MAX)
 		return;
-	for (uint32_t i = b->res; i != r->res_next; i++) {
+	for (uint32_t i = b->res; i != r->replay.next; i++) {
 		struct resource *s = res_at(r, i);
 
 		/* unless more of it was asked for again meanwhile */
-		if (s->burst == r->bursts)
+		if (s->burst == r->replay.bursts)
 			s->at = MIN(s->at, s->was);
 	}
-	if ((int32_t)(r->res_at - b->res) > 0)
-		r->res_at = b->res;
+	if ((int32_t)(r->replay.at - b->res) > 0)
+		r->replay.at = b->res;
 	if (error == -EAGAIN) {
 		r->pause_until = qp->x->now + PAUSE_FULL_NS;
 		qp_rearm(qp);

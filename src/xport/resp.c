@@ -57,24 +57,26 @@ void resp_reset(struct qp *qp)
 
 	r->msg = (struct message){.source = qp->cfg.receives};
 	r->plan = qp->attr.rq_psn;
-	r->ack_to = r->ack_said = psn_add(r->plan, PSN_MASK);
+	r->ack.to = r->ack.said = psn_add(r->plan, PSN_MASK);
 	r->gap_told = r->rnr_told = r->forgot = r->held = r->revoked = false;
 	resp_not_failed(r);
-	r->asked_hold = false;
-	r->resume_at = 0;
-	r->ack_owed = r->ack_rest = false;
-	r->established = r->answering = r->lossy = r->received = false;
-	r->answers = 0;
-	r->busy = false;
-	r->nak = r->page_rnr = (struct nak){0};
-	r->xack = 0;
-	r->acks_out = 0;
+	r->hold.asked = false;
+	r->hold.resume_at = 0;
+	r->ack.owed = r->ack.rest = false;
+	r->established = r->replay.answering = r->ack.lossy = r->ack.received =
+		false;
+	r->ack.answers = 0;
+	r->ack.busy = false;
+	r->ack.nak = r->ack.page_rnr = (struct nak){0};
+	r->ack.xack = 0;
+	r->ack.out = 0;
 	r->life++;
-	r->silence_until = r->pause_until = r->repeat_at = r->said_ns = 0;
-	r->res_next = r->res_at = 0;
+	r->hold.silence_until = r->pause_until = r->ack.repeat_at =
+		r->ack.said_ns = 0;
+	r->replay.next = r->replay.at = 0;
 	r->gso = (struct gso_watch){.doubts = 0};
 	for (unsigned i = 0; i < RESOURCES_MAX; i++)
-		r->res[i].used = false;
+		r->replay.res[i].used = false;
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
 }
 
@@ -82,8 +84,9 @@ void resp_settle(struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 
-	if (r->dead && !qp->rx_moving && !r->answering && !replay_busy(qp))
-		qp_blame(qp, r->fail_cause, r->fail_event);
+	if (r->dead && !qp->rx_moving && !r->replay.answering &&
+	    !replay_busy(qp))
+		qp_blame(qp, r->failure.cause, r->failure.event);
 }
 
 /* Newest first. Datagrams that wait have theirs, and a message has one. That of the
@@ -95,7 +98,7 @@ static void untake_waiting(struct resp *r)
 		struct receive *recv =
 			&list_entry(l, struct accepted, link)->recv;
 
-		if (recv->wqe && recv->wqe == r->fail_recv) {
+		if (recv->wqe && recv->wqe == r->failure.recv) {
 			r->msg.recv = *recv;
 			recv->wqe = NULL;
 		}
@@ -113,16 +116,16 @@ void resp_untake(struct qp *qp)
 static void flush_receive(struct qp *qp, struct receive *recv)
 {
 	struct resp *r = &qp->resp;
-	const bool failed = recv->wqe == r->fail_recv;
+	const bool failed = recv->wqe == r->failure.recv;
 	const struct cqe e = {.wr_id = recv->wqe->wr_id,
-			      .status = failed ? r->fail_status
+			      .status = failed ? r->failure.status
 					       : WC_WR_FLUSH_ERR,
 			      .op = WR_RECV,
 			      .vendor_err = qp->cause,
 			      .qpn = qp->cfg.qpn};
 
 	if (failed)
-		r->fail_recv = NULL;
+		r->failure.recv = NULL;
 	receive_done(recv);
 	qp_push_cqe(qp, qp->cfg.recv_cq, &e);
 }
@@ -137,7 +140,7 @@ void resp_flush(struct qp *qp)
 	untake_waiting(r);
 	win_reset(qp->x, &r->win, r->win.next);
 	waiter_cancel(qp->x->mem, &r->wait);
-	waiter_cancel(qp->x->mem, &r->src_wait);
+	waiter_cancel(qp->x->mem, &r->replay.wait);
 	if (r->msg.recv.wqe)
 		flush_receive(qp, &r->msg.recv);
 	while (qp->cfg.rq && receive_take(&qp->cfg.rq->source, &recv))
@@ -182,11 +185,11 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	resume_heard(qp);
 	/* It came, whether that was said or not. */
 	if (r->gap_told || r->rnr_told)
-		r->nak = (struct nak){0};
+		r->ack.nak = (struct nak){0};
 	r->gap_told = r->rnr_told = false;
-	if (r->page_rnr.syndrome && r->page_rnr.psn == p->psn) {
-		r->page_rnr = (struct nak){0};
-		r->silence_until = 0;
+	if (r->ack.page_rnr.syndrome && r->ack.page_rnr.psn == p->psn) {
+		r->ack.page_rnr = (struct nak){0};
+		r->hold.silence_until = 0;
 	}
 	if (r->wait.ticket.v && p->psn == r->plan) {
 		fault_request(qp, p, payload);
@@ -245,12 +248,12 @@ static void resp_take_ahead(struct qp *qp, const struct pkt *p,
 	struct resp *r = &qp->resp;
 
 	count(qp->x->cnt, CNT_gaps_rx);
-	r->lossy = true;
+	r->ack.lossy = true;
 	if (r->rnr_told || r->forgot)
 		return;
 	if (p->ext) {
 		if (win_has(&r->win, p->psn))
-			r->xack |= XACK_TWICE;
+			r->ack.xack |= XACK_TWICE;
 		else if (may_be_ahead(qp, ahead))
 			keep(qp, p, payload);
 		else
@@ -291,12 +294,12 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	if (run->qp && !p->placed)
 		return RX_FULL;
 	count(qp->x->cnt, CNT_dups_rx);
-	r->lossy = true;
+	r->ack.lossy = true;
 	flight_note(&qp->log, qp->x->now, FLIGHT_DUP, p->psn, p->opcode,
 		    r->win.next);
 	/* A READ is asked for again because of its answer. */
 	if (p->ext && !(p->op & (OPF_READ | OPF_ATOMIC)))
-		r->xack |= XACK_TWICE;
+		r->ack.xack |= XACK_TWICE;
 	if (psn_diff(p->psn, r->win.head) < 0)
 		replay_duplicate(qp, p);
 	else if (p->ext)
@@ -357,7 +360,7 @@ bool resp_drain(struct qp *qp, struct rx_run *run)
 static void answer_later(struct qp *qp, const struct pkt *p)
 {
 	replay_add(qp, p, 0);
-	if (qp->resp.src_wait.ticket.v)
+	if (qp->resp.replay.wait.ticket.v)
 		ahead_request(qp, p);
 }
 
@@ -385,7 +388,7 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i)
 	else if (p->op & OPF_READ)
 		answer_later(qp, p);
 	else
-		r->ack_to = psn_add(p->psn, rp->more);
+		r->ack.to = psn_add(p->psn, rp->more);
 	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
 	if (completes) {
 		receive_done(&rp->recv);
@@ -441,12 +444,13 @@ static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i)
 	r->msg.met = met;
 	r->plan = run->pkt[i].pkt->psn;
 	if (r->dead)
-		r->nak = (struct nak){0}; /* executing it again says so again */
+		r->ack.nak =
+			(struct nak){0}; /* executing it again says so again */
 	resp_not_failed(r);
 	lost = win_keep_run(qp->x, &r->win, run, i);
 	if (!lost)
 		return;
-	r->nak = (struct nak){0};
+	r->ack.nak = (struct nak){0};
 	r->rnr_told = false;
 	r->gap_told = !lost->ext;
 	if (r->gap_told)
@@ -527,7 +531,7 @@ void resp_commit(struct rx_run *run)
 		}
 	}
 	if (!qp->resp.win.num) {
-		qp->resp.silence_until = 0;
+		qp->resp.hold.silence_until = 0;
 		if (!qp->resp.wait.ticket.v)
 			fault_resolved(qp);
 	}
@@ -541,7 +545,8 @@ void resp_timeout(struct qp *qp)
 		qp->resp.pause_until = 0;
 		qp_kick(qp);
 	}
-	if (qp->resp.silence_until && qp->x->now >= qp->resp.silence_until)
+	if (qp->resp.hold.silence_until &&
+	    qp->x->now >= qp->resp.hold.silence_until)
 		fault_silence_over(qp);
 	resume_timeout(qp);
 	ack_repeat_timeout(qp);

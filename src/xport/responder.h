@@ -18,7 +18,7 @@
  * @again:	a repeated answer; does not count as outstanding
  * @from:	first response of this answer: a repeated READ may ask for a tail
  * @at:		next response to send, 0..num; num: answered whole
- * @burst:	the last burst that took of it, as resp.bursts counts, and @was: @at
+ * @burst:	the last burst that took of it, as resp.replay.bursts counts, and @was: @at
  *		before that
  */
 struct resource {
@@ -46,6 +46,67 @@ struct nak {
 };
 
 /**
+ * struct resp_ack - What is to be said to the requester, and was (ack.c, owe.c).
+ * @owed:	something is
+ * @received:	a receive completed, and no request has left since; @answers: so many
+ *		had one behind them, without one between that had not
+ * @said_ns:	when that was done last
+ * @repeat_at:	then what moved nothing on may be acknowledged (0: nothing did)
+ * @lossy:	requests came twice, or ahead of one that did not come
+ * @to:		the last request placed that no response answers
+ * @said:	PSN of the last ACK that left; older: it may not have
+ * @rest:	an ACK went out that had to stop at a READ before @to
+ * @nak:	of a request that failed, or for win.next
+ * @page_rnr:	because of a page: costs a nopin peer no RNR retry
+ * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
+ * @out:	bursts that say something of this and are not committed
+ * @answer:	the question that XACK_PROBED answers; @busy: it came while something
+ *		moved, which is to be said at once
+ */
+struct resp_ack {
+	bool owed, rest, lossy, received, busy;
+	uint8_t answers;
+	uint16_t answer;
+	uint32_t xack, out;
+	struct nak nak, page_rnr;
+	psn_t to, said;
+	uint64_t said_ns, repeat_at;
+};
+
+/**
+ * struct resp_hold - What a peer was told that is to wait.
+ * @asked:	that we wait for a region of ours
+ * @resume_at:	then RESUME is said again, as win.next has not come (0: it is not)
+ * @resume_ns:	and so long after it was said last
+ * @silence_until: standard peers: then say RNR instead (0: nothing to say)
+ */
+struct resp_hold {
+	bool asked;
+	uint64_t resume_at, resume_ns, silence_until;
+};
+
+/**
+ * struct resp_replay - Answers to READs and atomics (replay.c).
+ * @res:	ring; of [at, next) some are not answered whole
+ * @bursts:	counts bursts of responses
+ * @answering:	one is on its way to the socket: an ACK must not overtake it
+ * @wait:	for the source page of a response
+ */
+struct resp_replay {
+	struct resource res[RESOURCES_MAX];
+	uint32_t next, at, bursts;
+	bool answering;
+	struct waiter wait;
+};
+
+/** struct resp_failure - Of the request that ends the QP; @recv: what it had, or NULL. */
+struct resp_failure {
+	const struct wqe *recv;
+	uint8_t event, status;
+	uint16_t cause; /* enum wc_cause */
+};
+
+/**
  * struct resp - Responder.
  * @msg:	the message at win.head, or at the end of the run that moves
  * @plan:	PSN that @msg stands at: win.head <= plan <= win.next
@@ -57,54 +118,24 @@ struct nak {
  *		kept; ask for it when @wait is woken
  * @held:	and the peer was asked to hold until then
  * @pause_until: the socket was full: no response before (0: go on)
- * @silence_until: standard peers: then say RNR instead (0: nothing to say)
- * @asked_hold:	the peer was told that we wait for a region of ours
- * @resume_at:	then RESUME is said again, as win.next has not come (0: it is not)
- * @resume_ns:	and so long after it was said last
- * @dead:	a request failed; nothing more is taken. @fail_recv: the receive that it
- *		had, or NULL: that says @fail_status
- * @answering:	a burst of responses is on its way to the socket: an ACK must not
- *		overtake it
- * @ack_owed:	something is to be said to the requester
- * @received:	a receive completed, and no request has left since; @answers: so many
- *		had one behind them, without one between that had not
- * @said_ns:	when that was done last
- * @repeat_at:	then what moved nothing on may be acknowledged (0: nothing did)
- * @lossy:	requests came twice, or ahead of one that did not come
- * @ack_to:	the last request placed that no response answers
- * @ack_said:	PSN of the last ACK that left; older: it may not have
- * @ack_rest:	an ACK went out that had to stop at a READ before @ack_to
- * @nak:	of a request that failed, or for win.next
- * @page_rnr:	because of a page: costs a nopin peer no RNR retry
- * @xack:	XACK_HOLD, XACK_RESUME, ... to be said once
- * @acks_out:	bursts that say something of this and are not committed
+ * @dead:	a request failed: @failure; nothing more is taken
  * @life:	counts connections: what is out may be of the one before
- * @answer:	the question that XACK_PROBED answers; @busy: it came while something
- *		moved, which is to be said at once
+ * @wait:	for the destination page of a request
  * @bare:	of @win
- * @res:	ring; of [res_at, res_next) some are not answered whole
- * @bursts:	counts bursts of responses
  */
 struct resp {
 	struct window win;
 	struct message msg;
-	bool gap_told, rnr_told, forgot, held, asked_hold, dead, revoked;
-	bool ack_owed, ack_rest, established, answering, lossy;
-	bool received, busy;
-	uint8_t fail_event, fail_status, answers;
-	uint16_t fail_cause; /* enum wc_cause, if @dead */
-	const struct wqe *fail_recv;
-	struct nak nak, page_rnr;
-	psn_t plan, ack_to, ack_said;
-	uint32_t xack, acks_out, life;
-	uint16_t answer;
-	uint64_t silence_until, pause_until, resume_at, resume_ns;
-	uint64_t said_ns, repeat_at;
-	struct waiter wait; /* destination page of a request */
-	struct waiter src_wait; /* source page of a READ response */
+	psn_t plan;
+	uint32_t life;
+	bool gap_told, rnr_told, forgot, held, dead, revoked, established;
+	struct resp_failure failure;
+	struct resp_ack ack;
+	struct resp_hold hold;
+	struct resp_replay replay;
+	uint64_t pause_until;
+	struct waiter wait;
 	struct accepted bare[RD_ATOMIC_MAX];
-	struct resource res[RESOURCES_MAX];
-	uint32_t res_next, res_at, bursts;
 	struct gso_watch gso;
 };
 
@@ -120,10 +151,10 @@ static inline void resp_failed(struct resp *r, const struct receive *recv,
 			       uint8_t status, uint8_t event, uint16_t cause)
 {
 	r->dead = true;
-	r->fail_recv = recv->wqe;
-	r->fail_status = status;
-	r->fail_event = event;
-	r->fail_cause = cause;
+	r->failure.recv = recv->wqe;
+	r->failure.status = status;
+	r->failure.event = event;
+	r->failure.cause = cause;
 }
 
 /** resp_not_failed() - A request before the one that failed is executed again, and that
@@ -131,7 +162,7 @@ static inline void resp_failed(struct resp *r, const struct receive *recv,
 static inline void resp_not_failed(struct resp *r)
 {
 	r->dead = false;
-	r->fail_recv = NULL;
+	r->failure.recv = NULL;
 }
 
 #endif

@@ -38,7 +38,7 @@ enum { BURST_SEGS = 64, BURST_MAX = 65000, BURST_BYTES = 16384 };
 /**
  * struct burst_ack - One ACK or NAK in a burst.
  * @life:	of @qpn (resp.life)
- * @xack:	resp.xack that it says
+ * @xack:	resp.ack.xack that it says
  */
 struct burst_ack {
 	uint32_t qpn, life, xack;

@@ -59,7 +59,7 @@ static unsigned is_open(const struct waiter *w, struct account *a)
 static unsigned open_faults(const struct qp *qp, struct account *a)
 {
 	return is_open(&qp->req.wait, a) + is_open(&qp->req.rsp_wait, a) +
-	       is_open(&qp->resp.wait, a) + is_open(&qp->resp.src_wait, a);
+	       is_open(&qp->resp.wait, a) + is_open(&qp->resp.replay.wait, a);
 }
 
 static void counters_same(const struct node *node, const struct account *a,

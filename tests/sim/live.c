@@ -15,8 +15,8 @@
 /* To a standard peer an ACK that is owed leaves first (ack_first()). */
 static bool ack_leaves(const struct qp *qp)
 {
-	return qp->resp.acks_out ||
-	       (qp->resp.ack_owed && !list_empty(&qp->peer->ack_link));
+	return qp->resp.ack.out ||
+	       (qp->resp.ack.owed && !list_empty(&qp->peer->ack_link));
 }
 
 static bool engine_acts(const struct nic_qp *nq)

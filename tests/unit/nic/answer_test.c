@@ -208,7 +208,7 @@ static void answer__behind_the_ack_that_is_owed(void **state)
 
 	(void)state;
 	engine_commit(nic, write_seen(), os_now(nic->os));
-	assert_true(side[1].qp->qp.resp.ack_owed);
+	assert_true(side[1].qp->qp.resp.ack.owed);
 	post_at(&side[1], WR_WRITE, 4096, 64);
 	assert_true(plan_of_side_1());
 	assert_false(ack->burst.request);
@@ -292,7 +292,8 @@ static void ack__of_a_receive_that_is_always_answered(void **state)
 			assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	}
 	send_comes();
-	assert_true(engine_settled(nic, false, side[1].qp->qp.resp.said_ns));
+	assert_true(
+		engine_settled(nic, false, side[1].qp->qp.resp.ack.said_ns));
 	assert_false(plan_of_side_1());
 	post(&side[1], WR_SEND, 64);
 	carried = nic->cnt.v[CNT_acks_carried];

@@ -118,7 +118,7 @@ static void lastack__the_last_ack_again(void **state)
 		struct side *s = &side[lossy];
 		const uint64_t before = s->nic->cnt.v[CNT_acks_tx];
 
-		s->qp->qp.resp.lossy = lossy;
+		s->qp->qp.resp.ack.lossy = lossy;
 		s->nic->cfg.manual = false; /* as it is in a program */
 		assert_int_equal(nic_qp_destroy(s->qp), 0);
 		s->nic->cfg.manual = true;
@@ -139,7 +139,7 @@ static void send_completes(void)
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	RECEIVE_UNTIL(resp()->ack.owed);
 	assert_false(cq_empty(&side[1].cq->cq));
 	assert_true(nic->x.ack_peers.next != &nic->x.ack_peers);
 }
@@ -165,7 +165,7 @@ static void lastack__an_ack_before_its_completion(void **state)
 	assert_int_equal(side[1].nic->cnt.v[CNT_acks_tx], before);
 	take_completion();
 	assert_int_equal(side[1].nic->cnt.v[CNT_acks_tx], before + 1);
-	assert_false(resp()->acks_out || resp()->ack_owed);
+	assert_false(resp()->ack.out || resp()->ack.owed);
 }
 
 /* That thread is still about to say that there is something to do. */
@@ -182,7 +182,7 @@ static void lastack__an_ack_of_a_commit_under_way(void **state)
 	handoff_take(&nic->engine);
 	plan_move_commit(nic, rx);
 	take_completion();
-	assert_false(resp()->acks_out || resp()->ack_owed);
+	assert_false(resp()->ack.out || resp()->ack.owed);
 	finish_receive(nic, rx);
 }
 

@@ -281,8 +281,8 @@ static void ack__of_what_came_behind_a_slow_read(void **state)
 
 	(void)state;
 	send_read_between_writes();
-	RECEIVE_UNTIL(side[1].qp->qp.resp.res_at !=
-		      side[1].qp->qp.resp.res_next);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.replay.at !=
+		      side[1].qp->qp.resp.replay.next);
 	lose_read_page();
 	send_all(&side[1]);
 	assert_int_equal(nic->cnt.v[CNT_fault_park], parked + 1);
@@ -302,7 +302,7 @@ static void ack__credit_is_told(void **state)
 
 	(void)state;
 	send_all(&side[0]);
-	assert_false(qp->resp.ack_owed);
+	assert_false(qp->resp.ack.owed);
 	qp->peer->granted ^= 1;
 	side[0].nic->x.now = os_now(side[0].nic->os);
 	ack_owe(qp);
@@ -310,7 +310,7 @@ static void ack__credit_is_told(void **state)
 	know_pages(&side[0]);
 	assert_true(
 		engine_plan(side[0].nic, step, false, os_now(side[0].nic->os)));
-	assert_true(qp->resp.ack_owed || step->burst.nacks);
+	assert_true(qp->resp.ack.owed || step->burst.nacks);
 	plan_move_commit(side[0].nic, step);
 }
 
@@ -327,7 +327,7 @@ static void nak__behind_a_slow_read(void **state)
 	forbidden_write();
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(side[1].qp->qp.resp.nak.owed);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.ack.nak.owed);
 	lose_read_page();
 	send_all(&side[1]);
 	assert_int_equal(nic->cnt.v[CNT_fault_park], parked + 1);
@@ -370,7 +370,7 @@ static void take_a_send(void)
 		side_recv(&side[k], side[k].buf, 64, 1);
 	post(&side[0], WR_SEND, 8);
 	send_all(&side[0]);
-	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack_owed; i++)
+	for (int i = 0; i < TRIES && !side[1].qp->qp.resp.ack.owed; i++)
 		receive_silently();
 }
 
@@ -420,24 +420,24 @@ static void ack__of_what_moves_nothing_on(void **state)
 	(void)state;
 	nic->x.now = os_now(nic->os);
 	ack_repeat(qp);
-	assert_true(r->ack_owed);
+	assert_true(r->ack.owed);
 	send_all(&side[1]);
 	nic->x.ack_delay_ns = UINT64_C(1000000000);
 	before = *acks;
 	nic->x.now = os_now(nic->os);
 	for (int i = 0; i < 3; i++)
 		ack_repeat(qp);
-	assert_false(r->ack_owed);
-	r->repeat_at = os_now(nic->os); /* time passes */
+	assert_false(r->ack.owed);
+	r->ack.repeat_at = os_now(nic->os); /* time passes */
 	qp_rearm(qp);
 	for (int i = 0; i < TRIES && *acks == before; i++)
 		pump(&side[1]);
 	assert_int_equal(*acks, before + 1);
-	assert_int_equal(r->repeat_at, 0);
+	assert_int_equal(r->ack.repeat_at, 0);
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(r->ack_owed);
+	RECEIVE_UNTIL(r->ack.owed);
 	send_all(&side[1]);
 	assert_int_equal(*acks, before + 2);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);

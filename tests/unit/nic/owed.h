@@ -22,7 +22,7 @@ static inline void write_comes(void)
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	RECEIVE_UNTIL(resp()->ack.owed);
 }
 
 /* What side 1 owes is planned by another thread, which is slow. */
@@ -33,7 +33,7 @@ static inline struct step *owed_is_planned(unsigned step)
 
 	know_pages(&side[1]);
 	/* On a slow machine the peer asks, and an answer would go alone. */
-	resp()->xack &= ~(uint32_t)XACK_PROBED;
+	resp()->ack.xack &= ~(uint32_t)XACK_PROBED;
 	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
 	assert_true(tx->burst.nacks);
 	return tx;
@@ -57,7 +57,7 @@ static inline void owed_meets_full(bool behind)
 	struct step *tx = owed_is_planned(2);
 
 	assert_true((tx->burst.qp != NULL) == behind);
-	assert_false(resp()->nak.owed);
+	assert_false(resp()->ack.nak.owed);
 	full(side[1].nic, tx);
 }
 

@@ -55,10 +55,10 @@ static void read_waits(void)
 	struct nic *nic = side[1].nic;
 	struct step *tx = &nic->steps[3];
 
-	for (int i = 0; i < TRIES && !resp()->src_wait.ticket.v; i++)
+	for (int i = 0; i < TRIES && !resp()->replay.wait.ticket.v; i++)
 		if (engine_plan(nic, tx, false, os_now(nic->os)))
 			plan_move_commit(nic, tx);
-	assert_true(resp()->src_wait.ticket.v);
+	assert_true(resp()->replay.wait.ticket.v);
 }
 
 /* Side 1 says HOLD, and side 0 holds. */
@@ -77,7 +77,7 @@ static void owed__a_fatal_nak(void **state)
 	(void)state;
 	forbidden_write();
 	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->nak.owed);
+	RECEIVE_UNTIL(resp()->ack.nak.owed);
 	assert_int_equal(side[1].qp->qp.state, QPS_ERR);
 	owed_meets_full(false);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
@@ -89,7 +89,7 @@ static void owed__a_fatal_nak_before_destroy(void **state)
 	(void)state;
 	forbidden_write();
 	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->nak.owed);
+	RECEIVE_UNTIL(resp()->ack.nak.owed);
 	owed_meets_full(false);
 	leave(QPS_RESET);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
@@ -103,7 +103,7 @@ static void owed__a_fatal_nak_behind_a_read(void **state)
 	forbidden_write();
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(resp()->nak.owed);
+	RECEIVE_UNTIL(resp()->ack.nak.owed);
 	owed_meets_full(true);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_REM_ACCESS_ERR);
@@ -177,7 +177,7 @@ static void owed__an_rnr_for_a_page(void **state)
 	nic->x.now = os_now(nic->os);
 	fault_silence_over(&side[1].qp->qp);
 	owed_meets_full(false);
-	assert_true(resp()->page_rnr.owed);
+	assert_true(resp()->ack.page_rnr.owed);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
@@ -195,13 +195,13 @@ static void owed__an_rnr_for_a_page_of_a_read(void **state)
 	know_pages(&side[1]);
 	lose_read_page();
 	RECEIVE_UNTIL(side[1].qp->qp.resp.win.head == side[0].qp->qp.req.max);
-	while (!resp()->src_wait.ticket.v) {
+	while (!resp()->replay.wait.ticket.v) {
 		assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 		plan_move_commit(nic, tx);
 	}
 	nic->x.now = os_now(nic->os);
 	fault_silence_over(&side[1].qp->qp);
-	assert_true(resp()->page_rnr.owed);
+	assert_true(resp()->ack.page_rnr.owed);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
 }
@@ -217,7 +217,7 @@ static void owed__resume(void **state)
 	nic->x.now = os_now(nic->os);
 	ack_say(&side[1].qp->qp, XACK_RESUME);
 	owed_meets_full(false);
-	assert_int_equal(resp()->xack, XACK_RESUME);
+	assert_int_equal(resp()->ack.xack, XACK_RESUME);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
@@ -239,8 +239,8 @@ static void owed__of_an_older_connection(void **state)
 	for (int i = 0; i < SIDES; i++)
 		side_connect(&side[i], &side[!i]);
 	full(nic, tx);
-	assert_int_equal(resp()->xack, 0);
-	assert_false(resp()->ack_owed);
+	assert_int_equal(resp()->ack.xack, 0);
+	assert_false(resp()->ack.owed);
 }
 
 /* Side 1 has [its WRITE][the ACK of ours] planned, for that has credit to tell, and
@@ -257,7 +257,7 @@ static void answer_and_ack(int error)
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);
 	assert_true(tx->burst.nacks);
-	assert_false(resp()->ack_owed);
+	assert_false(resp()->ack.owed);
 	tx->error = error;
 	engine_commit(nic, tx, os_now(nic->os));
 	assert_int_equal(wait_cqe(&side[0]).op, WR_WRITE);
@@ -322,10 +322,10 @@ enum { SLOTS = 4096 };
 /* Half of the ACK timeout has passed without the page. */
 static void silence_is_over(void)
 {
-	assert_true(resp()->silence_until != 0);
-	side[1].nic->x.now = resp()->silence_until;
+	assert_true(resp()->hold.silence_until != 0);
+	side[1].nic->x.now = resp()->hold.silence_until;
 	resp_timeout(&side[1].qp->qp);
-	assert_true(resp()->page_rnr.owed);
+	assert_true(resp()->ack.page_rnr.owed);
 }
 
 /* A pager was asked for the page and has brought it; side 1 did not look yet. */
@@ -374,7 +374,7 @@ static void owed__a_fatal_nak_and_an_rnr_for_a_page(void **state)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	lose_read_page();
-	RECEIVE_UNTIL(resp()->nak.owed);
+	RECEIVE_UNTIL(resp()->ack.nak.owed);
 	assert_true(resp()->dead);
 	read_waits();
 	silence_is_over();
@@ -390,7 +390,7 @@ static void owed__a_sequence_nak_and_an_rnr_for_a_page(void **state)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	lose_read_page();
-	RECEIVE_UNTIL(resp()->res_at != resp()->res_next);
+	RECEIVE_UNTIL(resp()->replay.at != resp()->replay.next);
 	read_waits();
 	post_gap();
 	RECEIVE_UNTIL(resp()->gap_told);
@@ -406,10 +406,10 @@ static void owed__an_rnr_for_a_page_and_then_a_gap(void **state)
 	write_waits();
 	silence_is_over();
 	owed_meets_full(false);
-	assert_true(resp()->page_rnr.owed);
+	assert_true(resp()->ack.page_rnr.owed);
 	post_gap();
 	RECEIVE_UNTIL(resp()->gap_told);
-	assert_true(resp()->page_rnr.owed);
+	assert_true(resp()->ack.page_rnr.owed);
 	succeed(3);
 }
 
@@ -465,7 +465,7 @@ static void owed__a_sequence_nak_and_then_its_packet(void **state)
 	n = take_slots(side[1].nic, slots, SLOTS);
 	write_is_planned(rx);
 	write_faults(rx);
-	assert_int_equal(resp()->nak.syndrome, AETH_NAK | NAK_PSN_SEQUENCE);
+	assert_int_equal(resp()->ack.nak.syndrome, AETH_NAK | NAK_PSN_SEQUENCE);
 	give_slots(side[1].nic, slots, n);
 	tx = owed_is_planned(2);
 	assert_null(tx->burst.qp);
@@ -474,7 +474,7 @@ static void owed__a_sequence_nak_and_then_its_packet(void **state)
 	peer->req.retries = peer->attr.retry_cnt = 0;
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(resp()->ack_owed);
+	RECEIVE_UNTIL(resp()->ack.owed);
 	full(nic, tx);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
@@ -553,7 +553,7 @@ static void owed__resume_in_the_older_of_two(void **state)
 	newer = owed_is_planned(3);
 	plan_move_commit(nic, newer);
 	full(nic, older);
-	assert_true(resp()->xack & XACK_RESUME);
+	assert_true(resp()->ack.xack & XACK_RESUME);
 }
 
 /* HOLD, because there was no slot. The same packet comes once more (it was not
@@ -572,11 +572,11 @@ static void owed__hold_and_then_its_packet(void **state)
 	write_to_missing();
 	receive_twice(rx, twin, &resp()->forgot);
 	owed_meets_full(false);
-	assert_true(resp()->xack & XACK_HOLD);
+	assert_true(resp()->ack.xack & XACK_HOLD);
 	give_slots(side[1].nic, slots, n);
 	twin_comes(twin);
 	assert_false(resp()->forgot);
-	assert_false(resp()->xack & XACK_HOLD);
+	assert_false(resp()->ack.xack & XACK_HOLD);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_false(side[0].qp->qp.req.held);
 }
@@ -593,7 +593,7 @@ static void owed__an_ack_that_may_not_leave(void **state)
 	assert_null(tx->burst.qp);
 	tx->error = -EPERM;
 	engine_commit(nic, tx, os_now(nic->os));
-	assert_false(resp()->ack_owed);
+	assert_false(resp()->ack.owed);
 }
 
 /* Silent peers are told RNR, and half of the ACK timeout is long. */

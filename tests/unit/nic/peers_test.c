@@ -430,7 +430,7 @@ static void paths__in_turn(void **state)
 	assert_true(peer_ack_burst(&from->nic->x, p, b));
 	assert_int_equal(b->line, p->line[0]);
 	p->acks_out--;
-	from->qp->qp.resp.acks_out--;
+	from->qp->qp.resp.ack.out--;
 	heap_free(b);
 	close_all(1);
 }

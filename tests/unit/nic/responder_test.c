@@ -25,8 +25,8 @@ static void ask_at_once(unsigned reads)
 	for (unsigned i = 0; i < reads; i++)
 		post(&side[0], WR_READ, 64);
 	send_all(&side[0]);
-	RECEIVE_UNTIL(side[1].qp->qp.resp.res_next ==
-			      side[1].qp->qp.resp.res_at + reads ||
+	RECEIVE_UNTIL(side[1].qp->qp.resp.replay.next ==
+			      side[1].qp->qp.resp.replay.at + reads ||
 		      side[1].qp->qp.resp.dead);
 }
 
@@ -91,8 +91,8 @@ static void replay__what_is_not_answered_yet(void **state)
 	know_pages(&side[0]);
 	post(&side[0], WR_READ, LEN);
 	send_all(&side[0]);
-	RECEIVE_UNTIL(r->res_next == r->res_at + 1);
-	res = &r->res[r->res_at % RESOURCES_MAX];
+	RECEIVE_UNTIL(r->replay.next == r->replay.at + 1);
+	res = &r->replay.res[r->replay.at % RESOURCES_MAX];
 	assert_int_equal(res->at, 0);
 	tail.psn = psn_add(res->psn, TAIL);
 	side[1].nic->x.now = os_now(side[1].nic->os);
@@ -119,7 +119,7 @@ static void replay__begins_with_a_first(void **state)
 	know_pages(&side[0]);
 	post(&side[0], WR_READ, LEN);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-	res = &r->res[(r->res_next - 1) % RESOURCES_MAX];
+	res = &r->replay.res[(r->replay.next - 1) % RESOURCES_MAX];
 	assert_int_equal(res->at, res->num);
 	tail.psn = psn_add(res->psn, TAIL);
 	nic->x.now = os_now(nic->os);

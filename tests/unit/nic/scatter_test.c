@@ -23,7 +23,8 @@ static struct step *plan_burst(enum wr_op op)
 	know_pages(&side[1]);
 	if (op == WR_READ) {
 		send_all(&side[0]);
-		for (int k = 0; k < TRIES && r->res_at == r->res_next; k++)
+		for (int k = 0; k < TRIES && r->replay.at == r->replay.next;
+		     k++)
 			if (engine_receive(nic, tx))
 				finish_receive(nic, tx);
 			else

@@ -189,7 +189,7 @@ static void pump_both(void)
 
 static bool busy(const struct qp *qp)
 {
-	return qp->req.probe.asked || qp->resp.ack_owed;
+	return qp->req.probe.asked || qp->resp.ack.owed;
 }
 
 /* Until there is nothing more to do and nothing on its way: whatever the peer has

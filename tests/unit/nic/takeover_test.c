@@ -393,8 +393,8 @@ static void replay__headers_are_of_their_own_read(void **state)
 	send_all(&side[0]);
 	while (engine_receive(s->nic, step))
 		finish_receive(s->nic, step);
-	a = &r->res[r->res_at % RESOURCES_MAX];
-	b = &r->res[(r->res_at + 1) % RESOURCES_MAX];
+	a = &r->replay.res[r->replay.at % RESOURCES_MAX];
+	b = &r->replay.res[(r->replay.at + 1) % RESOURCES_MAX];
 	know_pages(s);
 	spt_unmap(s->nic->mem,
 		  page_of((uintptr_t)s->buf + BUF / 2 + AT_B + 4096), 1);

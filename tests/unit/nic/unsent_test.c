@@ -161,13 +161,13 @@ static void unsent__the_ack_that_it_carried(void **state)
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);
-	RECEIVE_UNTIL(side[1].qp->qp.resp.ack_owed);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.ack.owed);
 	carried = nic->cnt.v[CNT_acks_carried];
 	know_pages(&side[1]);
 	post(&side[1], WR_WRITE, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_int_equal(nic->cnt.v[CNT_acks_carried], carried + 1);
-	assert_false(side[1].qp->qp.resp.ack_owed);
+	assert_false(side[1].qp->qp.resp.ack.owed);
 	full(nic, tx);
 	pass_ns(nic, 1000000);
 	know_pages(&side[1]);
@@ -192,11 +192,11 @@ static void unsent__only_an_ack(void **state)
 	know_pages(&side[1]);
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
-	RECEIVE_UNTIL(side[1].qp->qp.resp.ack_owed);
-	assert_true(side[1].qp->qp.resp.ack_owed);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.ack.owed);
+	assert_true(side[1].qp->qp.resp.ack.owed);
 	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
 	assert_null(tx->burst.qp);
-	assert_false(side[1].qp->qp.resp.ack_owed);
+	assert_false(side[1].qp->qp.resp.ack.owed);
 	now = os_now(nic->os);
 	tx->error = -EAGAIN;
 	engine_commit(nic, tx, now);
@@ -215,7 +215,7 @@ static void unsent__not_what_was_answered_before(void **state)
 	struct nic *nic = side[1].nic;
 	struct step *tx = &nic->steps[2];
 	struct qp *qp = &side[1].qp->qp;
-	const struct resource *s = qp->resp.res;
+	const struct resource *s = qp->resp.replay.res;
 	uint32_t room;
 	struct pkt p;
 

@@ -104,12 +104,12 @@ static void serve(void)
 
 	if (live_repeats(r))
 		live_repeated(&s.qp);
-	if (!(s.qp.resp.xack & XACK_PROBE))
+	if (!(s.qp.resp.ack.xack & XACK_PROBE))
 		return;
 	if (!r->probe.asked)
 		r->probe.question++;
 	r->probe.asked = true;
-	s.qp.resp.xack = 0;
+	s.qp.resp.ack.xack = 0;
 	live_asked(&s.qp);
 }
 
@@ -494,10 +494,10 @@ static void live__ours(void **state)
 	for (uint64_t end = s.x.now + 10 * FIRST_NS; s.x.now < end;) {
 		pass(20 * MS);
 		live_asked(&s.qp);
-		s.qp.resp.xack |= XACK_PROBE;
+		s.qp.resp.ack.xack |= XACK_PROBE;
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES);
-	s.qp.resp.xack = 0;
+	s.qp.resp.ack.xack = 0;
 	pass(2 * FIRST_NS);
 	assert_true(s.qp.req.retries < RETRIES);
 	close_qp();
