@@ -128,19 +128,19 @@ static int addr_ask(struct os *os, struct os_net *net, struct ipaddr *def4,
 {
 	int rtnl, v4, v6, ret;
 
-	pthread_mutex_lock(&os->ask_lock);
-	rtnl = fd_kept(&os->ask_rtnl, os->ask_again, rtnl_open, 0);
-	v4 = fd_kept(&os->ask_v4, os->ask_again, addr_socket, AF_INET);
-	v6 = fd_kept(&os->ask_v6, os->ask_again, addr_socket, AF_INET6);
+	pthread_mutex_lock(&os->ask.lock);
+	rtnl = fd_kept(&os->ask.rtnl, os->ask.again, rtnl_open, 0);
+	v4 = fd_kept(&os->ask.v4, os->ask.again, addr_socket, AF_INET);
+	v6 = fd_kept(&os->ask.v6, os->ask.again, addr_socket, AF_INET6);
 	ret = rtnl_read(rtnl, net);
-	if (ret < 0 && os->net_fd < 0)
+	if (ret < 0 && os->news.fd < 0)
 		ret = ifconf_read(v4, net);
 	addr_default(v4, AF_INET, def4);
 	addr_default(v6, AF_INET6, def6);
-	fd_unkept(&os->ask_rtnl, rtnl);
-	fd_unkept(&os->ask_v4, v4);
-	fd_unkept(&os->ask_v6, v6);
-	pthread_mutex_unlock(&os->ask_lock);
+	fd_unkept(&os->ask.rtnl, rtnl);
+	fd_unkept(&os->ask.v4, v4);
+	fd_unkept(&os->ask.v6, v6);
+	pthread_mutex_unlock(&os->ask.lock);
 	return ret;
 }
 
@@ -254,9 +254,9 @@ int os_net_watch(struct os *os)
 	struct stat st;
 	int fd = rtnl_watch(), ret;
 
-	pthread_mutex_lock(&os->ask_lock);
-	os->ask_again = true;
-	pthread_mutex_unlock(&os->ask_lock);
+	pthread_mutex_lock(&os->ask.lock);
+	os->ask.again = true;
+	pthread_mutex_unlock(&os->ask.lock);
 	if (fd < 0)
 		return fd;
 	ret = sys_fstat(fd, &st);
@@ -264,42 +264,42 @@ int os_net_watch(struct os *os)
 		sys_close(fd);
 		return ret;
 	}
-	os->net_dev = st.st_dev;
-	os->net_ino = st.st_ino;
+	os->news.dev = st.st_dev;
+	os->news.ino = st.st_ino;
 	fork_close_in_child(fd);
-	__atomic_store_n(&os->net_fd, fd, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->news.fd, fd, __ATOMIC_RELAXED);
 	return 0;
 }
 
 /** os_net_changed() - See net.h. */
 bool os_net_changed(struct os *os)
 {
-	return __atomic_load_n(&os->net_changed, __ATOMIC_RELAXED) &&
-	       __atomic_exchange_n(&os->net_changed, false, __ATOMIC_RELAXED);
+	return __atomic_load_n(&os->news.changed, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&os->news.changed, false, __ATOMIC_RELAXED);
 }
 
 /** net_heard() - See addr.h. */
 void net_heard(struct os *os)
 {
-	const int fd = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
+	const int fd = __atomic_load_n(&os->news.fd, __ATOMIC_RELAXED);
 
 	if (fd < 0)
 		return;
 	/* The program closed it: its own by now, maybe. */
-	if (!fd_is(fd, os->net_dev, os->net_ino) || rtnl_drain(fd) < 0)
-		__atomic_store_n(&os->net_fd, -1, __ATOMIC_RELAXED);
-	__atomic_store_n(&os->net_changed, true, __ATOMIC_RELAXED);
+	if (!fd_is(fd, os->news.dev, os->news.ino) || rtnl_drain(fd) < 0)
+		__atomic_store_n(&os->news.fd, -1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->news.changed, true, __ATOMIC_RELAXED);
 }
 
 /** net_close() - See addr.h. */
 void net_close(struct os *os)
 {
-	fd_drop(&os->ask_rtnl);
-	fd_drop(&os->ask_v4);
-	fd_drop(&os->ask_v6);
-	if (os->net_fd < 0)
+	fd_drop(&os->ask.rtnl);
+	fd_drop(&os->ask.v4);
+	fd_drop(&os->ask.v6);
+	if (os->news.fd < 0)
 		return;
-	fork_forget(os->net_fd);
-	if (fd_is(os->net_fd, os->net_dev, os->net_ino))
-		sys_close(os->net_fd);
+	fork_forget(os->news.fd);
+	if (fd_is(os->news.fd, os->news.dev, os->news.ino))
+		sys_close(os->news.fd);
 }

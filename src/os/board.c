@@ -364,8 +364,8 @@ int os_board_post(struct os *os, const void *note)
 	lane = lane_get(os);
 	if (lane < 0)
 		return lane == -EAGAIN ? 0 : lane; /* the next one, then */
-	memcpy(os->lane[lane].buf, &b->own, sizeof(b->own));
-	n = sys_pread(os->lane[lane].fd, b->map + off, sizeof(b->own), 0);
+	memcpy(os->lanes.lane[lane].buf, &b->own, sizeof(b->own));
+	n = sys_pread(os->lanes.lane[lane].fd, b->map + off, sizeof(b->own), 0);
 	lane_put(os, lane);
 	return n < 0 ? (int)n : 0;
 }

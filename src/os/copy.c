@@ -39,16 +39,16 @@
 enum {
 	COPY_PIECES = 64, /* iovecs of one call; 1 KiB of stack */
 	/* a gap up to this is cheaper than another call */
-	COPY_GAP = sizeof(((struct os *)0)->bin),
+	COPY_GAP = sizeof(((struct os *)0)->lanes.bin),
 };
 
 static const struct os_region *region_of(const struct os *os, const void *p,
 					 uint64_t len)
 {
-	unsigned n = __atomic_load_n(&os->nregions, __ATOMIC_ACQUIRE);
+	unsigned n = __atomic_load_n(&os->memory.nregions, __ATOMIC_ACQUIRE);
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct os_region *r = &os->region[i];
+		const struct os_region *r = &os->memory.region[i];
 		uintptr_t off = (uintptr_t)p - (uintptr_t)r->base;
 
 		if (r->file && range_ok(off, len, r->bytes))
@@ -154,7 +154,7 @@ static bool copy_run_add(struct os *os, struct run *run,
 	if (gap > COPY_GAP || run->pieces + 2 > COPY_PIECES)
 		return false;
 	if (gap > 0)
-		run->v[run->pieces++] = (struct iovec){os->bin, gap};
+		run->v[run->pieces++] = (struct iovec){os->lanes.bin, gap};
 	run->v[run->pieces++] = app_iov(m->addr, m->len);
 	run->moves++;
 	run->end = off + m->len;
@@ -210,8 +210,8 @@ static int scatter_bounced(struct os *os, const struct move *m)
 
 		len = MIN(m->len - at, (uint64_t)OS_LANE_BYTES);
 		v = app_iov(m->addr + at, len);
-		memcpy(os->lane[lane].buf, (uint8_t *)m->nic + at, len);
-		copy_copy_out(os->lane[lane].fd, &v, 1, 0, len, &err);
+		memcpy(os->lanes.lane[lane].buf, (uint8_t *)m->nic + at, len);
+		copy_copy_out(os->lanes.lane[lane].fd, &v, 1, 0, len, &err);
 	}
 	lane_put(os, lane);
 	return err;
@@ -238,7 +238,7 @@ static unsigned scatter(struct os *os, struct move *m, unsigned n, int *err)
 			break;
 	}
 	drop(m, run.moves);
-	got = copy_copy_out(os->memfd, run.v, run.pieces, run.start,
+	got = copy_copy_out(os->memory.fd, run.v, run.pieces, run.start,
 			    run.end - run.start, err);
 	return *err == 0 ? run.moves : run_whole(os, m, &run, got);
 }
@@ -323,10 +323,10 @@ static unsigned copy_gather(struct os *os, struct move *m, unsigned n, int *err)
 		return *err == 0;
 	}
 	if (m->len > OS_LANE_BYTES) {
-		*err = gather_large(&os->lane[lane], m);
+		*err = gather_large(&os->lanes.lane[lane], m);
 		done = *err == 0;
 	} else {
-		done = gather_run(&os->lane[lane], m, n, err);
+		done = gather_run(&os->lanes.lane[lane], m, n, err);
 	}
 	lane_put(os, lane);
 	return done;
@@ -381,12 +381,12 @@ static int atomic_locked(const struct os *os, const struct os_lane *l,
 
 static int atomic(struct os *os, struct move *m)
 {
-	pthread_mutex_t *lock = &os->stripe[m->addr / 8 % OS_STRIPES];
+	pthread_mutex_t *lock = &os->lanes.stripe[m->addr / 8 % OS_STRIPES];
 	const int lane = lane_wait(os);
 	int err;
 
 	pthread_mutex_lock(lock);
-	err = atomic_locked(os, lane < 0 ? NULL : &os->lane[lane], m);
+	err = atomic_locked(os, lane < 0 ? NULL : &os->lanes.lane[lane], m);
 	pthread_mutex_unlock(lock);
 	if (lane >= 0)
 		lane_put(os, lane);

@@ -59,7 +59,7 @@ int ctl_listen(struct os *os, void *arg)
 		return ret;
 	}
 	door_keep(os, fd);
-	os->ctl_fd = fd;
+	os->ctl.fd = fd;
 	return 0;
 }
 
@@ -67,24 +67,24 @@ int ctl_listen(struct os *os, void *arg)
 unsigned ctl_watch(const struct os *os, struct pollfd *fds, unsigned n,
 		   uint64_t now_ns, uint64_t *until_ns)
 {
-	if (os->ctl_fd < 0)
+	if (os->ctl.fd < 0)
 		return n;
-	if (__atomic_load_n(&os->ctl_asked, __ATOMIC_RELAXED)) {
+	if (__atomic_load_n(&os->ctl.asked, __ATOMIC_RELAXED)) {
 		*until_ns = MIN(*until_ns, now_ns + CTL_AGAIN_NS);
 		return n;
 	}
-	if (os->ctl_client >= 0)
-		fds[n++] = (struct pollfd){os->ctl_client, POLLIN, 0};
-	if (now_ns < os->ctl_after_ns)
-		*until_ns = MIN(*until_ns, os->ctl_after_ns);
+	if (os->ctl.client >= 0)
+		fds[n++] = (struct pollfd){os->ctl.client, POLLIN, 0};
+	if (now_ns < os->ctl.after_ns)
+		*until_ns = MIN(*until_ns, os->ctl.after_ns);
 	else
-		fds[n++] = (struct pollfd){os->ctl_fd, POLLIN, 0};
+		fds[n++] = (struct pollfd){os->ctl.fd, POLLIN, 0};
 	return n;
 }
 
 void ctl_heard(struct os *os)
 {
-	__atomic_store_n(&os->ctl_asked, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->ctl.asked, true, __ATOMIC_RELAXED);
 	os_kick(os);
 }
 
@@ -104,11 +104,11 @@ static void ctl_part(int fd)
 /* Whoever asks has been answered, or never will be. */
 static void ctl_hang_up(struct os *os)
 {
-	int fd = os->ctl_client;
+	int fd = os->ctl.client;
 
 	if (fd < 0)
 		return;
-	os->ctl_client = -1;
+	os->ctl.client = -1;
 	ctl_part(fd);
 	door_drop(os, fd);
 }
@@ -116,10 +116,10 @@ static void ctl_hang_up(struct os *os)
 void ctl_close(struct os *os)
 {
 	ctl_hang_up(os);
-	if (os->ctl_fd < 0)
+	if (os->ctl.fd < 0)
 		return;
-	door_drop(os, os->ctl_fd);
-	os->ctl_fd = -1;
+	door_drop(os, os->ctl.fd);
+	os->ctl.fd = -1;
 }
 
 /* @file: a descriptor to go with it, or -1. */
@@ -142,8 +142,8 @@ static int ctl_accept(struct os *os, uint64_t now)
 	struct ucred who;
 	int fd, err;
 
-	os->ctl_after_ns = now + CTL_PERIOD_NS;
-	fd = fd_high((int)sys_call(SYS_accept4, os->ctl_fd, 0, 0,
+	os->ctl.after_ns = now + CTL_PERIOD_NS;
+	fd = fd_high((int)sys_call(SYS_accept4, os->ctl.fd, 0, 0,
 				   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
 	if (fd < 0)
 		return fd;
@@ -155,7 +155,7 @@ static int ctl_accept(struct os *os, uint64_t now)
 		return err;
 	}
 	door_keep(os, fd);
-	os->ctl_client = fd;
+	os->ctl.client = fd;
 	return 0;
 }
 
@@ -167,16 +167,16 @@ static bool ctl_gone(const struct os *os)
 	struct iovec iov = {&byte, sizeof(byte)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	return sys_recvmsg(os->ctl_client, &m, MSG_DONTWAIT | MSG_PEEK) == 0;
+	return sys_recvmsg(os->ctl.client, &m, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
 /* Is there another one? */
 static bool ctl_next_waits(const struct os *os, uint64_t now)
 {
-	struct pollfd next = {.fd = os->ctl_fd, .events = POLLIN};
+	struct pollfd next = {.fd = os->ctl.fd, .events = POLLIN};
 	struct timespec at_once = {0};
 
-	return now >= os->ctl_after_ns && sys_ppoll(&next, 1, &at_once) > 0;
+	return now >= os->ctl.after_ns && sys_ppoll(&next, 1, &at_once) > 0;
 }
 
 static int ctl_say(struct os *os, const char *error)
@@ -185,7 +185,7 @@ static int ctl_say(struct os *os, const char *error)
 	int ret;
 
 	snprintf(line, sizeof(line), "error %s", error);
-	ret = ctl_send(os->ctl_client, line, -1);
+	ret = ctl_send(os->ctl.client, line, -1);
 	ctl_hang_up(os);
 	return ret;
 }
@@ -196,7 +196,7 @@ static int ctl_receive(struct os *os, char *buf, size_t size)
 	struct iovec iov = {buf, size};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	/* descriptors that come with it are the kernel's to close */
-	const ssize_t n = sys_recvmsg(os->ctl_client, &m,
+	const ssize_t n = sys_recvmsg(os->ctl.client, &m,
 				      MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n == -EAGAIN)
@@ -223,12 +223,12 @@ static int ctl_take(struct os *os, void *arg)
 	uint64_t now = clock_ns();
 	int ret;
 
-	if (os->ctl_client >= 0) {
+	if (os->ctl.client >= 0) {
 		ret = ctl_receive(os, buf->bytes, buf->size);
-		if (os->ctl_client < 0 || ret != -EAGAIN ||
+		if (os->ctl.client < 0 || ret != -EAGAIN ||
 		    !ctl_next_waits(os, now))
 			return ret;
-		(void)ctl_send(os->ctl_client, "again", -1);
+		(void)ctl_send(os->ctl.client, "again", -1);
 		ctl_hang_up(os);
 	}
 	ret = ctl_accept(os, now);
@@ -240,7 +240,7 @@ int os_ctl_take(struct os *os, char *buf, size_t size)
 	struct ctl_buf arg = {buf, size};
 
 	/* What comes from here on is heard again. */
-	if (!__atomic_exchange_n(&os->ctl_asked, false, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&os->ctl.asked, false, __ATOMIC_RELAXED))
 		return -EAGAIN;
 	return door_call(os, ctl_take, &arg);
 }
@@ -275,12 +275,12 @@ static int ctl_answer_here(struct os *os, void *arg)
 	file = fd_memory("nopin-ctl", 0);
 	ret = file < 0 ? file : ctl_write(file, a->text, a->len);
 	if (ret == 0) {
-		ret = ctl_send(os->ctl_client, "ok", file);
+		ret = ctl_send(os->ctl.client, "ok", file);
 	} else {
 		snprintf(line, sizeof(line),
 			 "error it has no room for the answer (error %d)",
 			 -ret);
-		(void)ctl_send(os->ctl_client, line, -1);
+		(void)ctl_send(os->ctl.client, line, -1);
 	}
 	fd_close(file);
 	ctl_hang_up(os);

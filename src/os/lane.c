@@ -42,15 +42,15 @@ static int lane_open(struct os_lane *l)
 /* Each that is made is in use when the next is, so they are made in order. */
 static void lane_used(struct os *os, unsigned lane)
 {
-	if (lane < __atomic_load_n(&os->lanes_most, __ATOMIC_RELAXED))
+	if (lane < __atomic_load_n(&os->lanes.most, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&os->lanes_most, lane + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->lanes.most, lane + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->spares.used, true, __ATOMIC_RELAXED);
 }
 
 int lane_get(struct os *os)
 {
-	uint32_t busy = __atomic_load_n(&os->lanes_busy, __ATOMIC_RELAXED);
+	uint32_t busy = __atomic_load_n(&os->lanes.busy, __ATOMIC_RELAXED);
 	int lane, err = 0;
 
 	static_assert(OS_LANES_MAX <= 31, "bits of lanes_busy");
@@ -63,10 +63,10 @@ int lane_get(struct os *os)
 			return -EAGAIN;
 		/* Pairs with the release in lane_put(): @buf and @fd. */
 	} while (!__atomic_compare_exchange_n(
-		&os->lanes_busy, &busy, busy | UINT32_C(1) << lane, false,
+		&os->lanes.busy, &busy, busy | UINT32_C(1) << lane, false,
 		__ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
-	if (!os->lane[lane].buf)
-		err = lane_open(&os->lane[lane]);
+	if (!os->lanes.lane[lane].buf)
+		err = lane_open(&os->lanes.lane[lane]);
 	if (err < 0) {
 		lane_put(os, lane);
 		return err;
@@ -77,15 +77,15 @@ int lane_get(struct os *os)
 
 void lane_prepare(struct os *os)
 {
-	const unsigned next = __atomic_load_n(&os->lanes_most,
+	const unsigned next = __atomic_load_n(&os->lanes.most,
 					      __ATOMIC_RELAXED);
 	const uint32_t bit = UINT32_C(1) << next;
 
 	if (next == OS_LANES_MAX || !fd_may_have(OS_LANE_BYTES) ||
-	    __atomic_fetch_or(&os->lanes_busy, bit, __ATOMIC_ACQUIRE) & bit)
+	    __atomic_fetch_or(&os->lanes.busy, bit, __ATOMIC_ACQUIRE) & bit)
 		return;
-	if (!os->lane[next].buf)
-		(void)lane_open(&os->lane[next]);
+	if (!os->lanes.lane[next].buf)
+		(void)lane_open(&os->lanes.lane[next]);
 	lane_put(os, (int)next);
 }
 
@@ -101,16 +101,16 @@ int lane_wait(struct os *os)
 
 void lane_put(struct os *os, int lane)
 {
-	__atomic_fetch_and(&os->lanes_busy, ~(UINT32_C(1) << lane),
+	__atomic_fetch_and(&os->lanes.busy, ~(UINT32_C(1) << lane),
 			   __ATOMIC_RELEASE);
 }
 
 void lanes_close(struct os *os)
 {
 	for (unsigned i = 0; i < OS_LANES_MAX; i++) {
-		if (!os->lane[i].buf)
+		if (!os->lanes.lane[i].buf)
 			continue;
-		munmap(os->lane[i].buf, OS_LANE_BYTES);
-		sys_close(os->lane[i].fd);
+		munmap(os->lanes.lane[i].buf, OS_LANE_BYTES);
+		sys_close(os->lanes.lane[i].fd);
 	}
 }

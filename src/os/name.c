@@ -116,9 +116,9 @@ static int claim_share(struct os *os, void *arg)
 		fd_close(port);
 		return ret;
 	}
-	os->claim_port_fd = port;
-	os->claim_secret = a->secret;
-	os->claim_fd = a->fd;
+	os->claim.port_fd = port;
+	os->claim.secret = a->secret;
+	os->claim.fd = a->fd;
 	return 0;
 }
 
@@ -128,22 +128,22 @@ int os_claim_share(struct os *os, int claim, int port, uint64_t secret)
 
 	if (!os->door.thread)
 		return -EOPNOTSUPP;
-	return door_hand(os, os->port[port].fd, claim_share, &arg);
+	return door_hand(os, os->rx.port[port].fd, claim_share, &arg);
 }
 
 static void guest_leave(struct os *os, unsigned i)
 {
-	door_drop(os, os->guest[i].fd);
-	os->guest[i] = os->guest[--os->guests];
+	door_drop(os, os->claim.guest[i].fd);
+	os->claim.guest[i] = os->claim.guest[--os->claim.guests];
 }
 
 void claim_close(struct os *os)
 {
-	os->claim_fd = -1;
-	while (os->guests)
-		guest_leave(os, os->guests - 1);
-	fd_close(os->claim_port_fd);
-	os->claim_port_fd = -1;
+	os->claim.fd = -1;
+	while (os->claim.guests)
+		guest_leave(os, os->claim.guests - 1);
+	fd_close(os->claim.port_fd);
+	os->claim.port_fd = -1;
 }
 
 static int claim_unshare(struct os *os, void *arg)
@@ -183,8 +183,8 @@ static bool guest_gone(int fd)
 
 static void guests_look(struct os *os)
 {
-	for (unsigned i = os->guests; i-- > 0;)
-		if (guest_gone(os->guest[i].fd))
+	for (unsigned i = os->claim.guests; i-- > 0;)
+		if (guest_gone(os->claim.guest[i].fd))
 			guest_leave(os, i);
 }
 
@@ -193,14 +193,14 @@ static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 	unsigned of_user = 0;
 
 	if (!stranger)
-		return os->guests < OS_GUESTS_MAX;
-	if (os->claim_port_fd < 0)
+		return os->claim.guests < OS_GUESTS_MAX;
+	if (os->claim.port_fd < 0)
 		return false; /* the port might be another's while it believes us */
 	if (sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) != 0)
 		return false; /* to him we are a stranger, too */
-	for (unsigned i = 0; i < os->guests; i++)
-		of_user += os->guest[i].uid == uid;
-	return of_user < OS_GUESTS_MAX - os->guests;
+	for (unsigned i = 0; i < os->claim.guests; i++)
+		of_user += os->claim.guest[i].uid == uid;
+	return of_user < OS_GUESTS_MAX - os->claim.guests;
 }
 
 /* Who made room for it may have left just now. */
@@ -215,7 +215,7 @@ static bool guest_welcome(struct os *os, bool stranger, uid_t uid)
 /* It has asked the kernel whose we are; what it gets is its own affair. */
 static void guest_take(struct os *os, int fd)
 {
-	struct iovec iov = {&os->claim_secret, sizeof(os->claim_secret)};
+	struct iovec iov = {&os->claim.secret, sizeof(os->claim.secret)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct ucred who;
 	const bool stranger = cred_check(fd, os->door.apart, &who) != 0;
@@ -226,18 +226,18 @@ static void guest_take(struct os *os, int fd)
 		return;
 	}
 	door_keep(os, fd);
-	os->guest[os->guests++] = (struct os_guest){fd, who.uid};
+	os->claim.guest[os->claim.guests++] = (struct os_guest){fd, who.uid};
 }
 
 unsigned claim_watch(const struct os *os, struct pollfd *fds, unsigned n,
 		     uint64_t now_ns, uint64_t *until_ns)
 {
-	if (os->claim_fd < 0)
+	if (os->claim.fd < 0)
 		return n;
-	if (now_ns < os->claim_after_ns)
-		*until_ns = MIN(*until_ns, os->claim_after_ns);
+	if (now_ns < os->claim.after_ns)
+		*until_ns = MIN(*until_ns, os->claim.after_ns);
 	else
-		fds[n++] = (struct pollfd){os->claim_fd, POLLIN, 0};
+		fds[n++] = (struct pollfd){os->claim.fd, POLLIN, 0};
 	return n;
 }
 
@@ -245,10 +245,10 @@ void claim_heard(struct os *os)
 {
 	int fd;
 
-	os->claim_after_ns = clock_ns() + GUESTS_PERIOD_NS;
+	os->claim.after_ns = clock_ns() + GUESTS_PERIOD_NS;
 	guests_look(os);
 	for (int i = 0; i < GUESTS_BACKLOG; i++) {
-		fd = fd_high((int)sys_call(SYS_accept4, os->claim_fd, 0, 0,
+		fd = fd_high((int)sys_call(SYS_accept4, os->claim.fd, 0, 0,
 					   SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0));
 		if (fd < 0)
 			break;
@@ -260,12 +260,12 @@ void claim_heard(struct os *os)
 
 void name_prepare(struct os *os)
 {
-	spares_fill(os, os->name_spare, OS_SPARES, name_socket, 0);
+	spares_fill(os, os->spares.name, OS_SPARES, name_socket, 0);
 }
 
 static int name_take(struct os *os)
 {
-	const int fd = spares_take(os, os->name_spare, OS_SPARES);
+	const int fd = spares_take(os, os->spares.name, OS_SPARES);
 
 	return fd < 0 ? name_socket(0) : fd;
 }
@@ -277,8 +277,8 @@ static void name_give(struct os *os, int fd)
 
 	pthread_mutex_lock(&os->lock);
 	for (unsigned i = 0; i < OS_SPARES && !kept; i++)
-		kept = !os->name_spare[i].kept &&
-		       fd_keep(&os->name_spare[i], fd);
+		kept = !os->spares.name[i].kept &&
+		       fd_keep(&os->spares.name[i], fd);
 	pthread_mutex_unlock(&os->lock);
 	if (!kept)
 		sys_close(fd);
@@ -286,7 +286,7 @@ static void name_give(struct os *os, int fd)
 
 void name_close(struct os *os)
 {
-	spares_drop(os->name_spare, OS_SPARES);
+	spares_drop(os->spares.name, OS_SPARES);
 }
 
 /* Return: @fd, which is connected, or -errno: it is closed. */
@@ -304,9 +304,9 @@ static int holder_check(struct os *os, int fd, struct os_holder *who)
 		return ret;
 	}
 	fork_close_in_child(fd);
-	os->holder_dev = st.st_dev;
-	os->holder_ino = st.st_ino;
-	__atomic_store_n(&os->holder_fd, fd, __ATOMIC_RELAXED);
+	os->holder.dev = st.st_dev;
+	os->holder.ino = st.st_ino;
+	__atomic_store_n(&os->holder.fd, fd, __ATOMIC_RELAXED);
 	os_kick(os); /* the thread that sleeps does not know it yet */
 	return fd;
 }
@@ -333,12 +333,12 @@ int os_holder_ask(struct os *os, const char *name, struct os_holder *who)
 /* Is it still ours? The program may have closed it. */
 static bool holder_is(const struct os *os, int fd)
 {
-	return fd != os->holder_fd || fd_is(fd, os->holder_dev, os->holder_ino);
+	return fd != os->holder.fd || fd_is(fd, os->holder.dev, os->holder.ino);
 }
 
 bool os_holder_spoke(struct os *os)
 {
-	return __atomic_exchange_n(&os->holder_spoke, false, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(&os->holder.spoke, false, __ATOMIC_RELAXED);
 }
 
 int os_holder_says(struct os *os, int fd, uint64_t *secret)
@@ -374,7 +374,7 @@ void os_holder_leave(struct os *os, int fd)
 {
 	const bool ours = holder_is(os, fd);
 
-	__atomic_store_n(&os->holder_fd, -1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->holder.fd, -1, __ATOMIC_RELAXED);
 	fork_forget(fd);
 	if (ours)
 		sys_close(fd);

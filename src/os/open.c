@@ -34,9 +34,9 @@
 
 static int os_open_fds(struct os *os)
 {
-	os->memfd = fd_memory("nopin", 0);
-	if (os->memfd < 0)
-		return os->memfd;
+	os->memory.fd = fd_memory("nopin", 0);
+	if (os->memory.fd < 0)
+		return os->memory.fd;
 	os->kick_fd = fd_high((int)sys_call(
 		SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
 	if (os->kick_fd < 0)
@@ -69,22 +69,22 @@ static int os_open_alive(struct os *os)
 
 static void os_init(struct os *os, const struct os_config *cfg)
 {
-	os->memfd = os->kick_fd = os->ports_ep = os->ctl_fd = -1;
+	os->memory.fd = os->kick_fd = os->ports_ep = os->ctl.fd = -1;
 	os->libc_fd = -1;
-	os->claim_fd = os->claim_port_fd = os->holder_fd = -1;
-	os->ctl_client = os->net_fd = -1;
+	os->claim.fd = os->claim.port_fd = os->holder.fd = -1;
+	os->ctl.client = os->news.fd = -1;
 	os->no_gro = cfg->no_gro;
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
 	pthread_mutex_init(&os->lock, NULL);
 	pthread_mutex_init(&os->door.lock, NULL);
-	pthread_mutex_init(&os->ask_lock, NULL);
+	pthread_mutex_init(&os->ask.lock, NULL);
 	for (unsigned i = 0; i < OS_STRIPES; i++)
-		pthread_mutex_init(&os->stripe[i], NULL);
+		pthread_mutex_init(&os->lanes.stripe[i], NULL);
 	for (unsigned i = 0; i < OS_PORTS_MAX; i++)
-		os->port[i].fd = -1;
+		os->rx.port[i].fd = -1;
 	for (unsigned i = 0; i < OS_LANES_MAX; i++)
-		os->lane[i].fd = -1;
+		os->lanes.lane[i].fd = -1;
 }
 
 /* Without lanes memory is copied by two calls that nothing else needs. */
@@ -192,29 +192,29 @@ void os_close(struct os *os)
 	door_close(os);
 	name_close(os);
 	net_close(os);
-	fd_drop(&os->port_spare);
+	fd_drop(&os->spares.port);
 	os_board_close(os);
 	for (int i = 0; i < OS_PORTS_MAX; i++)
-		if (os->port[i].fd >= 0)
+		if (os->rx.port[i].fd >= 0)
 			os_port_close(os, i);
 	lines_close(os);
 	lanes_close(os);
-	for (unsigned i = 0; i < os->nregions; i++) {
-		fork_let_go((uintptr_t)os->region[i].base);
-		munmap(os->region[i].base, os->region[i].bytes);
+	for (unsigned i = 0; i < os->memory.nregions; i++) {
+		fork_let_go((uintptr_t)os->memory.region[i].base);
+		munmap(os->memory.region[i].base, os->memory.region[i].bytes);
 	}
 	files_end();
-	fd_close(os->memfd);
+	fd_close(os->memory.fd);
 	fd_close(os->kick_fd);
 	fd_close(os->ports_ep);
 	fd_close(os->libc_fd);
 	if (os->alive)
 		munmap(os->alive, PAGE_BYTES);
 	for (unsigned i = 0; i < OS_STRIPES; i++)
-		pthread_mutex_destroy(&os->stripe[i]);
+		pthread_mutex_destroy(&os->lanes.stripe[i]);
 	pthread_mutex_destroy(&os->lock);
 	pthread_mutex_destroy(&os->door.lock);
-	pthread_mutex_destroy(&os->ask_lock);
+	pthread_mutex_destroy(&os->ask.lock);
 	free(os->addr_filter);
 	heap_free(os);
 	errno = keep;

@@ -33,7 +33,7 @@ int spares_take(struct os *os, struct fd_kept *spare, unsigned n)
 {
 	int fd = -1;
 
-	__atomic_store_n(&os->spare_used, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->spares.used, true, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&os->lock);
 	for (unsigned i = 0; i < n && fd < 0; i++)
 		fd = fd_take(&spare[i]);
@@ -49,8 +49,8 @@ void spares_drop(struct fd_kept *spare, unsigned n)
 
 bool os_prepare_due(struct os *os)
 {
-	return __atomic_load_n(&os->spare_used, __ATOMIC_RELAXED) &&
-	       __atomic_exchange_n(&os->spare_used, false, __ATOMIC_RELAXED);
+	return __atomic_load_n(&os->spares.used, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&os->spares.used, false, __ATOMIC_RELAXED);
 }
 
 uint64_t os_now(struct os *os)
@@ -91,12 +91,12 @@ void os_random(struct os *os, void *buf, size_t len)
 
 static int os_memory_map(struct os *os, size_t bytes)
 {
-	struct os_region *r = &os->region[os->nregions];
+	struct os_region *r = &os->memory.region[os->memory.nregions];
 	int ret;
 
-	if (os->nregions == OS_REGIONS_MAX)
+	if (os->memory.nregions == OS_REGIONS_MAX)
 		return -ENOMEM;
-	ret = fd_resize(os->memfd, os->mem_bytes + bytes);
+	ret = fd_resize(os->memory.fd, os->memory.bytes + bytes);
 	r->file = ret == 0;
 	/* Memory that is no file has no limit, but costs a copy more. */
 	if (ret == -EFBIG)
@@ -106,16 +106,17 @@ static int os_memory_map(struct os *os, size_t bytes)
 		return ret;
 	else
 		r->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       os->memfd, (off_t)os->mem_bytes);
+			       os->memory.fd, (off_t)os->memory.bytes);
 	if (r->base == MAP_FAILED)
 		return -ENOMEM;
 	/* A child never touches it (os_child()), and fork gets cheaper. */
 	(void)sys_madvise((uintptr_t)r->base, bytes, MADV_DONTFORK);
 	fork_keep_present((uintptr_t)r->base, bytes);
 	r->bytes = bytes;
-	r->off = os->mem_bytes;
-	os->mem_bytes += r->file ? bytes : 0;
-	__atomic_store_n(&os->nregions, os->nregions + 1, __ATOMIC_RELEASE);
+	r->off = os->memory.bytes;
+	os->memory.bytes += r->file ? bytes : 0;
+	__atomic_store_n(&os->memory.nregions, os->memory.nregions + 1,
+			 __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -135,7 +136,7 @@ void *os_memory(struct os *os, size_t bytes)
 		ret = os_memory_map(os, bytes);
 	}
 	if (ret == 0)
-		p = os->region[os->nregions - 1].base;
+		p = os->memory.region[os->memory.nregions - 1].base;
 	pthread_mutex_unlock(&os->lock);
 	errno = keep;
 	return p;

@@ -41,90 +41,146 @@ struct os_region {
 	bool file;
 };
 
-/**
- * struct os - One NIC's host.
- * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
- * @family:	AF_INET6 (both families) or AF_INET
- * @ready:	bit per port that had packets when last looked
- * @errors:	bit per port that reported an error os_recv_error() has not read
- * @lanes_busy:	bit per lane in use
- */
-struct os {
-	/* written by os_open() only */
-	char *addr_filter;
-	bool no_gro, gro, gso;
-	int family;
-	int pid;
-	uint64_t *alive;
-	uint64_t forks_at_open;
-	int memfd;
-	int kick_fd, ports_ep;
-	int libc_fd; /* signals_libc_open(), or -1 */
-	struct pagers *pagers;
-	struct board *board; /* or NULL */
-
-	/* control path, under @lock; regions are published by @nregions */
-	pthread_mutex_t lock;
+/** struct os_memory - What os_memory() made; published by @nregions. */
+struct os_memory {
+	int fd;
 	struct os_region region[OS_REGIONS_MAX];
 	unsigned nregions;
-	uint64_t mem_bytes;
-	size_t rcvbuf;
+	uint64_t bytes;
+};
 
-	/* receivers and senders; ports come under @lock while others use
-	 * those that are there
-	 */
+/**
+ * struct os_rx_ports - Ports, and in which order they are looked at.
+ * @only:	the index in use if nports == 1
+ * @next:	where the next look begins
+ * @streak:	receives since the last look at all ports
+ * @vain:	looks at @hot alone since then
+ * @hot:	the port that spoke last
+ * @ready:	bit per port that had packets when last looked
+ * @errors:	bit per port that reported an error os_recv_error() has not read
+ */
+struct os_rx_ports {
 	struct os_port port[OS_PORTS_MAX];
-	unsigned nports;
-	int only; /* the index in use if nports == 1 */
-	unsigned next; /* where the next look begins */
-	unsigned streak; /* receives since the last look at all ports */
-	unsigned vain; /* looks at @hot alone since then */
-	int hot; /* the port that spoke last */
-	uint64_t ready, errors;
-	uint64_t drops;
+	unsigned nports, next, streak, vain;
+	int only, hot;
+	uint64_t ready, errors, drops;
+};
 
-	/* whoever reads addresses, under @ask_lock */
-	pthread_mutex_t ask_lock;
-	bool ask_again; /* so what is asked by stays open */
-	struct fd_kept ask_rtnl, ask_v4, ask_v6;
+/** struct os_ask - What addresses are read by; @again: it stays open. */
+struct os_ask {
+	pthread_mutex_t lock;
+	bool again;
+	struct fd_kept rtnl, v4, v6;
+};
 
-	/* background and standby thread; atomic */
-	bool closed; /* the program closed descriptors of ours */
-	int net_fd; /* or -1: nobody tells of changes */
-	bool net_changed; /* says @net_fd, since os_net_changed() */
-	uint64_t net_dev, net_ino; /* what @net_fd is; written before it */
+/**
+ * struct os_news - The descriptor that says that addresses changed; atomic.
+ * @fd:		or -1: nobody tells of changes
+ * @changed:	says @fd, since os_net_changed()
+ * @dev, @ino:	what @fd is; written before it
+ */
+struct os_news {
+	int fd;
+	bool changed;
+	uint64_t dev, ino;
+};
 
-	/* the thread of the door, and whoever calls it; descriptors are numbers of
-	 * its own */
-	struct os_door door;
-	int ctl_fd; /* or -1 */
-	int ctl_client; /* who was let in, or -1 */
-	uint64_t ctl_after_ns; /* nobody is let in before */
-	bool ctl_asked; /* atomic */
-	int claim_fd; /* the name that we hold and share, or -1 */
-	int claim_port_fd; /* the port that goes with it, or less than 0 */
-	uint64_t claim_secret;
-	uint64_t claim_after_ns; /* nobody is told before */
+/**
+ * struct os_ctl - The control socket.
+ * @fd:		or -1; @client: the process that was let in, or -1
+ * @after_ns:	nobody is let in before
+ * @asked:	atomic
+ */
+struct os_ctl {
+	int fd, client;
+	uint64_t after_ns;
+	bool asked;
+};
+
+/**
+ * struct os_claim - The name that we hold and share.
+ * @fd:		or -1; @port_fd: the port that goes with it, or less than 0
+ * @after_ns:	nobody is told before
+ */
+struct os_claim {
+	int fd, port_fd;
+	uint64_t secret, after_ns;
 	unsigned guests;
 	struct os_guest guest[OS_GUESTS_MAX];
+};
 
-	/* under @lock: sockets that wait to be used, as whoever opens one later
-	 * takes the program's lowest number */
-	struct fd_kept port_spare, name_spare[OS_SPARES];
-	struct fd_kept line_spare[2][OS_LINE_SPARES]; /* IPv4, IPv6 */
-	bool spare_used; /* since os_prepare_due(); atomic */
+/**
+ * struct os_spares - Sockets that wait to be used: one that is opened later takes the
+ * program's lowest number.
+ * @line:	IPv4, IPv6
+ * @used:	since os_prepare_due(); atomic
+ */
+struct os_spares {
+	struct fd_kept port, name[OS_SPARES], line[2][OS_LINE_SPARES];
+	bool used;
+};
 
-	/* whoever has the engine lock; @holder_fd is atomic */
-	int holder_fd; /* to that of a name that we do not hold, or -1 */
-	uint64_t holder_dev, holder_ino; /* what it is */
-	bool holder_spoke; /* atomic */
+/**
+ * struct os_held - The connection to the holder of a name that is not ours.
+ * @fd:		or -1; atomic, as @spoke is
+ * @dev, @ino:	what it is
+ */
+struct os_held {
+	int fd;
+	uint64_t dev, ino;
+	bool spoke;
+};
 
-	/* movers; atomic, but for what a lane is to that which is busy with it */
-	uint32_t lanes_busy;
-	unsigned lanes_most; /* that were busy at once */
+/**
+ * struct os_lanes - What movers use; atomic, but for what a lane is to the thread that
+ * is busy with it.
+ * @busy:	bit per lane in use
+ * @most:	that were busy at once
+ * @bin:	nobody reads it; movers write it at once
+ */
+struct os_lanes {
+	uint32_t busy;
+	unsigned most;
 	struct os_lane lane[OS_LANES_MAX];
 	pthread_mutex_t stripe[OS_STRIPES];
-	uint8_t bin[512]; /* nobody reads it; movers write it at once */
+	uint8_t bin[512];
+};
+
+/**
+ * struct os - One NIC's host. What is not in a group is written by os_open() only.
+ * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
+ * @family:	AF_INET6 (both families) or AF_INET
+ * @libc_fd:	signals_libc_open(), or -1
+ * @board:	or NULL
+ * @lock:	of @memory and @spares, and for the control path of @rx, of which others
+ *		use what is there
+ * @door, @ctl, @claim: the thread of the door's, and of those that call it; descriptors are
+ *		numbers of its own
+ * @closed:	the program closed descriptors of ours; atomic, as @news is: background and
+ *		standby thread
+ * @holder:	of the thread that has the engine lock
+ */
+struct os {
+	char *addr_filter;
+	bool no_gro, gro, gso, closed;
+	int family, pid;
+	uint64_t *alive;
+	uint64_t forks_at_open;
+	int kick_fd, ports_ep, libc_fd;
+	struct pagers *pagers;
+	struct board *board;
+	size_t rcvbuf;
+	pthread_mutex_t lock;
+	struct os_memory memory;
+	struct os_rx_ports rx;
+	struct os_spares spares;
+	struct os_ask ask;
+	struct os_news news;
+	struct os_door door;
+	struct os_ctl ctl;
+	struct os_claim claim;
+	struct os_held holder;
+	struct os_lanes lanes;
 };
 
 /** spares_fill() - Open what is not kept of @spare[@n], each by @open(@arg). Context: as

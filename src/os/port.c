@@ -156,7 +156,7 @@ int port_probe(struct os *os, bool no_gso)
 		os->rcvbuf = (size_t)value;
 	sys_close(fd);
 	fd = fd_spare() ? port_socket(os) : -1;
-	if (fd >= 0 && !fd_keep(&os->port_spare, fd))
+	if (fd >= 0 && !fd_keep(&os->spares.port, fd))
 		sys_close(fd);
 	return 0;
 }
@@ -185,13 +185,13 @@ static void port_count(struct os *os)
 	int only = 0;
 
 	for (int i = OS_PORTS_MAX - 1; i >= 0; i--) {
-		if (os->port[i].fd < 0)
+		if (os->rx.port[i].fd < 0)
 			continue;
 		only = i;
 		n++;
 	}
-	__atomic_store_n(&os->only, only, __ATOMIC_RELAXED);
-	__atomic_store_n(&os->nports, n, __ATOMIC_RELEASE);
+	__atomic_store_n(&os->rx.only, only, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->rx.nports, n, __ATOMIC_RELEASE);
 }
 
 /* Return: the index that @fd got, or -EMFILE. */
@@ -200,7 +200,7 @@ static int port_install(struct os *os, int fd, uint16_t port)
 	struct epoll_event ev = {.events = EPOLLIN};
 	int i = 0, ret;
 
-	while (i < OS_PORTS_MAX && os->port[i].fd >= 0)
+	while (i < OS_PORTS_MAX && os->rx.port[i].fd >= 0)
 		i++;
 	if (i == OS_PORTS_MAX)
 		return -EMFILE;
@@ -209,10 +209,11 @@ static int port_install(struct os *os, int fd, uint16_t port)
 			    SYS_PTR(&ev), 0, 0);
 	if (ret < 0)
 		return ret;
-	os->port[i].port = port;
-	os->port[i].ovfl = 0;
-	__atomic_fetch_and(&os->errors, ~(UINT64_C(1) << i), __ATOMIC_RELAXED);
-	__atomic_store_n(&os->port[i].fd, fd, __ATOMIC_RELEASE);
+	os->rx.port[i].port = port;
+	os->rx.port[i].ovfl = 0;
+	__atomic_fetch_and(&os->rx.errors, ~(UINT64_C(1) << i),
+			   __ATOMIC_RELAXED);
+	__atomic_store_n(&os->rx.port[i].fd, fd, __ATOMIC_RELEASE);
 	port_count(os);
 	return i;
 }
@@ -240,7 +241,7 @@ static int port_known(struct os *os, uint16_t port)
 	int fd, ret;
 
 	pthread_mutex_lock(&os->lock);
-	fd = fd_take(&os->port_spare);
+	fd = fd_take(&os->spares.port);
 	pthread_mutex_unlock(&os->lock);
 	if (fd < 0)
 		fd = port_socket(os);
@@ -251,7 +252,7 @@ static int port_known(struct os *os, uint16_t port)
 		return fd;
 	/* It is as good as before. */
 	pthread_mutex_lock(&os->lock);
-	if (os->port_spare.kept || !fd_keep(&os->port_spare, fd))
+	if (os->spares.port.kept || !fd_keep(&os->spares.port, fd))
 		sys_close(fd);
 	pthread_mutex_unlock(&os->lock);
 	return ret;
@@ -288,13 +289,13 @@ int os_port_open(struct os *os, uint16_t want, uint16_t *port)
  */
 void os_port_close(struct os *os, int index)
 {
-	int fd = os->port[index].fd;
+	int fd = os->rx.port[index].fd;
 
 	pthread_mutex_lock(&os->lock);
 	/* Explicitly: a forked child may keep the socket for a moment. */
 	(void)sys_call(SYS_epoll_ctl, os->ports_ep, EPOLL_CTL_DEL, fd, 0, 0, 0);
-	__atomic_store_n(&os->port[index].fd, -1, __ATOMIC_RELAXED);
-	__atomic_fetch_and(&os->ready, ~(UINT64_C(1) << index),
+	__atomic_store_n(&os->rx.port[index].fd, -1, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&os->rx.ready, ~(UINT64_C(1) << index),
 			   __ATOMIC_RELAXED);
 	port_count(os);
 	pthread_mutex_unlock(&os->lock);
@@ -362,17 +363,17 @@ static int line_socket(int family)
 
 void line_prepare(struct os *os)
 {
-	spares_fill(os, os->line_spare[0], OS_LINE_SPARES, line_socket,
+	spares_fill(os, os->spares.line[0], OS_LINE_SPARES, line_socket,
 		    AF_INET);
 	if (os->family == AF_INET6)
-		spares_fill(os, os->line_spare[1], OS_LINE_SPARES, line_socket,
+		spares_fill(os, os->spares.line[1], OS_LINE_SPARES, line_socket,
 			    AF_INET6);
 }
 
 /* One that was prepared, if there is one: it is a peer that says when. */
 static int line_take(struct os *os, int family)
 {
-	const int fd = spares_take(os, os->line_spare[family == AF_INET6],
+	const int fd = spares_take(os, os->spares.line[family == AF_INET6],
 				   OS_LINE_SPARES);
 
 	return fd < 0 ? line_socket(family) : fd;
@@ -380,8 +381,8 @@ static int line_take(struct os *os, int family)
 
 void lines_close(struct os *os)
 {
-	spares_drop(os->line_spare[0], OS_LINE_SPARES);
-	spares_drop(os->line_spare[1], OS_LINE_SPARES);
+	spares_drop(os->spares.line[0], OS_LINE_SPARES);
+	spares_drop(os->spares.line[1], OS_LINE_SPARES);
 }
 
 /** os_connect() - See net.h. */

@@ -9,15 +9,15 @@
 static inline int port_fd(const struct os *os, int index)
 {
 	/* Pairs with the release in port_install(): the rest of the port. */
-	return __atomic_load_n(&os->port[index].fd, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&os->rx.port[index].fd, __ATOMIC_ACQUIRE);
 }
 
 /** ports_open() - Count the open ports; if one, @only is that. */
 static inline unsigned ports_open(const struct os *os, int *only)
 {
-	unsigned n = __atomic_load_n(&os->nports, __ATOMIC_ACQUIRE);
+	unsigned n = __atomic_load_n(&os->rx.nports, __ATOMIC_ACQUIRE);
 
-	*only = __atomic_load_n(&os->only, __ATOMIC_RELAXED);
+	*only = __atomic_load_n(&os->rx.only, __ATOMIC_RELAXED);
 	return n;
 }
 

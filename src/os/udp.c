@@ -109,7 +109,7 @@ static void udp_drops(struct os *os, struct os_port *p, uint32_t now)
 	int32_t more = (int32_t)(now - before);
 
 	if (more > 0)
-		__atomic_fetch_add(&os->drops, (uint64_t)more,
+		__atomic_fetch_add(&os->rx.drops, (uint64_t)more,
 				   __ATOMIC_RELAXED);
 }
 
@@ -166,7 +166,8 @@ static void udp_control(struct os *os, struct os_port *p, struct msghdr *m,
 
 void udp_error_note(struct os *os, int index)
 {
-	__atomic_fetch_or(&os->errors, UINT64_C(1) << index, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&os->rx.errors, UINT64_C(1) << index,
+			  __ATOMIC_RELAXED);
 }
 
 /* Return: bytes, or -EAGAIN, -EFAULT, -EBADF. */
@@ -195,7 +196,7 @@ static int udp_recv_port(struct os *os, int index, struct iovec *iov,
 {
 	int flags = mode == OS_PEEK ? MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC
 				    : MSG_DONTWAIT;
-	struct os_port *p = &os->port[index];
+	struct os_port *p = &os->rx.port[index];
 	const int fd = port_fd(os, index);
 	union udp_addr from;
 	union udp_ctl ctl;
@@ -219,7 +220,7 @@ static int udp_recv_port(struct os *os, int index, struct iovec *iov,
 	rx->port = index;
 	rx->len = rx->seg = (uint32_t)len;
 	udp_control(os, p, &m, rx);
-	rx->kernel_drops = __atomic_load_n(&os->drops, __ATOMIC_RELAXED);
+	rx->kernel_drops = __atomic_load_n(&os->rx.drops, __ATOMIC_RELAXED);
 	return 1;
 }
 
@@ -233,7 +234,7 @@ static uint64_t udp_look(struct os *os)
 	n = sys_epoll_ready(os->ports_ep, ev, OS_PORTS_MAX);
 	for (int i = 0; i < n; i++)
 		ready |= UINT64_C(1) << (ev[i].data.u32 % OS_PORTS_MAX);
-	__atomic_store_n(&os->ready, ready, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->rx.ready, ready, __ATOMIC_RELAXED);
 	return ready;
 }
 
@@ -241,10 +242,10 @@ static uint64_t udp_look(struct os *os)
 static int udp_recv_ready(struct os *os, struct iovec *iov, unsigned n,
 			  struct os_rx *rx, enum os_recv_mode mode)
 {
-	uint64_t ready = __atomic_load_n(&os->ready, __ATOMIC_RELAXED);
+	uint64_t ready = __atomic_load_n(&os->rx.ready, __ATOMIC_RELAXED);
 
 	while (ready != 0) {
-		unsigned at = __atomic_load_n(&os->next, __ATOMIC_RELAXED) %
+		unsigned at = __atomic_load_n(&os->rx.next, __ATOMIC_RELAXED) %
 			      OS_PORTS_MAX;
 		int index, ret;
 
@@ -254,14 +255,14 @@ static int udp_recv_ready(struct os *os, struct iovec *iov, unsigned n,
 		ready = ready << at | ready >> (-at % OS_PORTS_MAX);
 		ret = udp_recv_port(os, index, iov, n, rx, mode);
 		if (ret != 0) {
-			__atomic_store_n(&os->next,
+			__atomic_store_n(&os->rx.next,
 					 (unsigned)index + (mode == OS_TAKE),
 					 __ATOMIC_RELAXED);
-			__atomic_store_n(&os->hot, index, __ATOMIC_RELAXED);
+			__atomic_store_n(&os->rx.hot, index, __ATOMIC_RELAXED);
 			return ret;
 		}
 		ready &= ~(UINT64_C(1) << index);
-		__atomic_store_n(&os->ready, ready, __ATOMIC_RELAXED);
+		__atomic_store_n(&os->rx.ready, ready, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -271,25 +272,26 @@ static int udp_recv_ready(struct os *os, struct iovec *iov, unsigned n,
 static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 			struct os_rx *rx, enum os_recv_mode mode)
 {
-	unsigned streak = __atomic_load_n(&os->streak, __ATOMIC_RELAXED);
-	unsigned vain = __atomic_load_n(&os->vain, __ATOMIC_RELAXED);
+	unsigned streak = __atomic_load_n(&os->rx.streak, __ATOMIC_RELAXED);
+	unsigned vain = __atomic_load_n(&os->rx.vain, __ATOMIC_RELAXED);
 	int ret;
 
 	if (streak >= UDP_STREAK || vain >= UDP_VAIN) {
-		__atomic_store_n(&os->streak, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&os->vain, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&os->rx.streak, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&os->rx.vain, 0, __ATOMIC_RELAXED);
 		return udp_look(os) ? udp_recv_ready(os, iov, n, rx, mode) : 0;
 	}
 	rx->all = false;
-	if (__atomic_load_n(&os->ready, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&os->rx.ready, __ATOMIC_RELAXED))
 		ret = udp_recv_ready(os, iov, n, rx, mode);
 	else
-		ret = udp_recv_port(os,
-				    __atomic_load_n(&os->hot, __ATOMIC_RELAXED),
-				    iov, n, rx, mode);
+		ret = udp_recv_port(
+			os, __atomic_load_n(&os->rx.hot, __ATOMIC_RELAXED), iov,
+			n, rx, mode);
 	if (ret != 0)
-		__atomic_store_n(&os->streak, streak + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&os->vain, ret != 0 ? 0 : vain + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&os->rx.streak, streak + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&os->rx.vain, ret != 0 ? 0 : vain + 1,
+			 __ATOMIC_RELAXED);
 	return ret;
 }
 
@@ -348,7 +350,7 @@ static int udp_error_port(struct os *os, int index, struct endpoint *dst,
 	union udp_addr to;
 
 	/* Before reading: what arrives meanwhile raises it again. */
-	__atomic_fetch_and(&os->errors, ~(UINT64_C(1) << index),
+	__atomic_fetch_and(&os->rx.errors, ~(UINT64_C(1) << index),
 			   __ATOMIC_RELAXED);
 	for (;;) {
 		struct msghdr m = {.msg_name = &to,
@@ -374,7 +376,7 @@ static int udp_error_port(struct os *os, int index, struct endpoint *dst,
  */
 int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu)
 {
-	uint64_t errors = __atomic_load_n(&os->errors, __ATOMIC_RELAXED);
+	uint64_t errors = __atomic_load_n(&os->rx.errors, __ATOMIC_RELAXED);
 
 	for (; errors != 0; errors &= errors - 1) {
 		int i = __builtin_ctzll(errors);
@@ -448,7 +450,7 @@ static int udp_sendmsg(struct os *os, int index, const struct msghdr *m)
 	ssize_t n = -EAGAIN;
 
 	for (int i = 0; i < UDP_RETRIES; i++) {
-		n = sys_sendmsg(os->port[index].fd, m, MSG_DONTWAIT);
+		n = sys_sendmsg(os->rx.port[index].fd, m, MSG_DONTWAIT);
 		if (n >= 0)
 			return 0;
 		if (n == -EAGAIN || n == -EFAULT || n == -EBADF ||

@@ -99,8 +99,8 @@ static int poll_in_verb(const struct os *os, struct pollfd *fds, unsigned n,
 /* For the holder of a name, and for who says that addresses changed. */
 static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n)
 {
-	const int holder = __atomic_load_n(&os->holder_fd, __ATOMIC_RELAXED);
-	const int net = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
+	const int holder = __atomic_load_n(&os->holder.fd, __ATOMIC_RELAXED);
+	const int net = __atomic_load_n(&os->news.fd, __ATOMIC_RELAXED);
 
 	if (holder >= 0)
 		wait_add(fds, n, holder);
@@ -113,7 +113,7 @@ static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n)
 static void wait_note_callers(struct os *os, const struct pollfd *fds,
 			      unsigned first, unsigned n)
 {
-	const int net = __atomic_load_n(&os->net_fd, __ATOMIC_RELAXED);
+	const int net = __atomic_load_n(&os->news.fd, __ATOMIC_RELAXED);
 
 	for (unsigned i = first; i < n; i++) {
 		if (!fds[i].revents)
@@ -121,7 +121,7 @@ static void wait_note_callers(struct os *os, const struct pollfd *fds,
 		if (fds[i].fd == net)
 			net_heard(os);
 		else
-			__atomic_store_n(&os->holder_spoke, true,
+			__atomic_store_n(&os->holder.spoke, true,
 					 __ATOMIC_RELAXED);
 	}
 }
@@ -137,7 +137,7 @@ static bool wait_ended(struct os *os, const struct pollfd *fds, unsigned n,
 	if (!in_verb && (fds[1].revents & POLLIN) != 0)
 		os_event_clear(os->kick_fd);
 	if (sock && fds[sock].revents) /* at any port */
-		__atomic_store_n(&os->vain, UDP_VAIN, __ATOMIC_RELAXED);
+		__atomic_store_n(&os->rx.vain, UDP_VAIN, __ATOMIC_RELAXED);
 	if (sock && (fds[sock].revents & POLLERR) != 0)
 		wait_note_error(os);
 	for (unsigned i = 0; i < n; i++)

@@ -509,7 +509,7 @@ static void roce_turn__refused_again(void **state)
 	turn();
 	assert_true(guest->roce.guest >= 0);
 	guest->roce.try_ns = TIME_NEVER; /* not on account of that */
-	guest->os->holder_spoke = true;
+	guest->os->holder.spoke = true;
 	turn();
 	assert_true(guest->roce.guest < 0);
 	refuses = false;
@@ -573,7 +573,7 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 	guest->x.now = os_now(guest->os);
 	roce_needed(guest);
 	port = port_without_name();
-	guest->os->holder_spoke = true; /* its connection ended */
+	guest->os->holder.spoke = true; /* its connection ended */
 	until = roce_turn(guest, TIME_NEVER);
 	assert_in_range(until, 1, os_now(guest->os) + CLAIM_AGAIN_NS);
 	assert_int_equal(guest->roce.state, ROCE_SERVED);
@@ -661,7 +661,7 @@ static void roce_claim__of_a_holder_that_has_ended(void **state)
 	nic_unlock(holder);
 	assert_in_range(guest->roce.try_ns, 1,
 			os_now(guest->os) + CLAIM_AGAIN_NS);
-	guest->os->holder_spoke = true;
+	guest->os->holder.spoke = true;
 	turn();
 	assert_int_equal(guest->roce.state, ROCE_OURS);
 	assert_int_equal(warned, 0);

@@ -253,10 +253,10 @@ static void os_net_watch__closed(void **state)
 	/* the program closed it, and has the number for something that it reads */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
 	assert_int_equal(send(ends[1], "x", 1, 0), 1);
-	theirs = os->net_fd;
+	theirs = os->news.fd;
 	assert_int_equal(dup2(ends[0], theirs), theirs);
 	net_heard(os);
-	assert_int_equal(os->net_fd, -1);
+	assert_int_equal(os->news.fd, -1);
 	assert_int_equal(recv(theirs, buf, 1, MSG_DONTWAIT), 1);
 	close(theirs);
 	close(ends[0]);
@@ -289,7 +289,7 @@ static void os_net_read__opens_once(void **state)
 	(void)state;
 	assert_int_equal(os_net_watch(os), 0);
 	assert_int_equal(os_net_read(os, &net), 0);
-	was = os->ask_rtnl.fd;
+	was = os->ask.rtnl.fd;
 	refuse(SYS_socket, -1, 0, EPERM);
 	read_again(os, &net);
 	refuse_none();
@@ -297,7 +297,7 @@ static void os_net_read__opens_once(void **state)
 	assert_int_equal(os_net_read(os, &(struct os_net){0}), -EIO);
 	refuse_none();
 	read_again(os, &net);
-	assert_int_equal(os->ask_rtnl.fd, was);
+	assert_int_equal(os->ask.rtnl.fd, was);
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(dup2(pipes[0], was), was);
 	read_again(os, &net);

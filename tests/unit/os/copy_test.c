@@ -109,12 +109,12 @@ static void os_moves__gather_lengths(void **state)
 	env_open(&e);
 	gather_lengths(&e);
 	/* no lane is left: the other way */
-	e.os->lanes_busy = (1u << OS_LANES_MAX) - 1;
+	e.os->lanes.busy = (1u << OS_LANES_MAX) - 1;
 	refuse_none();
 	gather_lengths(&e);
 	assert_int_equal(refuse_calls(SYS_pwritev), 0);
 	assert_true(refuse_calls(SYS_process_vm_readv) > 0);
-	e.os->lanes_busy = 0;
+	e.os->lanes.busy = 0;
 	env_close(&e);
 }
 
@@ -217,7 +217,7 @@ static void os_moves__faults(void **state)
 	(void)state;
 	env_open(&e);
 	for (int lanes = 0; lanes < 2; lanes++) {
-		e.os->lanes_busy = lanes ? 0 : (1u << OS_LANES_MAX) - 1;
+		e.os->lanes.busy = lanes ? 0 : (1u << OS_LANES_MAX) - 1;
 		for (unsigned k = 0; k < 2; k++)
 			for (unsigned bad = 0; bad < 6; bad++) {
 				uint8_t *hole =
@@ -381,7 +381,7 @@ static void os_moves__atomics_from_four_threads(void **state)
 	assert_int_equal(adder_words[0], (uint64_t)ADDERS * ADDS);
 	/* one of them won every value; which depends */
 	assert_in_range(adder_words[1], 1, ADDS);
-	assert_int_equal(adder_os->lanes_busy, 0);
+	assert_int_equal(adder_os->lanes.busy, 0);
 	os_close(adder_os);
 }
 
@@ -511,13 +511,13 @@ static void os_moves__lane_cannot_be_made(void **state)
 
 	(void)state;
 	env_open(&e);
-	e.os->lanes_busy = 1; /* the one that there is */
+	e.os->lanes.busy = 1; /* the one that there is */
 	refuse_none();
 	refuse(SYS_memfd_create, -1, 0, EMFILE);
 	refuse(SYS_openat, 2, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, EMFILE);
 	some_of_each(&e);
 	refuse_none();
-	e.os->lanes_busy = 0;
+	e.os->lanes.busy = 0;
 	some_of_each(&e);
 	env_close(&e);
 }

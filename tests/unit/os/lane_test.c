@@ -28,11 +28,11 @@ static void lane_get__all(void **state)
 		assert_in_range(lane, 0, OS_LANES_MAX - 1);
 		assert_false(seen[lane]);
 		seen[lane] = true;
-		os->lane[lane].buf[OS_LANE_BYTES - 1] = (uint8_t)lane;
+		os->lanes.lane[lane].buf[OS_LANE_BYTES - 1] = (uint8_t)lane;
 	}
 	assert_int_equal(lane_get(os), -EAGAIN);
 	for (int i = 0; i < OS_LANES_MAX; i++)
-		assert_int_equal(os->lane[i].buf[OS_LANE_BYTES - 1], i);
+		assert_int_equal(os->lanes.lane[i].buf[OS_LANE_BYTES - 1], i);
 	pthread_create(&t, NULL, put_later, &five);
 	assert_int_equal(lane_wait(os), 5);
 	pthread_join(t, NULL);

@@ -101,12 +101,12 @@ static void *cancelled(void *arg)
 	os_send(victim, &tx);
 	os_recv(victim, &iov, 1, &rx, OS_TAKE);
 	os_recv(victim, &iov, 1, &rx, OS_TAKE);
-	victim->errors = 1;
+	victim->rx.errors = 1;
 	os_recv_error(victim, &ep, &err, &mtu);
 	for (unsigned k = MOVE_GATHER; k < MOVE_NUM; k++) {
 		mv.num = 1;
 		mv.m[0] = (struct move){.addr = (uintptr_t)iov.iov_base,
-					.nic = victim->region[0].base,
+					.nic = victim->memory.region[0].base,
 					.len = 8,
 					.kind = (uint8_t)k};
 		os_moves(victim, &mv);

@@ -63,7 +63,7 @@ static int option(const struct os *os, int level, int opt)
 	socklen_t len = sizeof(int);
 	int v = -1;
 
-	getsockopt(os->port[0].fd, level, opt, &v, &len);
+	getsockopt(os->rx.port[0].fd, level, opt, &v, &len);
 	return v;
 }
 

@@ -104,9 +104,10 @@ static void expect(struct pair *p, size_t len, size_t seg, bool one_burst)
 		assert_int_equal(rx.dport, p->to_b.port);
 		if (p->line > 0)
 			assert_int_not_equal(rx.src.port,
-					     p->a->port[p->pa].port);
+					     p->a->rx.port[p->pa].port);
 		else
-			assert_int_equal(rx.src.port, p->a->port[p->pa].port);
+			assert_int_equal(rx.src.port,
+					 p->a->rx.port[p->pa].port);
 		assert_int_equal(rx.port, p->pb);
 		assert_int_equal(rx.kernel_drops, 0);
 		at += rx.len;
@@ -246,7 +247,7 @@ static void os_send__errors_of_other_sends(void **state)
 	assert_int_equal(os_recv_error(p.a, &dst, &err, &mtu), 0);
 	/* Met by a receive: it gets what there is, and the error is told. */
 	rx.port = -1;
-	p.to_b.port = p.a->port[p.pa].port;
+	p.to_b.port = p.a->rx.port[p.pa].port;
 	assert_int_equal(pair_send(&p, 10, 0), 0);
 	p.to_b.port = dead_port;
 	assert_int_equal(pair_send(&p, 10, 0), 0);
@@ -507,7 +508,7 @@ static void os_recv__drops_are_counted(void **state)
 	int small = 4096;
 
 	(void)state;
-	setsockopt(p.b->port[0].fd, SOL_SOCKET, SO_RCVBUF, &small,
+	setsockopt(p.b->rx.port[0].fd, SOL_SOCKET, SO_RCVBUF, &small,
 		   sizeof(small));
 	for (; sent < 100; sent++)
 		assert_int_equal(pair_send(&p, 1000, 0), 0);
@@ -534,7 +535,7 @@ static void os_recv__closed_by_the_program(void **state)
 	uint64_t began;
 
 	(void)state;
-	close(p.b->port[0].fd);
+	close(p.b->rx.port[0].fd);
 	assert_int_equal(os_recv(p.b, &iov, 1, &rx, OS_TAKE), -EBADF);
 	/* and waiting does not spin */
 	began = os_now(p.b);
