@@ -140,9 +140,9 @@ void roce_text(struct nic *nic, struct text *t)
 	nic_unlock(nic);
 	text_add(t, "\"port_4791\":{\"state\":\"%s\"", names[state]);
 	if (state == ROCE_SERVED || state == ROCE_STRANGER ||
-	    state == ROCE_REFUSED)
+	    (state == ROCE_REFUSED && who.pid))
 		text_add(t, ",\"pid\":%" PRId32, who.pid);
-	if (state == ROCE_STRANGER || state == ROCE_REFUSED)
+	if (state == ROCE_STRANGER || (state == ROCE_REFUSED && who.pid))
 		text_add(t, ",\"uid\":%" PRIu32, who.uid);
 	text_add(t, "}");
 }

@@ -404,6 +404,9 @@ static void print_port(const json_t *p)
 		printf("NOT served, process %" PRIu64 " of user %" PRIu64
 		       " has the port\n",
 		       stat_number(p, "pid"), stat_number(p, "uid"));
+	else if (strcmp(state, "refused") == 0 && !stat_number(p, "pid"))
+		printf("NOT served, the process that has the port does not "
+		       "answer\n");
 	else if (strcmp(state, "refused") == 0)
 		printf("NOT served, process %" PRIu64 " of user %" PRIu64
 		       " has the port and refuses\n",
