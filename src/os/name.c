@@ -9,11 +9,15 @@
  * guests: no user but ours and root has more of them than are left.
  *
  * The end of the connection must come before the port that the holder speaks from can
- * be another process's: one of another user knows the secret, too. So the door has a
- * copy of the port's socket. When the program closes all it has the port is not free,
- * and when the process is killed the kernel closes the door's descriptors from the
- * highest to the lowest number, which the port has (tests/platform/exit-order.c). Where
- * the door has no descriptors of its own, processes of other users are no guests.
+ * be another process's: one of another user knows the secret, too. So the door holds the
+ * port's socket. When the program closes all it has the port is not free, and when the
+ * process is killed the kernel lets the door's descriptors go from the highest to the lowest
+ * number (tests/platform/exit-order.c). But it lets go only what no other has: a copy of
+ * the socket it counts off at once, and the program's table, which is closed beside that of
+ * the door, may free the port before a connection has ended. So the door has no copy: the
+ * socket is in flight (SCM_RIGHTS) to one of the lowest number, and let go with that
+ * (tests/platform/exit-flight.c). Where the door has no descriptors of its own, processes
+ * of other users are no guests.
  *
  * A name and its guests are the door's (doorman.c). Who asks a holder looks at the
  * connection before each packet that it believes, on any thread, so that is a
@@ -105,10 +109,36 @@ struct claim_arg {
 	uint64_t secret;
 };
 
+/* Return: what holds @port, which is no descriptor any more, or -errno. */
+static int port_in_flight(int port)
+{
+	union scm_rights control = {0};
+	char byte = 0;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	int ends[2], ret;
+
+	if (port < 0)
+		return port;
+	ret = (int)sys_call(SYS_socketpair, AF_UNIX,
+			    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			    SYS_PTR(ends), 0, 0);
+	if (ret == 0) {
+		scm_rights_add(&m, &control, port);
+		ret = (int)sys_sendmsg(ends[0], &m,
+				       MSG_DONTWAIT | MSG_NOSIGNAL);
+		sys_close(ends[0]);
+		if (ret < 0)
+			sys_close(ends[1]);
+	}
+	sys_close(port);
+	return ret < 0 ? ret : ends[1];
+}
+
 static int claim_share(struct os *os, void *arg)
 {
 	const struct claim_arg *a = arg;
-	const int port = door_take(os),
+	const int port = port_in_flight(door_take(os)),
 		  ret = (int)sys_call(SYS_listen, a->fd, GUESTS_BACKLOG, 0, 0,
 				      0, 0);
 

@@ -99,7 +99,7 @@ struct os_ctl {
 
 /**
  * struct os_claim - The name that we hold and share.
- * @fd:		or -1; @port_fd: the port that goes with it, or less than 0
+ * @fd:		or -1; @port_fd: what holds the port that goes with it, or less than 0
  * @after_ns:	nobody is told before
  */
 struct os_claim {

@@ -1405,6 +1405,8 @@ MUTATIONS = [
     ("gates: the door has no copy of the port", "src/os/name.c",
      "os->claim.port_fd = port;",
      "door_drop(os, port);\n\tos->claim.port_fd = 0;"),
+    ("gates: the door's copy of the port is counted off early", "src/os/name.c",
+     "port_in_flight(door_take(os))", "door_take(os)"),
     ("gates: others are told without the port in hand", "src/os/name.c",
      "if (os->claim.port_fd < 0)", "if (0)"),
     ("gates: the door hears for ever of what the program closed",

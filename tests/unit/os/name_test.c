@@ -7,6 +7,7 @@
 #include "os/net.h"
 #include "os/wait.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -280,6 +281,73 @@ static void os_claim_share__port_is_free_last(void **state)
 	os_close(os);
 }
 
+/* Count the descriptors of the thread @tid that are the socket @fd of ours. */
+static unsigned copies_of(const char *tid, int fd)
+{
+	char path[600], ours[64] = "", link[64];
+	const struct dirent *e;
+	unsigned n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_true(readlink(path, ours, sizeof(ours) - 1) > 0);
+	snprintf(path, sizeof(path), "/proc/self/task/%s/fd", tid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		memset(link, 0, sizeof(link));
+		snprintf(path, sizeof(path), "/proc/self/task/%s/fd/%s", tid,
+			 e->d_name);
+		n += readlink(path, link, sizeof(link) - 1) > 0 &&
+		     strcmp(link, ours) == 0;
+	}
+	closedir(dir);
+	return n;
+}
+
+/* A copy would be counted off before the connections of guests end
+ * (tests/platform/exit-flight.c). */
+static void os_claim_share__port_is_no_descriptor(void **state)
+{
+	struct os *holder = host_plain();
+	const int claim = os_claim(holder, name);
+	const struct dirent *e;
+	uint16_t number;
+	unsigned doors = 0;
+	DIR *tasks;
+	int port;
+
+	(void)state;
+	port = os_port_open(holder, 0, &number);
+	assert_int_equal(os_claim_share(holder, claim, port, 1), 0);
+	assert_true(holder->door.apart);
+	tasks = opendir("/proc/self/task");
+	assert_non_null(tasks);
+	while ((e = readdir(tasks))) {
+		char path[600], comm[32] = "";
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 e->d_name);
+		fd = open(path, O_RDONLY);
+		if (fd < 0)
+			continue;
+		assert_true(read(fd, comm, sizeof(comm) - 1) >= 0);
+		close(fd);
+		if (strcmp(comm, "nopin-door\n") != 0)
+			continue;
+		doors++;
+		assert_int_equal(copies_of(e->d_name, holder->rx.port[port].fd),
+				 0);
+	}
+	closedir(tasks);
+	assert_int_equal(doors, 1);
+	os_claim_unshare(holder);
+	os_port_close(holder, port);
+	os_unclaim(holder, claim);
+	os_close(holder);
+}
+
 static void hold_until_killed(int out)
 {
 	struct os *os = host_plain();
@@ -486,6 +554,7 @@ int main(void)
 		cmocka_unit_test(os_prepare__opens_beforehand),
 		cmocka_unit_test(os_claim_share__guests_come_and_go),
 		cmocka_unit_test(os_claim_share__port_is_free_last),
+		cmocka_unit_test(os_claim_share__port_is_no_descriptor),
 		cmocka_unit_test(os_claim_share__killed),
 		cmocka_unit_test(os_claim_share__without_a_table),
 		cmocka_unit_test(os_claim__without_a_door),
