@@ -4,38 +4,19 @@
  * the connection of a higher one has ended, whenever the other table lets it go. A copy of
  * the lowest number is not: it is counted off when the table begins to close.
  */
-#include "fact.h"
+#include "exit.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* What lies between makes one table end long after it began, and the other between. */
 enum { ROUNDS = 50, PORT_FD = 600, MANY = 4000, LINE_FD = 16000 };
 
-static struct sockaddr_in at = {.sin_family = AF_INET};
 static bool flies;
 static int port, line, step;
-
-static int port_bind(void)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	FACT(fd >= 0);
-	if (bind(fd, (void *)&at, sizeof(at)) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
 
 static void fill(int from, int to)
 {
@@ -100,12 +81,13 @@ static void *door(void *arg)
 	return arg;
 }
 
-static void child(void)
+static void child(int end)
 {
 	socklen_t len = sizeof(at);
 	pthread_t t;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	line = end;
 	port = port_bind();
 	FACT(port >= 0 && getsockname(port, (void *)&at, &len) == 0);
 	FACT(pthread_create(&t, NULL, door, NULL) == 0);
@@ -117,35 +99,6 @@ static void child(void)
 	next_step();
 	for (;;)
 		pause();
-}
-
-/* Return: was the end of the connection seen when the port was free? */
-static bool round_of(void)
-{
-	int ends[2], fd;
-	bool told;
-	pid_t pid;
-	char c;
-
-	at.sin_port = 0;
-	FACT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
-	pid = fork();
-	if (pid == 0) {
-		close(ends[0]);
-		line = ends[1];
-		child();
-	}
-	close(ends[1]);
-	FACT(read(ends[0], &at, sizeof(at)) == sizeof(at));
-	kill(pid, SIGKILL);
-	do
-		fd = port_bind();
-	while (fd < 0);
-	told = recv(ends[0], &c, 1, MSG_DONTWAIT) == 0;
-	close(fd);
-	close(ends[0]);
-	FACT(waitpid(pid, NULL, 0) == pid);
-	return told;
 }
 
 int main(void)
@@ -160,9 +113,9 @@ int main(void)
 		    "too few descriptors may be open");
 	for (int i = 0; i < ROUNDS; i++) {
 		flies = true;
-		FACT(round_of());
+		FACT(told_first(child));
 		flies = false;
-		told += round_of();
+		told += told_first(child);
 	}
 	printf("of a copy: told before in %d of %d\n", told, ROUNDS);
 	return 0;
