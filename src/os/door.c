@@ -60,16 +60,9 @@ void door_serve(struct os *os)
 
 int door_send(const struct os_door *d, int fd)
 {
-	union scm_rights control = {0};
-	char byte = 0;
-	struct iovec iov = {&byte, sizeof(byte)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-
 	if (!fd_is(d->wake.fd, d->wake.dev, d->wake.ino))
 		return -EBADF;
-	if (fd >= 0)
-		scm_rights_add(&m, &control, fd);
-	return (int)sys_sendmsg(d->wake.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return fd_send(d->wake.fd, fd);
 }
 
 int door_call(struct os *os, int (*fn)(struct os *os, void *arg), void *arg)

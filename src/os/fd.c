@@ -7,6 +7,7 @@
 #include "os/run.h"
 #include "os/sys.h"
 #include "os/sys_file.h"
+#include "os/sys_socket.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -83,6 +84,18 @@ void fd_close(int fd)
 {
 	if (fd >= 0)
 		sys_close(fd);
+}
+
+int fd_send(int to, int fd)
+{
+	union scm_rights control = {0};
+	char byte = 0;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0)
+		scm_rights_add(&m, &control, fd);
+	return (int)sys_sendmsg(to, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void scm_rights_add(struct msghdr *m, union scm_rights *c, int fd)

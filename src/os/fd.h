@@ -16,6 +16,10 @@ union scm_rights {
 /** scm_rights_add() - Let @m, which has no control message yet, carry @fd in @c. */
 void scm_rights_add(struct msghdr *m, union scm_rights *c, int fd);
 
+/** fd_send() - Send one byte to the socket @to, and @fd with it if that is one. Never
+ * blocks. Return: -errno if it was not sent. */
+int fd_send(int to, int fd);
+
 /** fd_high() - Move @fd (or pass -errno on) out of the program's way. */
 int fd_high(int fd);
 

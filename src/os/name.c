@@ -112,10 +112,6 @@ struct claim_arg {
 /* Return: what holds @port, which is no descriptor any more, or -errno. */
 static int port_in_flight(int port)
 {
-	union scm_rights control = {0};
-	char byte = 0;
-	struct iovec iov = {&byte, sizeof(byte)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	int ends[2], ret;
 
 	if (port < 0)
@@ -124,9 +120,7 @@ static int port_in_flight(int port)
 			    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 			    SYS_PTR(ends), 0, 0);
 	if (ret == 0) {
-		scm_rights_add(&m, &control, port);
-		ret = (int)sys_sendmsg(ends[0], &m,
-				       MSG_DONTWAIT | MSG_NOSIGNAL);
+		ret = fd_send(ends[0], port);
 		sys_close(ends[0]);
 		if (ret < 0)
 			sys_close(ends[1]);
