@@ -48,6 +48,7 @@ static void fork_forget_parent(void)
 	fresh_in_child();
 	populate_in_child();
 	touch_in_child();
+	signals_in_child();
 }
 
 /* Return: 0 or -ENOMEM: then it is tried again when a device is opened. */
@@ -78,7 +79,6 @@ static void fork_before(void)
 
 static void fork_child(void)
 {
-	signals_in_child();
 	(void)life_begin();
 }
 
