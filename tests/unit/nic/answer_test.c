@@ -181,7 +181,7 @@ static void answer__a_duplicate_says_it(void **state)
 	send_all(&side[0]);
 	rx_run_init(&run);
 	p.placed_to = psn_add(qp->req.max, PSN_MASK);
-	side[0].nic->x.now = os_now(side[0].nic->os);
+	nic_tick(side[0].nic);
 	assert_int_equal(qp_rx(qp, &p, payload_of_step(&byte), &run), RX_NEXT);
 	assert_int_equal(side[0].qp->sq.cons, done + 1);
 }
@@ -194,7 +194,7 @@ static void answer__to_what_was_not_asked(void **state)
 	const struct pkt p = {.placed_to = qp->req.max};
 
 	(void)state;
-	side[0].nic->x.now = os_now(side[0].nic->os);
+	nic_tick(side[0].nic);
 	reply_carried(qp, &p);
 	assert_int_equal(qp->req.una, qp->req.max);
 	assert_int_equal(side[0].nic->cnt.v[CNT_drop_psn], before + 1);

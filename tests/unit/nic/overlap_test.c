@@ -304,7 +304,7 @@ static void ack__credit_is_told(void **state)
 	send_all(&side[0]);
 	assert_false(qp->resp.ack.owed);
 	qp->peer->granted ^= 1;
-	side[0].nic->x.now = os_now(side[0].nic->os);
+	nic_tick(side[0].nic);
 	ack_owe(qp);
 	post(&side[0], WR_SEND_IMM, 8);
 	know_pages(&side[0]);
@@ -418,13 +418,13 @@ static void ack__of_what_moves_nothing_on(void **state)
 	uint64_t before;
 
 	(void)state;
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_repeat(qp);
 	assert_true(r->ack.owed);
 	send_all(&side[1]);
 	nic->x.ack_delay_ns = UINT64_C(1000000000);
 	before = *acks;
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	for (int i = 0; i < 3; i++)
 		ack_repeat(qp);
 	assert_false(r->ack.owed);

@@ -64,7 +64,7 @@ static void read_waits(void)
 /* Side 1 says HOLD, and side 0 holds. */
 static void hold(void)
 {
-	side[1].nic->x.now = os_now(side[1].nic->os);
+	nic_tick(side[1].nic);
 	ack_say(&side[1].qp->qp, XACK_HOLD);
 	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
 		for (int k = 0; k < SIDES; k++)
@@ -174,7 +174,7 @@ static void owed__an_rnr_for_a_page(void **state)
 	(void)state;
 	write_waits();
 	assert_false(resp()->forgot);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	fault_silence_over(&side[1].qp->qp);
 	owed_meets_full(false);
 	assert_true(resp()->ack.page_rnr.owed);
@@ -199,7 +199,7 @@ static void owed__an_rnr_for_a_page_of_a_read(void **state)
 		assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 		plan_move_commit(nic, tx);
 	}
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	fault_silence_over(&side[1].qp->qp);
 	assert_true(resp()->ack.page_rnr.owed);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_READ);
@@ -214,7 +214,7 @@ static void owed__resume(void **state)
 	(void)state;
 	hold();
 	post(&side[0], WR_WRITE, 64);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_say(&side[1].qp->qp, XACK_RESUME);
 	owed_meets_full(false);
 	assert_int_equal(resp()->ack.xack, XACK_RESUME);
@@ -229,7 +229,7 @@ static void owed__of_an_older_connection(void **state)
 	struct qp_attr reset = {.state = QPS_RESET};
 
 	(void)state;
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_say(&side[1].qp->qp, XACK_HOLD);
 	assert_true(engine_plan(nic, tx, true, os_now(nic->os)));
 	assert_null(tx->burst.qp);
@@ -469,7 +469,7 @@ static void owed__a_sequence_nak_and_then_its_packet(void **state)
 	give_slots(side[1].nic, slots, n);
 	tx = owed_is_planned(2);
 	assert_null(tx->burst.qp);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	retry_rewind(peer, FLIGHT_TIMEOUT);
 	peer->req.retries = peer->attr.retry_cnt = 0;
 	send_all(&side[0]);
@@ -499,7 +499,7 @@ static void owed__an_rnr_in_the_older_of_two(void **state)
 	(void)state;
 	send_comes();
 	older = owed_is_planned(2);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_owe(&side[1].qp->qp);
 	newer = owed_is_planned(3);
 	plan_move_commit(nic, newer);
@@ -522,7 +522,7 @@ static void owed__an_rnr_after_its_ack(void **state)
 	send_comes();
 	tx = owed_is_planned(2);
 	side_recv(&side[1], side[1].buf, 4096, 1);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	retry_rewind(peer, FLIGHT_TIMEOUT);
 	assert_int_equal(wait_cqe(&side[1]).status, WC_SUCCESS);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -545,10 +545,10 @@ static void owed__resume_in_the_older_of_two(void **state)
 
 	(void)state;
 	hold();
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_say(&side[1].qp->qp, XACK_RESUME);
 	older = owed_is_planned(2);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_say(&side[1].qp->qp, XACK_PROBE);
 	newer = owed_is_planned(3);
 	plan_move_commit(nic, newer);

@@ -177,7 +177,7 @@ static void share__hello_of_anybody(void **state)
 	assert_true(granted > 0);
 	rx = (struct os_rx){.src = p->asked, .dst = p->local, .port = p->port};
 	to->nic->x.push_budget /= 2;
-	to->nic->x.now = os_now(to->nic->os);
+	nic_tick(to->nic);
 	peers_hello(to->nic, &hello, &rx);
 	assert_int_equal(p->granted, granted);
 	assert_int_equal(to->nic->x.granted, all);
@@ -196,7 +196,7 @@ static void post_write(unsigned i)
 
 static void know_pages(struct side *s)
 {
-	s->nic->x.now = os_now(s->nic->os);
+	nic_tick(s->nic);
 	refresh_pages(s->nic);
 	spt_map(s->nic->mem, page_of((uintptr_t)s->buf), BUF >> PAGE_SHIFT,
 		true, os_now(s->nic->os));
@@ -420,10 +420,10 @@ static void paths__in_turn(void **state)
 	for (unsigned i = 1; i <= 2 * PATHS; i++) {
 		post_write(0);
 		know_pages(&from[0]);
-		from->nic->x.now = os_now(from->nic->os);
+		nic_tick(from->nic);
 		assert_true(qp_tx(&from->qp->qp, b));
 		assert_int_equal(b->line, p->line[i % PATHS]);
-		from->nic->x.now = os_now(from->nic->os);
+		nic_tick(from->nic);
 		qp_tx_commit(b, 0);
 	}
 	ack_say(&from->qp->qp, XACK_PROBE);

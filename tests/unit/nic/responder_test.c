@@ -95,7 +95,7 @@ static void replay__what_is_not_answered_yet(void **state)
 	res = &r->replay.res[r->replay.at % RESOURCES_MAX];
 	assert_int_equal(res->at, 0);
 	tail.psn = psn_add(res->psn, TAIL);
-	side[1].nic->x.now = os_now(side[1].nic->os);
+	nic_tick(side[1].nic);
 	replay_duplicate(&side[1].qp->qp, &tail);
 	assert_int_equal(res->at, 0);
 	assert_int_equal(side[1].nic->cnt.v[CNT_replays], 0);
@@ -122,7 +122,7 @@ static void replay__begins_with_a_first(void **state)
 	res = &r->replay.res[(r->replay.next - 1) % RESOURCES_MAX];
 	assert_int_equal(res->at, res->num);
 	tail.psn = psn_add(res->psn, TAIL);
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	replay_duplicate(&side[1].qp->qp, &tail);
 	assert_int_equal(res->at, TAIL);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));

@@ -570,7 +570,7 @@ static void roce_turn__of_a_holder_that_is_dying(void **state)
 	(void)state;
 	log_set(LOG_WARN, count_warnings);
 	warned = 0;
-	guest->x.now = os_now(guest->os);
+	nic_tick(guest);
 	roce_needed(guest);
 	port = port_without_name();
 	guest->os->holder.spoke = true; /* its connection ended */

@@ -41,6 +41,12 @@ static struct side side[SIDES];
 static uint16_t side_mtu = 4096; /* path MTU of what is connected next */
 
 /* A CQ of @entries and a QP; @async and @ch may be NULL. */
+/* It is now, for what is called without nic_lock(). */
+static inline void nic_tick(struct nic *nic)
+{
+	nic->x.now = os_now(nic->os);
+}
+
 static void side_qp(struct side *s, uint32_t entries, struct nic_async *async,
 		    struct nic_channel *ch)
 {

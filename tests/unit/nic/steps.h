@@ -26,7 +26,7 @@ enum { LEN = 12 * 4096, TRIES = 2000 };
 /* All pages of @s are ready. */
 static inline void know_pages(struct side *s)
 {
-	s->nic->x.now = os_now(s->nic->os);
+	nic_tick(s->nic);
 	refresh_pages(s->nic);
 	spt_map(s->nic->mem, (uintptr_t)s->buf >> PAGE_SHIFT, BUF >> PAGE_SHIFT,
 		true, os_now(s->nic->os));
@@ -116,7 +116,7 @@ static inline void settle_roce(void)
 			struct nic *nic = side[k].nic;
 
 			pump(&side[k]);
-			nic->x.now = os_now(nic->os);
+			nic_tick(nic);
 			nic->roce.try_ns = 0;
 			roce_claim(nic);
 			served += side_served(&side[k]);
@@ -220,7 +220,7 @@ static inline void settle_quotas(void)
 		bool settled = true;
 
 		for (int k = 0; k < SIDES; k++) {
-			side[k].nic->x.now = os_now(side[k].nic->os);
+			nic_tick(side[k].nic);
 			peers_timers(side[k].nic);
 			settled &= credit_settled(side[k].qp->qp.peer);
 		}

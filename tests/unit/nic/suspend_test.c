@@ -309,7 +309,7 @@ static void forge(uint8_t flags, uint32_t hold_us)
 	p.psn = p.accepted = psn_add(qp->req.una, PSN_MASK);
 	p.credit = qp->peer->budget;
 	rx_run_init(&run);
-	side[0].nic->x.now = os_now(side[0].nic->os);
+	nic_tick(side[0].nic);
 	qp_rx(qp, &p, payload_of_step(NULL), &run);
 }
 

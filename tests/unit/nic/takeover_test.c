@@ -675,7 +675,7 @@ static void resp__keeps_what_is_far_behind_a_gap(void **state)
 	rx_run_init(&run);
 	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
 		p.psn = psn_add(r->win.next, ahead[i]);
-		side[1].nic->x.now = os_now(side[1].nic->os);
+		nic_tick(side[1].nic);
 		qp_rx(&side[1].qp->qp, &p, payload_of_step(&byte), &run);
 		assert_true(win_has(&r->win, p.psn));
 	}
@@ -723,11 +723,11 @@ static void peers__late_answer_lends_no_more(void **state)
 	/* as it was before any answer came */
 	p->kind = PEER_PROBING;
 	p->nonce = p->quota = p->quota_serial = p->kept_serial = 0;
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	peers_hello(nic, &less, &rx);
 	assert_int_equal(p->quota, 8);
 	assert_int_equal(credit_echo(p), less.serial); /* it is believed */
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	peers_hello(nic, &m, &rx);
 	assert_int_equal(p->kind, PEER_NOPIN);
 	assert_int_equal(p->quota, 8);

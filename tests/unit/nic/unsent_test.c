@@ -132,7 +132,7 @@ static void unsent__but_for_its_end(void **state)
 	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
 	assert_int_equal(slow->run.num, 1);
 	qp->peer->granted ^= 1; /* does not fit into a request */
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	ack_owe(qp);
 	post_at(&side[0], WR_WRITE, 0, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
@@ -229,7 +229,7 @@ static void unsent__not_what_was_answered_before(void **state)
 			 .va = s->va,
 			 .rkey = s->rkey,
 			 .dma_len = s->len};
-	nic->x.now = os_now(nic->os);
+	nic_tick(nic);
 	replay_duplicate(qp, &p);
 	know_pages(&side[1]);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
