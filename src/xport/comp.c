@@ -93,8 +93,10 @@ void comp_placed(struct qp *qp, psn_t target)
 			r->cur++;
 		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
+	/* in the middle of one; what has failed gives all back as it ends */
 	if (psn_diff(target, r->una) > 0)
-		una_to(qp, target, !r->failure.known);
+		una_to(qp, target,
+		       !r->failure.known || sq->cons != r->failure.wqe);
 	if (r->una != una)
 		comp_reload(qp);
 	/* WRITEs alone must not leave them half the PSNs behind */
