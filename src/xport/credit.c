@@ -247,3 +247,11 @@ void credit_leave(struct qp *qp)
 	count_add(qp->x->cnt, CNT_quota_left, beyond_first(qp->req.charge.out));
 	credit_placed(qp, qp->req.charge.out);
 }
+
+void credit_check(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	CHECK((int32_t)r->charge.out <= psn_diff(r->max, r->una));
+	CHECK(beyond_first(r->charge.out) <= (qp->peer ? qp->peer->out : 0));
+}

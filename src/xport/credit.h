@@ -40,4 +40,7 @@ void credit_leave(struct qp *qp);
 /** credit_shares() - Into how many parts what all peers share is cut. */
 uint32_t credit_shares(const struct xport *x);
 
+/** credit_check() - Assert that no more is out than was sent and is not placed. */
+void credit_check(const struct qp *qp);
+
 #endif

@@ -14,7 +14,7 @@ static uint64_t next_of_live(const struct req *r)
 	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe.at);
 }
 
-void qp_rearm(struct qp *qp)
+static uint64_t next_of(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 	uint64_t at = TIME_NEVER;
@@ -37,6 +37,15 @@ void qp_rearm(struct qp *qp)
 		at = MIN(at, qp->resp.hold.resume_at);
 	if (qp->state != QPS_ERR && qp->resp.ack.repeat_at)
 		at = MIN(at, qp->resp.ack.repeat_at);
-	at = MIN(at, qp->open.ask_at);
-	timerq_set(&qp->x->timers, &qp->timer, at);
+	return MIN(at, qp->open.ask_at);
+}
+
+void qp_rearm(struct qp *qp)
+{
+	timerq_set(&qp->x->timers, &qp->timer, next_of(qp));
+}
+
+void deadline_check(const struct qp *qp)
+{
+	CHECK(qp->timer.at_ns <= next_of(qp));
 }

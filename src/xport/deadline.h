@@ -8,4 +8,7 @@ struct qp;
 /** qp_rearm() - Set the timer of @qp to the earliest of its deadlines. */
 void qp_rearm(struct qp *qp);
 
+/** deadline_check() - Assert that the timer of @qp is due when the first of them is. */
+void deadline_check(const struct qp *qp);
+
 #endif

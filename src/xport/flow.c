@@ -281,3 +281,22 @@ void flow_resumed(struct qp *qp)
 	r->charge.forgotten = 0;
 	charge_to(qp, r->charge.doubt);
 }
+
+void flow_check(const struct qp *qp)
+{
+	const struct req_charge *c = &qp->req.charge;
+	uint32_t sum = c->doubt;
+
+	CHECK(c->tail - c->head <= FLIGHT_RUNS);
+	for (uint32_t i = c->head; i != c->tail; i++) {
+		const struct flight_run *run = &c->flight[i % FLIGHT_RUNS];
+
+		sum += run->charge;
+		CHECK(psn_diff(run->end, qp->req.max) <= 0);
+	}
+	for (int i = 0; i < COPIES_NUM; i++)
+		sum += c->copies[i];
+	CHECK(c->charged == sum);
+	CHECK(!c->charged || c->charged <= qp->peer->in_flight);
+	CHECK((c->late_until != 0) == (c->copies[COPIES_LATE] != 0));
+}

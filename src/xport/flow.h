@@ -72,4 +72,7 @@ void flow_held(struct qp *qp);
 
 /** flow_resumed() - It may not have come to it yet. */
 void flow_resumed(struct qp *qp);
+
+/** flow_check() - Assert what is always so of struct req_charge. */
+void flow_check(const struct qp *qp);
 #endif

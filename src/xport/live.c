@@ -595,3 +595,15 @@ enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at)
 		return LIVE_EXPLAINED;
 	return l->trial == TRIAL_MADE ? LIVE_STALLED : LIVE_ANSWER;
 }
+
+void live_check(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+	const struct live *l = &r->live;
+
+	CHECK(l->trial == TRIAL_NONE || l->stalled_at == TIME_NEVER);
+	CHECK(!l->explained || l->stalled_at == TIME_NEVER);
+	CHECK(l->stalled_at == TIME_NEVER || qp_dialect(qp)->answers);
+	CHECK(!r->probe.asked || r->probe.question);
+	CHECK(r->probe.ns <= PROBE_MAX_NS);
+}

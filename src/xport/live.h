@@ -85,4 +85,7 @@ void live_unsent(struct qp *qp, psn_t from);
 /** live_timeout() - Time has passed. Return: is everything to be sent again? */
 bool live_timeout(struct qp *qp);
 
+/** live_check() - Assert what is always so of struct live and struct req_probe. */
+void live_check(const struct qp *qp);
+
 #endif

@@ -166,3 +166,16 @@ void ack_rest(struct qp *qp)
 		ack_owe(qp);
 	qp->resp.ack.rest = false;
 }
+
+void owe_check(const struct qp *qp)
+{
+	const struct resp_ack *a = &qp->resp.ack;
+
+	CHECK(a->owed == !list_empty(&qp->ack_link));
+	CHECK(a->answers <= ANSWERS_KNOWN);
+	CHECK((a->xack & (XACK_HOLD | XACK_RESUME)) !=
+	      (XACK_HOLD | XACK_RESUME));
+	CHECK(!a->nak.owed || a->nak.syndrome);
+	CHECK(!a->busy || (a->xack & XACK_PROBED));
+	CHECK(!(a->nak.owed || a->page_rnr.owed) || a->owed || a->out);
+}

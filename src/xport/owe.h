@@ -55,4 +55,7 @@ void ack_rest(struct qp *qp);
 /** ack_again() - Try once more to say what is owed: what it waited for may be over. */
 void ack_again(struct qp *qp);
 
+/** owe_check() - Assert what is always so of struct resp_ack. */
+void owe_check(const struct qp *qp);
+
 #endif

@@ -52,6 +52,7 @@
 #include "xport/owe.h"
 #include "xport/peer.h"
 #include "xport/reads.h"
+#include "xport/replay.h"
 #include "xport/reply.h"
 #include "xport/req.h"
 #include "xport/requester.h"
@@ -179,6 +180,9 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	       uint32_t slots, const uint64_t seed[2])
 {
 	*x = (struct xport){.mem = mem, .cnt = cnt, .slots = slots};
+#ifdef NOPIN_DEBUG
+	x->checked = true;
+#endif
 	x->rnd = (struct rnd){seed[0], seed[1], 0};
 	x->accepted = heap_array(slots, sizeof(*x->accepted));
 	if (!x->accepted)
@@ -292,15 +296,6 @@ void qp_fini(struct qp *qp)
 	mem_account_gone(qp->x->mem, &qp->account);
 }
 
-void qp_posted(struct qp *qp)
-{
-	if (qp->state == QPS_SQE)
-		comp_flush(qp);
-	else if (qp->state != QPS_ERR)
-		qp_kick(qp);
-	qp_flush(qp);
-}
-
 void qp_flush(struct qp *qp)
 {
 	if (qp->state != QPS_ERR || !qp_idle(qp))
@@ -309,11 +304,46 @@ void qp_flush(struct qp *qp)
 	resp_flush(qp);
 }
 
+/* The state changes in the middle of a call, and counts at its end. */
+static void check(const struct qp *qp)
+{
+	deadline_check(qp);
+	if (!qp->peer || !qp->connected)
+		return;
+	owe_check(qp);
+	resp_check(qp);
+	replay_check(qp);
+	flow_check(qp);
+	reads_check(qp);
+	credit_check(qp);
+	if (qp->state < QPS_RTS || qp->state > QPS_SQE)
+		return;
+	retry_check(qp);
+	live_check(qp);
+}
+
+/* A call from outside xport/ returns. */
+static void call_ends(struct qp *qp)
+{
+	qp_flush(qp);
+	if (unlikely(qp->x->checked))
+		check(qp);
+}
+
+void qp_posted(struct qp *qp)
+{
+	if (qp->state == QPS_SQE)
+		comp_flush(qp);
+	else if (qp->state != QPS_ERR)
+		qp_kick(qp);
+	call_ends(qp);
+}
+
 void qp_error(struct qp *qp)
 {
 	if (qp->state != QPS_ERR)
 		qp_enter_error(qp);
-	qp_flush(qp);
+	call_ends(qp);
 }
 
 void qp_abandon(struct qp *qp)
@@ -419,7 +449,7 @@ void qp_timeout(struct qp *qp)
 		resp_timeout(qp);
 	open_timeout(qp);
 	qp_rearm(qp);
-	qp_flush(qp);
+	call_ends(qp);
 }
 
 void qp_wake(struct waiter *w)
@@ -431,13 +461,14 @@ void qp_wake(struct waiter *w)
 	hold_over(qp);
 	if (w == &qp->req.wait || w == &qp->resp.replay.wait) {
 		qp_kick(qp);
-		return;
+	} else {
+		if (w == &qp->resp.wait)
+			fault_resolved(qp);
+		else
+			reply_page_came(qp);
+		qp_drainable(qp);
 	}
-	if (w == &qp->resp.wait)
-		fault_resolved(qp);
-	else
-		reply_page_came(qp);
-	qp_drainable(qp);
+	call_ends(qp);
 }
 
 enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
@@ -451,7 +482,7 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		result = rc_rx(qp, pkt, payload, run);
 	else
 		result = qp->cfg.transport->rx(qp, pkt, payload, run);
-	qp_flush(qp);
+	call_ends(qp);
 	return result;
 }
 
@@ -491,6 +522,7 @@ void qp_rx_commit(struct rx_run *run)
 	qp_moves_ended(qp->x);
 	rx_run_init(run);
 	qp_rx_moved(qp);
+	call_ends(qp);
 }
 
 bool qp_drain(struct qp *qp, struct rx_run *run)
@@ -500,7 +532,7 @@ bool qp_drain(struct qp *qp, struct rx_run *run)
 	if (qp->rx_moving || !qp_receives(qp))
 		return false;
 	found = qp->cfg.transport->drain(qp, run);
-	qp_flush(qp);
+	call_ends(qp);
 	return found;
 }
 
@@ -509,14 +541,14 @@ bool qp_tx(struct qp *qp, struct burst *b)
 	if (qp->tx_moving || !qp_receives(qp))
 		return false;
 	qp->tx_moving = qp->cfg.transport->tx(qp, b);
-	qp_flush(qp);
+	call_ends(qp);
 	return qp->tx_moving;
 }
 
 void ud_nowhere(struct qp *qp)
 {
 	ud_refused(qp);
-	qp_flush(qp);
+	call_ends(qp);
 }
 
 void qp_tx_commit(struct burst *b, int error)
@@ -539,7 +571,7 @@ void qp_tx_commit(struct burst *b, int error)
 		ack_owe(qp);
 	ack_again(qp);
 	resp_settle(qp);
-	qp_flush(qp);
+	call_ends(qp);
 	retry_kick(qp);
 }
 

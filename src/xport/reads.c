@@ -109,3 +109,11 @@ uint32_t reads_chunk_charge(const struct qp *qp, const struct wqe *w,
 
 	return flow_charge(false, n, n * qp->mtu);
 }
+
+void reads_check(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+
+	CHECK(r->charge.reads <= qp->x->read_out);
+	CHECK(r->charge.read_twice <= r->charge.reads);
+}

@@ -34,4 +34,7 @@ uint32_t reads_chunk_end(const struct qp *qp, const struct wqe *w, uint32_t k);
 uint32_t reads_chunk_charge(const struct qp *qp, const struct wqe *w,
 			    uint32_t k);
 
+/** reads_check() - Assert what is always so of the charge of READs. */
+void reads_check(const struct qp *qp);
+
 #endif

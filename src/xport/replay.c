@@ -276,3 +276,16 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error)
 		qp_rearm(qp);
 	}
 }
+
+void replay_check(const struct qp *qp)
+{
+	const struct resp_replay *r = &qp->resp.replay;
+
+	CHECK(r->next - r->at <= RESOURCES_MAX);
+	for (uint32_t i = r->at; i != r->next; i++) {
+		const struct resource *s = &r->res[i % RESOURCES_MAX];
+
+		CHECK(s->used && s->from <= s->at && s->at <= s->num);
+	}
+	CHECK(!r->answering || qp->tx_moving);
+}

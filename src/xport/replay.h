@@ -16,4 +16,7 @@ uint32_t replay_pending(const struct qp *qp, uint32_t *room);
 void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
 void replay_duplicate(struct qp *qp, const struct pkt *pkt);
 
+/** replay_check() - Assert what is always so of struct resp_replay. */
+void replay_check(const struct qp *qp);
+
 #endif

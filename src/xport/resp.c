@@ -551,3 +551,15 @@ void resp_timeout(struct qp *qp)
 	resume_timeout(qp);
 	ack_repeat_timeout(qp);
 }
+
+void resp_check(const struct qp *qp)
+{
+	const struct resp *r = &qp->resp;
+
+	CHECK(psn_diff(r->win.head, r->win.next) <= 0);
+	CHECK(!qp_receives(qp) || (psn_diff(r->win.head, r->plan) <= 0 &&
+				   psn_diff(r->plan, r->win.next) <= 0));
+	CHECK(!r->dead || r->failure.cause);
+	CHECK(r->dead || !r->failure.recv);
+	CHECK(!r->hold.resume_at || r->hold.resume_ns);
+}

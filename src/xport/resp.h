@@ -29,4 +29,7 @@ void resp_settle(struct qp *qp);
 void resp_flush(struct qp *qp);
 void resp_timeout(struct qp *qp);
 
+/** resp_check() - Assert what is always so of what the responder accepted. */
+void resp_check(const struct qp *qp);
+
 #endif

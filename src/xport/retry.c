@@ -449,3 +449,18 @@ void retry_kick(struct qp *qp)
 	    retry_wants(r) || replay_busy(qp))
 		qp_kick(qp);
 }
+
+void retry_check(const struct qp *qp)
+{
+	const struct req *r = &qp->req;
+	const struct req_loss *l = &r->loss;
+
+	CHECK(psn_diff(r->una, r->acc) <= 0 && psn_diff(r->acc, r->max) <= 0);
+	CHECK(psn_diff(r->una, r->snd) <= 0 && psn_diff(r->snd, r->max) <= 0);
+	CHECK(!(l->lost & l->resent) && !(l->lost & l->gap) &&
+	      !(l->gap & l->resent));
+	CHECK(!l->gap || l->gap_at != TIME_NEVER);
+	CHECK(l->doubted <= qp->x->now);
+	CHECK(r->held == (r->hold.until != 0));
+	CHECK(!r->hold.suspend_until || r->hold.suspend_ns);
+}

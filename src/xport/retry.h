@@ -50,4 +50,8 @@ void retry_kick(struct qp *qp);
 /** retry_gap_timeout() - Take what others overtook for lost, if it is time. */
 void retry_gap_timeout(struct qp *qp);
 
+/** retry_check() - Assert what is always so of the PSNs of a requester, of struct
+ * req_loss and of struct req_hold. */
+void retry_check(const struct qp *qp);
+
 #endif

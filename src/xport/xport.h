@@ -35,6 +35,8 @@ struct qp;
  * @firsts:	slots that hold first packets of QPs == sum of peer.firsts
  * @serial:	of the last quota told to any peer
  * @ack_delay_ns: how long an ACK may be owed
+ * @checked:	at the end of each call from outside xport/ the QP is asserted to be as it
+ *		always is (qp.c)
  * @now:	the time, for all that is called; while timers run: up to when all was heard
  * @sources:	slots that hold datagrams, by a hash of the address they are from
  */
@@ -62,6 +64,7 @@ struct xport {
 	struct timerq timers;
 	unsigned peers; /* that share push_budget and the redirect pool */
 	unsigned plain; /* QPs that nobody answered (open.c) */
+	bool checked;
 	bool starved; /* a QP found no free ticket */
 	uint64_t now; /* of this lock section */
 	uint64_t fresh_ns; /* os_fresh_after() of this step */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* accounts.c: I6: what is accounted of faults adds up, at any time: over QPs,
- * over regions, and against the counters of the NIC.
+ * over regions, and against the counters of the NIC. And budgets, over QPs and peers.
  */
 #include "mem/account.h"
 #include "mem/mr.h"
@@ -12,6 +12,7 @@
 #include "nic/nic.h"
 #include "nic/qp.h"
 #include "world.h"
+#include "xport/peer.h"
 
 #include <inttypes.h>
 
@@ -19,8 +20,8 @@ static void same(const struct node *node, const char *what, uint64_t a,
 		 uint64_t b)
 {
 	EXPECT(node->w, a == b,
-	       "node %u: I6: %s: %" PRIu64 " here, %" PRIu64 " there",
-	       node->index, what, a, b);
+	       "node %u: %s: %" PRIu64 " here, %" PRIu64 " there", node->index,
+	       what, a, b);
 }
 
 static void hist_same(const struct node *node, const char *what,
@@ -145,6 +146,50 @@ static void counters_mix(const struct node *node, const struct counters *c)
 		sim_mix(node->w->sim, SIM_HASH_COUNTS, &c->v[i],
 			sizeof(c->v[i]));
 	}
+}
+
+/* What QPs have of a peer's, and peers of the NIC's. */
+struct sums {
+	uint32_t in_flight, out, reads, granted, lent, left, firsts;
+};
+
+static void peer_sums(const struct node *node, const struct peer *p,
+		      struct sums *nic)
+{
+	uint32_t in_flight = 0, out = 0, firsts = 0;
+
+	list_for_each(l, &node->nic->qps) {
+		const struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
+		const struct req_charge *c = &qp->req.charge;
+
+		if (qp->peer != p)
+			continue;
+		in_flight += c->charged;
+		out += c->out ? c->out - 1 : 0;
+		nic->reads += c->reads;
+		firsts += qp->req.win.first + qp->resp.win.first;
+	}
+	same(node, "bytes in flight", in_flight, p->in_flight);
+	same(node, "packets of a quota", out, p->out);
+	same(node, "first packets", firsts, p->firsts);
+	nic->granted += p->granted;
+	nic->lent += p->lent;
+	nic->left += p->lent > p->filled ? p->lent - p->filled : 0;
+	nic->firsts += p->firsts;
+}
+
+void node_sums(const struct node *node)
+{
+	const struct xport *x = &node->nic->x;
+	struct sums sum = {.reads = 0};
+
+	list_for_each(l, &node->nic->peers.all)
+		peer_sums(node, list_entry(l, struct peer, link), &sum);
+	same(node, "responses asked for", sum.reads, x->read_out);
+	same(node, "bytes granted", sum.granted, x->granted);
+	same(node, "slots lent", sum.lent, x->lent);
+	same(node, "slots lent and free", sum.left, x->lent_left);
+	same(node, "slots of first packets", sum.firsts, x->firsts);
 }
 
 void node_mix(const struct node *node)

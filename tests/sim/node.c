@@ -128,6 +128,7 @@ void node_open(struct node *node)
 	sim_host_use(node->os);
 	err = nic_open(&node->nic, &cfg);
 	EXPECT(w, err == 0, "nic_open: %d", err);
+	node->nic->x.checked = true;
 	if (w->cfg.exact)
 		sim_mmu_hook(node->os, &hook);
 	sim_watch(node->os, watch_write, node);
@@ -186,6 +187,7 @@ void node_watch(const struct node *node)
 
 	reg_watch(node);
 	node_accounts(node, false);
+	node_sums(node);
 	node_live(node);
 	list_for_each(l, &nic->peers.all) {
 		const struct peer *p = list_entry(l, struct peer, link);

@@ -288,6 +288,9 @@ void node_live(const struct node *node);
  * accounts.c). @over: no QP is left, so no fault either.
  */
 void node_accounts(const struct node *node, bool over);
+
+/** node_sums() - Budgets, quotas and slots add up over QPs and peers, at any time. */
+void node_sums(const struct node *node);
 /** node_mix() - Mix its counters, and the accounts of all its QPs and regions. */
 void node_mix(const struct node *node);
 

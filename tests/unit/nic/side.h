@@ -80,6 +80,7 @@ static void side_open(struct side *s, const struct nic_config *cfg)
 			  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
 
 	assert_int_equal(nic_open(&s->nic, cfg), 0);
+	s->nic->x.checked = true;
 	assert_int_equal(nic_pd_alloc(s->nic, &s->pd), 0);
 	side_qp(s, 256, NULL, NULL);
 	s->buf = aligned_alloc(4096, BUF);
