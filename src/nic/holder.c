@@ -12,6 +12,7 @@
 #include "os/run.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
 	WELCOME_MAX_NS = 500 * 1000 * 1000,
@@ -53,30 +54,39 @@ void roce_welcome(struct nic *nic)
 	} while (wait);
 }
 
+/* Say of which process @who is, in @buf. */
+static const char *who_text(const struct os_holder *who, char *buf, size_t size)
+{
+	if (who->pid)
+		snprintf(buf, size, "process %" PRId32 " of user %" PRIu32,
+			 who->pid, who->uid);
+	else if (who->uid != OS_NO_USER)
+		snprintf(buf, size, "a process of user %" PRIu32, who->uid);
+	else
+		snprintf(buf, size, "a process");
+	return buf;
+}
+
 static void say_news(struct nic *nic)
 {
+	static const char *const what[ROCE_NUM] = {
+		[ROCE_STRANGER] = " holds UDP port 4791",
+		[ROCE_REFUSED] = ", which holds UDP port 4791, passes nothing "
+				 "on to it",
+		[ROCE_SILENT] = ", which holds UDP port 4791, does not answer",
+	};
 	struct os_holder who;
 	enum roce_state state;
+	char buf[64];
 
 	nic_lock(nic);
 	__atomic_store_n(&nic->roce.news, false, __ATOMIC_RELAXED);
 	nic->roce.said = state = nic->roce.state;
 	who = nic->roce.who;
 	nic_unlock(nic);
-	if (state == ROCE_STRANGER)
-		log_warn("standard peers do not reach this NIC: UDP port 4791 "
-			 "is held by process %" PRId32 " of user %" PRIu32,
-			 who.pid, who.uid);
-	else if (state == ROCE_REFUSED && !who.pid)
-		log_warn("standard peers do not reach this NIC: the process "
-			 "that "
-			 "holds UDP port 4791 does not answer");
-	else if (state == ROCE_REFUSED)
-		log_warn(
-			"standard peers do not reach this NIC: process %" PRId32
-			" of user %" PRIu32 ", which holds UDP port 4791, "
-			"passes nothing on to it",
-			who.pid, who.uid);
+	if (what[state])
+		log_warn("standard peers do not reach this NIC: %s%s",
+			 who_text(&who, buf, sizeof(buf)), what[state]);
 	else if (state == ROCE_TAKEN)
 		log_warn("standard peers do not reach this NIC: UDP port 4791 "
 			 "is in use, and not by a nopin");
@@ -92,6 +102,7 @@ static void holder_closed(struct nic *nic)
 		claim = nic->roce.claim;
 		nic->roce.claim = -1;
 	}
+	roce_leave(nic); /* its end would end each sleep */
 	nic_unlock(nic);
 	if (claim >= 0)
 		os_claim_closed(nic->os, claim);
@@ -128,7 +139,12 @@ void roce_text(struct nic *nic, struct text *t)
 		[ROCE_UNASKED] = "unasked", [ROCE_OURS] = "ours",
 		[ROCE_SERVED] = "served",   [ROCE_STRANGER] = "stranger",
 		[ROCE_TAKEN] = "taken",	    [ROCE_REFUSED] = "refused",
+		[ROCE_SILENT] = "silent",
 	};
+	static const bool holds[ROCE_NUM] = {[ROCE_SERVED] = true,
+					     [ROCE_STRANGER] = true,
+					     [ROCE_REFUSED] = true,
+					     [ROCE_SILENT] = true};
 	struct os_holder who;
 	enum roce_state state;
 
@@ -139,10 +155,9 @@ void roce_text(struct nic *nic, struct text *t)
 	who = nic->roce.who;
 	nic_unlock(nic);
 	text_add(t, "\"port_4791\":{\"state\":\"%s\"", names[state]);
-	if (state == ROCE_SERVED || state == ROCE_STRANGER ||
-	    (state == ROCE_REFUSED && who.pid))
+	if (holds[state] && who.pid)
 		text_add(t, ",\"pid\":%" PRId32, who.pid);
-	if (state == ROCE_STRANGER || (state == ROCE_REFUSED && who.pid))
+	if (holds[state] && who.uid != OS_NO_USER)
 		text_add(t, ",\"uid\":%" PRIu32, who.uid);
 	text_add(t, "}");
 }

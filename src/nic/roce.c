@@ -57,15 +57,17 @@ static bool roce_seeks(const struct nic *nic)
 {
 	if (nic->roce.short_of)
 		return true;
+	if (nic->roce.guest >= 0) /* the connection tells the rest */
+		return !nic->roce.told && nic->roce.state != ROCE_SILENT;
 	switch (nic->roce.state) {
 	case ROCE_SERVED:
 	case ROCE_REFUSED:
-		return nic->roce.guest < 0;
+	case ROCE_SILENT:
+		return true;
 	case ROCE_STRANGER:
-	case ROCE_TAKEN:
-		return nic->roce.wanted; /* that it ends is not told */
+	case ROCE_TAKEN: /* that it ends is not told */
 	case ROCE_UNASKED:
-		return nic->roce.wanted && nic->roce.doubt_ns;
+		return nic->roce.wanted;
 	default:
 		return false;
 	}
@@ -92,38 +94,6 @@ static void guest_end(struct nic *nic)
 	nic->roce.try_ns = 0;
 }
 
-/* Take what the holder has said by now. One that let us in and ends the connection before
- * it said anything does not pass on to us.
- * Return: 1: it lives; 0: there is none, or it has ended; -EPIPE: it does not want us. */
-static int guest_hear(struct nic *nic)
-{
-	bool refused;
-	int ret;
-
-	if (nic->roce.guest < 0)
-		return 0;
-	while ((ret = os_holder_says(nic->os, nic->roce.guest,
-				     &nic->roce.secret)) > 0) {
-		nic->roce.told = true;
-		nic->roce.state = ROCE_SERVED;
-	}
-	if (ret == 0)
-		return 1;
-	refused = ret == -EPIPE && !nic->roce.told;
-	if (refused)
-		nic->roce.state = ROCE_REFUSED;
-	guest_end(nic);
-	roce_changed(nic);
-	return refused ? -EPIPE : 0;
-}
-
-/* Does the process, or the system, lack what it may have again in a moment? */
-static bool roce_is_short(int err)
-{
-	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
-	       err == -ENOBUFS;
-}
-
 /* Name or port is a process's that begins or ends just now, or it is as @state says.
  * What is known already is not doubted. Return: it is so, from now on. */
 static bool roce_doubt(struct nic *nic, enum roce_state state)
@@ -139,12 +109,48 @@ static bool roce_doubt(struct nic *nic, enum roce_state state)
 	return true;
 }
 
+/* Take what the holder has said by now. One that let us in and ends the connection before
+ * it said anything does not pass on to us.
+ * Return: 1: it lives; 0: there is none, or it has ended; -EPIPE: it does not want us. */
+static int guest_hear(struct nic *nic)
+{
+	bool refused;
+	int ret;
+
+	if (nic->roce.guest < 0)
+		return 0;
+	while ((ret = os_holder_says(nic->os, nic->roce.guest,
+				     &nic->roce.secret)) > 0) {
+		nic->roce.told = true;
+		nic->roce.state = ROCE_SERVED;
+		nic->roce.doubt_ns = 0;
+	}
+	if (ret == 0) {
+		if (!nic->roce.told)
+			roce_doubt(nic, ROCE_SILENT);
+		return 1;
+	}
+	refused = ret == -EPIPE && !nic->roce.told;
+	if (refused)
+		nic->roce.state = ROCE_REFUSED;
+	guest_end(nic);
+	roce_changed(nic);
+	return refused ? -EPIPE : 0;
+}
+
+/* Does the process, or the system, lack what it may have again in a moment? */
+static bool roce_is_short(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
+	       err == -ENOBUFS;
+}
+
 /* It has the name and does not let us in: it is stopped, or was asked too often. That says
  * nothing new of a process that is known. */
 static void guest_unheard(struct nic *nic)
 {
-	if (nic->roce.state != ROCE_STRANGER && roce_doubt(nic, ROCE_REFUSED))
-		nic->roce.who = (struct os_holder){0, 0};
+	if (nic->roce.state != ROCE_STRANGER && roce_doubt(nic, ROCE_SILENT))
+		nic->roce.who = OS_HOLDER_UNKNOWN;
 }
 
 static void guest_begin(struct nic *nic)
@@ -162,6 +168,10 @@ static void guest_begin(struct nic *nic)
 	if (fd >= 0) {
 		nic->roce.guest = fd;
 		nic->roce.late = false;
+		/* it is another's no more, and what it is will be heard */
+		if (nic->roce.state == ROCE_STRANGER ||
+		    nic->roce.state == ROCE_TAKEN)
+			nic->roce.state = ROCE_UNASKED;
 	} else if (fd == -EPERM) {
 		nic->roce.state = ROCE_STRANGER;
 	} else if (fd == -EAGAIN) {
@@ -232,12 +242,17 @@ void roce_claim(struct nic *nic)
 	roce_changed(nic);
 }
 
+void roce_leave(struct nic *nic)
+{
+	if (nic->roce.guest >= 0)
+		guest_end(nic);
+}
+
 /* Those that were served hear of it first, and the name is free last: it is for who
  * can have the port. */
 void roce_release(struct nic *nic)
 {
-	if (nic->roce.guest >= 0)
-		guest_end(nic);
+	roce_leave(nic);
 	if (nic->roce.port < 0)
 		return;
 	os_claim_unshare(nic->os);

@@ -20,6 +20,7 @@ struct pkt;
  * ROCE_SERVED:	a process of our user, or root's, passes on what is for us
  * ROCE_STRANGER: another user's has the name: nobody
  * ROCE_REFUSED: a process of our user, or root's, has the name, and refused us: nobody
+ * ROCE_SILENT: a process has the name, and does not answer: nobody
  * ROCE_TAKEN:	something has the port that is no nopin: nobody
  */
 enum roce_state {
@@ -28,6 +29,7 @@ enum roce_state {
 	ROCE_SERVED,
 	ROCE_STRANGER,
 	ROCE_REFUSED,
+	ROCE_SILENT,
 	ROCE_TAKEN,
 	ROCE_NUM
 };
@@ -62,6 +64,9 @@ enum { CLAIM_AGAIN_NS = 50 * 1000 * 1000 };
 void roce_claim(struct nic *nic);
 
 void roce_release(struct nic *nic);
+
+/** roce_leave() - Go by no holder any more. */
+void roce_leave(struct nic *nic);
 bool roce_local(const struct ipaddr *ip);
 
 /** roce_here() - Is @ip an address of this host? Lock held. */

@@ -6,7 +6,8 @@
  * the holder of a name says asks the kernel whose process that is, is told a secret
  * over the unix socket, which no other process can read, and takes the end of that
  * connection for the end of the holder. The holder has a descriptor for each of these
- * guests: no user but ours and root has more of them than are left.
+ * guests: half of them for other users than ours and root, of which none has more than
+ * are left of that half.
  *
  * The end of the connection must come before the port that the holder speaks from can
  * be another process's: one of another user knows the secret, too. So the door holds the
@@ -214,7 +215,7 @@ static void guests_look(struct os *os)
 
 static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 {
-	unsigned of_user = 0;
+	unsigned of_user = 0, strangers = 0;
 
 	if (!stranger)
 		return os->claim.guests < OS_GUESTS_MAX;
@@ -222,9 +223,11 @@ static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 		return false; /* the port might be another's while it believes us */
 	if (sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) != 0)
 		return false; /* to him we are a stranger, too */
-	for (unsigned i = 0; i < os->claim.guests; i++)
+	for (unsigned i = 0; i < os->claim.guests; i++) {
 		of_user += os->claim.guest[i].uid == uid;
-	return of_user < OS_GUESTS_MAX - os->claim.guests;
+		strangers += os->claim.guest[i].stranger;
+	}
+	return of_user + strangers < OS_GUESTS_MAX / 2;
 }
 
 /* Who made room for it may have left just now. */
@@ -250,7 +253,8 @@ static void guest_take(struct os *os, int fd)
 		return;
 	}
 	door_keep(os, fd);
-	os->claim.guest[os->claim.guests++] = (struct os_guest){fd, who.uid};
+	os->claim.guest[os->claim.guests++] = (struct os_guest){fd, who.uid,
+								stranger};
 }
 
 unsigned claim_watch(const struct os *os, struct pollfd *fds, unsigned n,
@@ -348,7 +352,7 @@ int os_holder_ask(struct os *os, const char *name, struct os_holder *who)
 	ret = sys_connect(fd, &sun, (socklen_t)len);
 	if (ret == 0)
 		return holder_check(os, fd, who);
-	*who = (struct os_holder){0, 0};
+	*who = OS_HOLDER_UNKNOWN;
 	name_give(os, fd);
 	/* something else has it */
 	return ret == -EPROTOTYPE ? -EPERM : ret;

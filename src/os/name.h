@@ -4,6 +4,7 @@
 #define NOPIN_OS_NAME_H
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,10 +15,11 @@ enum {
 	OS_SPARES = 8, /* sockets to ask the holders of names with */
 };
 
-/** struct os_guest - A process that was told our secret. */
+/** struct os_guest - A process that was told our secret. @stranger: of another user */
 struct os_guest {
 	int fd;
 	uid_t uid;
+	bool stranger;
 };
 
 /* What the door waits for, and does when it comes; on its thread only. */

@@ -41,11 +41,18 @@ void os_claim_unshare(struct os *os);
  */
 void os_claim_closed(struct os *os, int claim);
 
-/** struct os_holder - Of a name, as our process and user namespaces see it. */
+/**
+ * struct os_holder - The holder of a name, as our process and user namespaces see it.
+ * @pid:	0: it is of another process namespace
+ * @uid:	OS_NO_USER: the kernel did not say
+ */
 struct os_holder {
 	int32_t pid;
 	uint32_t uid;
 };
+
+#define OS_NO_USER	  UINT32_MAX /* is no uid (setuid(2)) */
+#define OS_HOLDER_UNKNOWN ((struct os_holder){0, OS_NO_USER})
 
 /**
  * os_holder_ask() - Ask the holder of @name for its secret, one at a time. Never

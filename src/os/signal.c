@@ -23,10 +23,15 @@
  * it interrupts would end the wait it is not let in: a descriptor in the sleep says that it
  * waits, the sleep ends without EINTR, and the signal is delivered with the mask from
  * before. But a handler of the program that runs in such a sleep has that signal blocked,
- * as a thread has that it leaves by siglongjmp(3), and a child that it forks would have:
- * setuid() waits for them. So it is let in where all handlers have SA_RESTART, and no
- * child blocks it. Where signalfd(2) is denied it is always let in, and such a call ends
- * the wait if no handler has SA_RESTART.
+ * and setuid() waits for it. So it is let in where all handlers have SA_RESTART. What has it
+ * blocked by such a handler lets it in again: a child in our atfork handler or at its first
+ * open, a thread that the handler left by siglongjmp(3) when it waits in a verb again.
+ * Not told is a setuid() that comes before, or of a child of _Fork() that opens nothing, or
+ * while a thread lives that the handler began. To keep the program's signals out of the
+ * sleep, and wake by a descriptor, would mend that and break more: the kernel would give
+ * those of the process to any other thread, and the wait would not end.
+ * Where signalfd(2) is denied the signal is always let in, and such a call ends the wait
+ * if no handler has SA_RESTART.
  */
 #include "os/signal.h"
 #include "base/check.h"
@@ -211,7 +216,7 @@ void os_signals_restore(struct os_signals *s)
 {
 	const sigset_t mask = signal_set(s->mask);
 
-	if (s->blocked)
+	if (s->blocked) /* the C library leaves its own signals out of this */
 		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	s->blocked = false;
 }

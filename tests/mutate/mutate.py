@@ -46,7 +46,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "sync_model_test", "base_fair_test", "mem_pool_test",
          "mem_resize_test", "os_board_test", "nic_arbiter_test",
          "cache_blocks_test", "cache_model_test", "cache_news_test",
-         "nic_roce_test", "nic_responder_test", "os_cred_test", "os_ctl_test",
+         "nic_roce_test", "nic_holder_test", "nic_responder_test", "os_cred_test", "os_ctl_test",
          "os_name_test", "os_door_test", "os_signal_test", "os_wait_test",
          "os_fd_test", "os_mounts_test",
          "os_copy_test", "os_probe_test", "nic_events_test", "nic_trace_test"]

@@ -389,6 +389,21 @@ static void print_json(const struct told *t, size_t n)
 
 /* --- of the host ---------------------------------------------------------------- */
 
+/* The process that has the port, as far as it is known. */
+static void print_holder(const json_t *p, const char *before, const char *after)
+{
+	const uint64_t pid = stat_number(p, "pid");
+
+	printf("%s", before);
+	if (pid)
+		printf("process %" PRIu64, pid);
+	else
+		printf("a process");
+	if (json_object_get(p, "uid"))
+		printf(" of user %" PRIu64, stat_number(p, "uid"));
+	printf("%s\n", after);
+}
+
 /* Whether what standard peers send to this host reaches the process that told. */
 static void print_port(const json_t *p)
 {
@@ -398,19 +413,14 @@ static void print_port(const json_t *p)
 	if (strcmp(state, "ours") == 0)
 		printf("served by a process of yours\n");
 	else if (strcmp(state, "served") == 0)
-		printf("served by process %" PRIu64 "\n",
-		       stat_number(p, "pid"));
+		print_holder(p, "served by ", "");
 	else if (strcmp(state, "stranger") == 0)
-		printf("NOT served, process %" PRIu64 " of user %" PRIu64
-		       " has the port\n",
-		       stat_number(p, "pid"), stat_number(p, "uid"));
-	else if (strcmp(state, "refused") == 0 && !stat_number(p, "pid"))
-		printf("NOT served, the process that has the port does not "
-		       "answer\n");
+		print_holder(p, "NOT served, ", " has the port");
 	else if (strcmp(state, "refused") == 0)
-		printf("NOT served, process %" PRIu64 " of user %" PRIu64
-		       " has the port and refuses\n",
-		       stat_number(p, "pid"), stat_number(p, "uid"));
+		print_holder(p, "NOT served, ", " has the port and refuses");
+	else if (strcmp(state, "silent") == 0)
+		print_holder(p, "NOT served, ",
+			     " has the port and does not answer");
 	else if (strcmp(state, "taken") == 0)
 		printf("NOT served, something else has the port\n");
 	else

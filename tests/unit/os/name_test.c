@@ -281,6 +281,66 @@ static void os_claim_share__port_is_free_last(void **state)
 	os_close(os);
 }
 
+/* The door's thread stops before it closes the second of a guest and the port. */
+static int half;
+static int half_fd, half_says, half_port;
+static uint16_t half_number;
+static struct os *half_os;
+
+static void close_second(void)
+{
+	__atomic_store_n(&half, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&half, __ATOMIC_SEQ_CST) == 1)
+		usleep(100);
+}
+
+static void close_first(void)
+{
+	meanwhile(SYS_close, close_second);
+}
+
+/* The door has descriptors of its own, so another thread looks at ours. */
+static void *half_look(void *arg)
+{
+	uint64_t secret;
+
+	while (__atomic_load_n(&half, __ATOMIC_SEQ_CST) == 0)
+		usleep(100);
+	half_says = os_holder_says(half_os, half_fd, &secret);
+	half_port = other_binds(half_number);
+	__atomic_store_n(&half, 2, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static void os_claim_unshare__guests_first(void **state)
+{
+	struct os *holder = host_plain();
+	const int claim = os_claim(holder, name);
+	struct os_holder who;
+	pthread_t thread;
+	uint64_t secret;
+	int port;
+
+	(void)state;
+	half_os = host_plain();
+	port = os_port_open(holder, 0, &half_number);
+	assert_int_equal(os_claim_share(holder, claim, port, 1), 0);
+	half_fd = os_holder_ask(half_os, name, &who);
+	assert_int_equal(ask_until_told(half_os, half_fd, &secret), 1);
+	os_port_close(holder, port);
+	pthread_create(&thread, NULL, half_look, NULL);
+	meanwhile(SYS_close, close_first);
+	os_claim_unshare(holder);
+	pthread_join(thread, NULL);
+	refuse_none();
+	assert_int_equal(half_says, -EPIPE);
+	assert_int_equal(half_port, -1);
+	os_holder_leave(half_os, half_fd);
+	os_unclaim(holder, claim);
+	os_close(holder);
+	os_close(half_os);
+}
+
 /* Count the descriptors of the thread @tid that are the socket @fd of ours. */
 static unsigned copies_of(const char *tid, int fd)
 {
@@ -480,6 +540,63 @@ static void os_holder_ask__whose(void **state)
 	name_new(NULL);
 }
 
+/* As the user @uid, of this thread alone: the C library's would be all threads'. */
+static void be(uid_t uid)
+{
+	assert_int_equal(syscall(SYS_setresuid, -1, uid, -1), 0);
+}
+
+/* Connect as @uid until that is refused. Return: how often it was told. */
+static unsigned ask_as(struct os *os, uid_t uid, int *fds)
+{
+	struct os_holder who;
+	uint64_t secret;
+	unsigned n = 0;
+
+	for (;;) {
+		be(uid);
+		fds[n] = os_holder_ask(os, name, &who);
+		be(0);
+		assert_true(fds[n] >= 0);
+		if (ask_until_told(os, fds[n], &secret) != 1)
+			break;
+		n++;
+	}
+	os_holder_leave(os, fds[n]);
+	return n;
+}
+
+/* A user may have thousands of others (subuid(5)): all of them have half. */
+static void os_claim_share__half_for_strangers(void **state)
+{
+	struct os *holder, *os;
+	int claim, fds[OS_GUESTS_MAX + 1];
+	unsigned n = 0, one;
+	uid_t uid = STRANGER;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	holder = host_plain();
+	os = host_plain();
+	claim = holder_begin(holder, name, 7);
+	do {
+		one = ask_as(os, uid++, fds + n);
+		if (!n)
+			assert_int_equal(one, OS_GUESTS_MAX / 4);
+		n += one;
+	} while (one);
+	assert_int_equal(n, OS_GUESTS_MAX / 2);
+	n += ask_as(os, 0, fds + n);
+	assert_int_equal(n, OS_GUESTS_MAX);
+	while (n--)
+		os_holder_leave(os, fds[n]);
+	os_claim_unshare(holder);
+	os_unclaim(holder, claim);
+	os_close(holder);
+	os_close(os);
+}
+
 /* The port is not the door's where that has no descriptors of its own: nobody of
  * another user is served then. */
 static void os_claim_share__without_a_table(void **state)
@@ -554,8 +671,10 @@ int main(void)
 		cmocka_unit_test(os_prepare__opens_beforehand),
 		cmocka_unit_test(os_claim_share__guests_come_and_go),
 		cmocka_unit_test(os_claim_share__port_is_free_last),
+		cmocka_unit_test(os_claim_unshare__guests_first),
 		cmocka_unit_test(os_claim_share__port_is_no_descriptor),
 		cmocka_unit_test(os_claim_share__killed),
+		cmocka_unit_test(os_claim_share__half_for_strangers),
 		cmocka_unit_test(os_claim_share__without_a_table),
 		cmocka_unit_test(os_claim__without_a_door),
 		cmocka_unit_test(os_holder_ask__whose),

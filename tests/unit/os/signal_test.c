@@ -273,6 +273,20 @@ static void os_signals_block__until_restored(void **state)
 	signal(SIGTERM, SIG_DFL);
 }
 
+/* A handler that ran in a sleep, with the C library's signal blocked, never came back: the
+ * next wait of the thread lets it in again. */
+static void os_signals_block__after_a_handler_that_left(void **state)
+{
+	enum { SET_IDS = 33 };
+	struct os_signals s = {.blocked = false};
+
+	(void)state;
+	blocked(SIG_BLOCK, bit(SET_IDS));
+	os_signals_block(&s);
+	os_signals_restore(&s);
+	assert_false(blocked(SIG_UNBLOCK, bit(SET_IDS)) & bit(SET_IDS));
+}
+
 static void os_event_wait__puts_back(void **state)
 {
 	struct os_signals s = {.blocked = false};
@@ -326,6 +340,7 @@ int main(void)
 		TEST(signals_in_child__of_a_handler),
 		TEST(os_signals_differ__of_those_let_in),
 		TEST(os_signals_block__until_restored),
+		TEST(os_signals_block__after_a_handler_that_left),
 		TEST(os_event_wait__puts_back),
 		TEST(os_event_wait__what_was_pending),
 	};
