@@ -151,7 +151,7 @@ uint64_t waiter_fault_ns(struct mem *m, const struct waiter *w, uint64_t now_ns)
 	const struct mr *mr = mr_by_key(m, w->key);
 
 	return MAX(mr ? mr->fault_ns : 0,
-		   w->ticket.v ? now_ns - w->since_ns : 0);
+		   w->ticket.v ? waiter_ns(w, now_ns) : 0);
 }
 
 /**

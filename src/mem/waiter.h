@@ -66,6 +66,15 @@ struct share *share_get(struct list *of, uint32_t pd);
 /** share_put() - For one QP less; no waiter of it names @s. */
 void share_put(struct share *s);
 
+/**
+ * waiter_ns() - Return how long @w waits at @now_ns: 0 also for one that began after
+ * that, as timers run as of the time when all was heard.
+ */
+static inline uint64_t waiter_ns(const struct waiter *w, uint64_t now_ns)
+{
+	return now_ns > w->since_ns ? now_ns - w->since_ns : 0;
+}
+
 void waiter_init(struct waiter *w, void *owner);
 
 /** waiter_cancel() - Stop waiting and forget the verdict. */

@@ -57,9 +57,9 @@ static uint8_t rnr_code(const struct qp *qp)
 	uint64_t wait = rnr_code_to_ns(qp->attr.min_rnr_timer);
 
 	if (r->wait.ticket.v)
-		wait = MAX(wait, qp->x->now - r->wait.since_ns);
+		wait = MAX(wait, waiter_ns(&r->wait, qp->x->now));
 	if (r->replay.wait.ticket.v)
-		wait = MAX(wait, qp->x->now - r->replay.wait.since_ns);
+		wait = MAX(wait, waiter_ns(&r->replay.wait, qp->x->now));
 	return rnr_ns_to_code(wait);
 }
 

@@ -74,24 +74,26 @@ void req_reset(struct qp *qp)
 
 	CHECK(!r->charge.charged && !r->charge.reads && !r->charge.out);
 	win_reset(qp->x, &r->win, psn);
-	r->una = r->acc = r->snd = r->max = r->placed = psn;
-	r->charge.forgotten = 0;
-	r->loss.recover = r->loss.base = r->probe.max = psn;
-	r->reads.again_to = r->reads.last_again_to = psn;
+	r->una = r->acc = r->snd = r->max = r->placed = r->park_psn = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
-	r->reads.out = 0;
-	r->reads.chunk = flow_read_chunk(qp->x, qp->mtu);
-	retry_forget(r);
-	r->loss.doubted = r->reads.doubted = 0;
-	r->reads.gap_at = TIME_NEVER;
-	r->held = r->failure.known = r->reads.gap = false;
-	r->reads.missed = r->reads.ask_again = r->probe.asked = r->revoked =
-		false;
+	r->loss = (struct req_loss){
+		.gap_at = TIME_NEVER, .base = psn, .recover = psn};
+	r->reads = (struct req_reads){.gap_at = TIME_NEVER,
+				      .again_to = psn,
+				      .last_again_to = psn,
+				      .chunk = flow_read_chunk(qp->x, qp->mtu)};
+	r->charge = (struct req_charge){.charged = 0};
+	r->hold = (struct req_hold){.until = 0};
+	r->failure = (struct req_failure){.known = false};
+	/* an answer to the life before answers nothing now */
+	r->probe = (struct req_probe){.max = psn,
+				      .question = r->probe.question};
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	comp_reload(qp);
 	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
-	r->pause_until = r->hold.until = r->hold.suspend_until = 0;
+	r->pause_until = 0;
+	r->held = r->revoked = false;
 	r->epoch++;
 }
 

@@ -51,32 +51,26 @@
 #include "xport/wqe.h"
 #include "xport/xport.h"
 
+#include <string.h>
+
 void resp_reset(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
 	r->msg = (struct message){.source = qp->cfg.receives};
 	r->plan = qp->attr.rq_psn;
-	r->ack.to = r->ack.said = psn_add(r->plan, PSN_MASK);
 	r->gap_told = r->rnr_told = r->forgot = r->held = r->revoked = false;
-	resp_not_failed(r);
-	r->hold.asked = false;
-	r->hold.resume_at = 0;
-	r->ack.owed = r->ack.rest = false;
-	r->established = r->replay.answering = r->ack.lossy = r->ack.received =
-		false;
-	r->ack.answers = 0;
-	r->ack.busy = false;
-	r->ack.nak = r->ack.page_rnr = (struct nak){0};
-	r->ack.xack = 0;
-	r->ack.out = 0;
+	r->dead = r->established = false;
+	r->failure = (struct resp_failure){.recv = NULL};
+	r->ack = (struct resp_ack){.to = psn_add(r->plan, PSN_MASK),
+				   .said = psn_add(r->plan, PSN_MASK)};
+	r->hold = (struct resp_hold){.asked = false};
 	r->life++;
-	r->hold.silence_until = r->pause_until = r->ack.repeat_at =
-		r->ack.said_ns = 0;
+	r->pause_until = 0;
 	r->replay.next = r->replay.at = 0;
+	r->replay.answering = false;
+	memset(r->replay.res, 0, sizeof(r->replay.res));
 	r->gso = (struct gso_watch){.doubts = 0};
-	for (unsigned i = 0; i < RESOURCES_MAX; i++)
-		r->replay.res[i].used = false;
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
 }
 

@@ -697,6 +697,20 @@ static void live__standard_and_a_page_of_ours(void **state)
 	close_qp();
 }
 
+/* A nopin can be asked: a page of ours is no news of it. */
+static void live__silent_nopin_and_a_page(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	s.qp.req.rsp_wait.ticket.v = 1;
+	pass(FIRST_NS - 1 * MS);
+	s.qp.req.rsp_wait.ticket.v = 0;
+	live_page_came(&s.qp);
+	pass(1 * MS);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
 /* What it cost while the peer was taken for a standard NIC says nothing of a nopin. */
 static void live__opens_late(void **state)
 {
@@ -750,6 +764,7 @@ int main(void)
 		cmocka_unit_test(live__suspension_ends_by_silence),
 		cmocka_unit_test(live__standard),
 		cmocka_unit_test(live__standard_and_a_page_of_ours),
+		cmocka_unit_test(live__silent_nopin_and_a_page),
 		cmocka_unit_test(live__opens_late),
 	};
 

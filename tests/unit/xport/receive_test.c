@@ -469,6 +469,36 @@ static void of_a_datagram__that_is_wrong_of_a_qp_that_fails(void **state)
 	of_a_datagram__that_is_wrong_behind_another(true);
 }
 
+/* The page of what is kept goes while it is copied: it stays where it is kept, once. */
+static void of_kept_messages__whose_page_goes(void **state)
+{
+	struct qp *qp = &s.qp[0];
+	struct rx_run *run = &s.run[0];
+	const bool ud = !qp->connected;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		come(0, ud ? OP_UD_SEND_ONLY : OP_SEND_ONLY);
+	assert_int_equal(qp->resp.win.num, 2);
+	pages_brought(s.mem);
+	page_comes(0);
+	page_comes(1);
+	assert_true(qp_drain(qp, run));
+	assert_int_equal(run->num, 2);
+	commit(0, false);
+	assert_int_equal(qp->resp.win.num, 2);
+	for (int i = 0; i < 4; i++) {
+		pages_brought(s.mem);
+		page_comes(0);
+		page_comes(1);
+		while (qp_drain(qp, run))
+			commit(0, true);
+	}
+	assert_int_equal(qp->resp.win.num, 0);
+	received(0, 0, WC_SUCCESS);
+	received(0, 1, WC_SUCCESS);
+}
+
 int main(void)
 {
 #define T(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -489,6 +519,8 @@ int main(void)
 		UD(of_a_datagram__that_is_wrong_and_waits),
 		UD(of_a_datagram__that_is_wrong_and_not_its_turn),
 		UD(of_a_datagram__that_is_wrong_of_a_qp_that_fails),
+		T(of_kept_messages__whose_page_goes),
+		UD(of_kept_messages__whose_page_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
