@@ -71,8 +71,7 @@ static void say_news(struct nic *nic)
 {
 	static const char *const what[ROCE_NUM] = {
 		[ROCE_STRANGER] = " holds UDP port 4791",
-		[ROCE_REFUSED] = ", which holds UDP port 4791, passes nothing "
-				 "on to it",
+		[ROCE_REFUSED] = ", which holds UDP port 4791, refuses it",
 		[ROCE_SILENT] = ", which holds UDP port 4791, does not answer",
 	};
 	struct os_holder who;
