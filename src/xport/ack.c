@@ -200,7 +200,7 @@ static void said(struct qp *qp, const struct pkt *p)
 	uint32_t more = 0;
 
 	r->ack.said_ns = qp->x->now;
-	r->ack.repeat_at = 0;
+	r->at[RESP_REPEAT] = TIME_NEVER;
 	if (kind != AETH_ACK) {
 		set_owed(r, p->syndrome, p->psn, false);
 		flight_note(&qp->log, qp->x->now, FLIGHT_NAK_TX, p->psn,

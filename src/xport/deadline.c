@@ -9,35 +9,24 @@
 #include "xport/responder.h"
 #include "xport/xport.h"
 
-static uint64_t next_of_live(const struct req *r)
+static uint64_t first_of(const uint64_t *at, unsigned n)
 {
-	return MIN(MIN(r->live.silent_at, r->live.stalled_at), r->probe.at);
+	uint64_t first = TIME_NEVER;
+
+	while (n--)
+		first = MIN(first, at[n]);
+	return first;
 }
 
 static uint64_t next_of(const struct qp *qp)
 {
-	const struct req *r = &qp->req;
-	uint64_t at = TIME_NEVER;
+	uint64_t at = qp->open.ask_at;
 
-	if (qp->state == QPS_RTS || qp->state == QPS_SQD) {
-		at = next_of_live(r);
-		at = MIN(at, MIN(r->loss.gap_at, r->reads.gap_at));
-		at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
-		at = MIN(at, r->charge.late_until ? r->charge.late_until
-						  : TIME_NEVER);
-		at = MIN(at, r->hold.until ? r->hold.until : TIME_NEVER);
-		at = MIN(at, r->hold.suspend_until ? r->hold.suspend_until
-						   : TIME_NEVER);
-	}
-	if (qp->state != QPS_ERR && qp->resp.pause_until)
-		at = MIN(at, qp->resp.pause_until);
-	if (qp->state != QPS_ERR && qp->resp.hold.silence_until)
-		at = MIN(at, qp->resp.hold.silence_until);
-	if (qp->state != QPS_ERR && qp->resp.hold.resume_at)
-		at = MIN(at, qp->resp.hold.resume_at);
-	if (qp->state != QPS_ERR && qp->resp.ack.repeat_at)
-		at = MIN(at, qp->resp.ack.repeat_at);
-	return MIN(at, qp->open.ask_at);
+	if (qp->state == QPS_RTS || qp->state == QPS_SQD)
+		at = MIN(at, first_of(qp->req.at, REQ_DEADLINES));
+	if (qp->state != QPS_ERR)
+		at = MIN(at, first_of(qp->resp.at, RESP_DEADLINES));
+	return at;
 }
 
 void qp_rearm(struct qp *qp)

@@ -205,7 +205,7 @@ void fault_resolved(struct qp *qp)
 	if (!r->forgot || r->dead)
 		return;
 	fault_forgiven(qp);
-	r->hold.silence_until = 0;
+	r->at[RESP_SILENCE] = TIME_NEVER;
 	if (told)
 		return;
 	r->gap_told = true;

@@ -43,29 +43,29 @@ void resume_say(struct qp *qp)
 
 	ack_say(qp, XACK_RESUME);
 	r->hold.resume_ns = AGAIN_NS;
-	r->hold.resume_at = qp->x->now + r->hold.resume_ns;
+	r->at[RESP_RESUME] = qp->x->now + r->hold.resume_ns;
 	qp_rearm(qp);
 }
 
 void resume_heard(struct qp *qp)
 {
-	qp->resp.hold.resume_at = 0;
+	qp->resp.at[RESP_RESUME] = TIME_NEVER;
 }
 
 void resume_timeout(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (!r->hold.resume_at || qp->x->now < r->hold.resume_at)
+	if (qp->x->now < r->at[RESP_RESUME])
 		return;
-	r->hold.resume_at = 0;
+	r->at[RESP_RESUME] = TIME_NEVER;
 	if (r->held || r->hold.asked) /* again: it is to wait */
 		return;
 	count(qp->x->cnt, CNT_resumes_again);
 	ack_say(qp, XACK_RESUME);
 	r->hold.resume_ns *= 2;
 	if (r->hold.resume_ns <= AGAIN_MAX_NS)
-		r->hold.resume_at = qp->x->now + r->hold.resume_ns;
+		r->at[RESP_RESUME] = qp->x->now + r->hold.resume_ns;
 }
 
 const struct strategy_ops fault_resume = {fault_resume_answer};

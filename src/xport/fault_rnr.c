@@ -41,10 +41,10 @@ void rnr_silence(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (qp_dialect(qp)->explains || r->hold.silence_until ||
+	if (qp_dialect(qp)->explains || deadline_waits(r->at[RESP_SILENCE]) ||
 	    !(qp_strategies(qp) & STRATEGY_BIT(STRATEGY_RNR)))
 		return;
-	r->hold.silence_until = sat_add(qp->x->now, half_timeout_ns(qp));
+	r->at[RESP_SILENCE] = sat_add(qp->x->now, half_timeout_ns(qp));
 	qp_rearm(qp);
 }
 
@@ -103,10 +103,10 @@ void fault_silence_over(struct qp *qp)
 	psn_t psn = r->win.head;
 
 	if (until > now_ns) {
-		r->hold.silence_until = MIN(until, now_ns + LOOK_AGAIN_NS);
+		r->at[RESP_SILENCE] = MIN(until, now_ns + LOOK_AGAIN_NS);
 		return;
 	}
-	r->hold.silence_until = 0;
+	r->at[RESP_SILENCE] = TIME_NEVER;
 	if (qp_dialect(qp)->explains ||
 	    !(r->forgot || r->wait.ticket.v || r->replay.wait.ticket.v))
 		return;
@@ -119,6 +119,6 @@ void fault_silence_over(struct qp *qp)
 	rnr(qp, code, psn);
 	if (r->forgot)
 		r->rnr_told = true;
-	r->hold.silence_until = sat_add(
+	r->at[RESP_SILENCE] = sat_add(
 		now_ns, sat_add(rnr_code_to_ns(code), half_timeout_ns(qp)));
 }

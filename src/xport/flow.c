@@ -182,7 +182,7 @@ static void copies_gone(struct qp *qp)
 
 	uncharge(qp, r->charge.copies[COPIES_LATE]);
 	r->charge.copies[COPIES_LATE] = 0;
-	r->charge.late_until = 0;
+	r->at[REQ_LATE] = TIME_NEVER;
 }
 
 /* Where packets overtake others the copies may come after the originals, as late
@@ -193,11 +193,12 @@ static void copies_late(struct qp *qp)
 	const uint64_t wait_ns = qp->peer->late.wait_ns;
 	struct req *r = &qp->req;
 
-	if (r->charge.late_until || !r->charge.copies[COPIES_ACCEPTED])
+	if (deadline_waits(r->at[REQ_LATE]) ||
+	    !r->charge.copies[COPIES_ACCEPTED])
 		return;
 	copies_on(r, COPIES_ACCEPTED);
 	if (wait_ns) {
-		r->charge.late_until = qp->x->now + wait_ns;
+		r->at[REQ_LATE] = qp->x->now + wait_ns;
 		qp_rearm(qp);
 		return;
 	}
@@ -263,7 +264,7 @@ void flow_forget(struct qp *qp)
 	r->charge.head = r->charge.tail;
 	r->charge.doubt = 0;
 	memset(r->charge.copies, 0, sizeof(r->charge.copies));
-	r->charge.late_until = 0;
+	r->at[REQ_LATE] = TIME_NEVER;
 }
 
 void flow_held(struct qp *qp)
@@ -298,5 +299,6 @@ void flow_check(const struct qp *qp)
 		sum += c->copies[i];
 	CHECK(c->charged == sum);
 	CHECK(!c->charged || c->charged <= qp->peer->in_flight);
-	CHECK((c->late_until != 0) == (c->copies[COPIES_LATE] != 0));
+	CHECK(deadline_waits(qp->req.at[REQ_LATE]) ==
+	      (c->copies[COPIES_LATE] != 0));
 }

@@ -139,17 +139,17 @@ uint64_t hold_silent_until(const struct qp *qp)
 static void hold_begin(struct qp *qp, uint64_t ns)
 {
 	struct req *r = &qp->req;
-	const bool first = !r->hold.suspend_until;
+	const bool first = !deadline_waits(r->at[REQ_SUSPEND]);
 
-	r->hold.suspend_ns = MIN(ns, EXPECTED_MAX_NS);
-	r->hold.suspend_until = qp->x->now + SILENCES * r->hold.suspend_ns;
+	r->suspend_ns = MIN(ns, EXPECTED_MAX_NS);
+	r->at[REQ_SUSPEND] = qp->x->now + SILENCES * r->suspend_ns;
 	if (r->held)
-		r->hold.until = r->hold.suspend_until;
+		r->at[REQ_HOLD] = r->at[REQ_SUSPEND];
 	if (!first)
 		return;
 	count(qp->x->cnt, CNT_suspend_heard);
 	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 1,
-		    r->hold.suspend_ns);
+		    r->suspend_ns);
 	live_stop(qp);
 }
 
@@ -158,7 +158,7 @@ static void end(struct qp *qp)
 	struct req *r = &qp->req;
 
 	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 0, 0);
-	r->hold.suspend_until = 0;
+	r->at[REQ_SUSPEND] = TIME_NEVER;
 	live_stop(qp);
 }
 
@@ -168,7 +168,7 @@ void hold_heard(struct qp *qp, const struct pkt *p)
 		hold_begin(qp, (uint64_t)p->hold_us * 1000);
 		return;
 	}
-	if (!qp->req.hold.suspend_until)
+	if (!deadline_waits(qp->req.at[REQ_SUSPEND]))
 		return;
 	end(qp);
 	/* the order to go on may have been lost */
@@ -180,7 +180,7 @@ void hold_timeout(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	if (!r->hold.suspend_until || qp->x->now < r->hold.suspend_until)
+	if (qp->x->now < r->at[REQ_SUSPEND])
 		return;
 	count(qp->x->cnt, CNT_suspend_silence);
 	end(qp);

@@ -5,16 +5,16 @@
  *
  * Theory of operation. A requester that waits for its peer asks where that is
  * (XACK_PROBE), ever more rarely, and has two clocks of an ACK timeout:
- *  - @silent_at runs from the last time that the peer said something of use: it
+ *  - REQ_SILENT runs from the last time that the peer said something of use: it
  *    answered our newest question, gave a reason to wait, or moved us. Nothing else
  *    is sent again when it is over: the peer may be alive and only not have run.
- *  - @stalled_at runs while nothing moves. Progress is a new req.una, or a req.acc
+ *  - REQ_STALLED runs while nothing moves. Progress is a new req.una, or a req.acc
  *    higher than ever since: what is accepted, forgotten and accepted again is none.
  *    Once it is over the oldest packet is sent again and a new question asked behind
  *    it; an answer that neither moves nor explains anything then spends a retry.
  * An answer *explains* if it shows the oldest request in the peer's hands (accepted
  * and not placed, a READ not answered), or says HOLD, SUSPEND, a RNR or that its QP is
- * moving. @stalled_at stands still until an answer explains nothing: so a wait that is
+ * moving. REQ_STALLED stands still until an answer explains nothing: so a wait that is
  * explained has no limit, and one that is explained in turn has.
  *
  * What waits for our own host spends nothing: a page or a move of ours, a full socket,
@@ -113,7 +113,7 @@ static bool outstanding(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return r->hold.suspend_until || waits_to_open(qp) ||
+	return deadline_waits(r->at[REQ_SUSPEND]) || waits_to_open(qp) ||
 	       (!r->held && r->una != r->max && r->snd != r->una);
 }
 
@@ -141,7 +141,7 @@ static bool peers_turn(const struct qp *qp)
 /* How often we ask whether a region is still suspended. */
 static uint64_t suspended_ask_ns(const struct req *r)
 {
-	return MAX(MIN(r->hold.suspend_ns / 2, (uint64_t)SUSPENDED_ASK_NS),
+	return MAX(MIN(r->suspend_ns / 2, (uint64_t)SUSPENDED_ASK_NS),
 		   (uint64_t)SUSPENDED_ASK_MIN_NS);
 }
 
@@ -149,12 +149,8 @@ static uint64_t suspended_ask_ns(const struct req *r)
 
 void live_reset(struct req *r)
 {
-	r->live = (struct live){.silent_at = TIME_NEVER,
-				.stalled_at = TIME_NEVER,
-				.left_ns = WHOLE_NS,
-				.una = r->una,
-				.best = r->acc};
-	r->probe.at = TIME_NEVER;
+	r->live = (struct live){
+		.left_ns = WHOLE_NS, .una = r->una, .best = r->acc};
 	r->probe.ns = PROBE_FIRST_NS;
 }
 
@@ -163,26 +159,28 @@ static void begin_anew(struct req *r)
 {
 	struct live *l = &r->live;
 
-	l->silent_at = l->stalled_at = TIME_NEVER;
+	r->at[REQ_SILENT] = r->at[REQ_STALLED] = TIME_NEVER;
 	l->left_ns = WHOLE_NS;
 	l->explained = l->excused = false;
 	l->trial = TRIAL_NONE;
 }
 
-static void stand(struct live *l, uint64_t now_ns)
+static void stand(struct req *r, uint64_t now_ns)
 {
-	if (l->stalled_at == TIME_NEVER)
+	if (r->at[REQ_STALLED] == TIME_NEVER)
 		return;
-	l->left_ns = l->stalled_at > now_ns ? l->stalled_at - now_ns : 0;
-	l->stalled_at = TIME_NEVER;
+	r->live.left_ns = r->at[REQ_STALLED] > now_ns
+				  ? r->at[REQ_STALLED] - now_ns
+				  : 0;
+	r->at[REQ_STALLED] = TIME_NEVER;
 }
 
 void live_stop(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	stand(&r->live, qp->x->now);
-	r->live.silent_at = r->probe.at = TIME_NEVER;
+	stand(r, qp->x->now);
+	r->at[REQ_SILENT] = r->at[REQ_PROBE] = TIME_NEVER;
 	r->probe.ns = PROBE_FIRST_NS;
 }
 
@@ -192,22 +190,22 @@ void live_start(struct qp *qp)
 	struct req *r = &qp->req;
 	struct live *l = &r->live;
 
-	if (r->hold.suspend_until) {
-		if (r->probe.at == TIME_NEVER)
-			r->probe.at = now_ns + suspended_ask_ns(r);
+	if (deadline_waits(r->at[REQ_SUSPEND])) {
+		if (r->at[REQ_PROBE] == TIME_NEVER)
+			r->at[REQ_PROBE] = now_ns + suspended_ask_ns(r);
 		qp_rearm(qp);
 		return;
 	}
-	if (l->silent_at == TIME_NEVER)
-		l->silent_at = sat_add(now_ns, ack_timeout_ns(qp));
-	if (l->stalled_at == TIME_NEVER && qp_dialect(qp)->answers &&
+	if (r->at[REQ_SILENT] == TIME_NEVER)
+		r->at[REQ_SILENT] = sat_add(now_ns, ack_timeout_ns(qp));
+	if (r->at[REQ_STALLED] == TIME_NEVER && qp_dialect(qp)->answers &&
 	    !l->explained && l->trial == TRIAL_NONE && outstanding(qp))
-		l->stalled_at = sat_add(now_ns, l->left_ns == WHOLE_NS
-							? ack_timeout_ns(qp)
-							: l->left_ns);
-	if (r->probe.at == TIME_NEVER && qp_dialect(qp)->answers) {
+		r->at[REQ_STALLED] = sat_add(
+			now_ns, l->left_ns == WHOLE_NS ? ack_timeout_ns(qp)
+						       : l->left_ns);
+	if (r->at[REQ_PROBE] == TIME_NEVER && qp_dialect(qp)->answers) {
 		r->probe.ns = PROBE_FIRST_NS;
-		r->probe.at = now_ns + r->probe.ns;
+		r->at[REQ_PROBE] = now_ns + r->probe.ns;
 	}
 	qp_rearm(qp);
 }
@@ -226,13 +224,14 @@ static void start_if(struct qp *qp)
 void live_restart(struct qp *qp)
 {
 	struct req *r = &qp->req;
-	const uint64_t silent_at = r->live.silent_at, probe_at = r->probe.at;
+	const uint64_t silent_at = r->at[REQ_SILENT],
+		       probe_at = r->at[REQ_PROBE];
 
 	live_stop(qp);
 	if (qp_dialect(qp)->forgets || open_waits(qp))
-		r->live.silent_at = silent_at;
+		r->at[REQ_SILENT] = silent_at;
 	if (qp_dialect(qp)->answers && probe_at < qp->x->now + PROBE_FIRST_NS)
-		r->probe.at = probe_at;
+		r->at[REQ_PROBE] = probe_at;
 	if (peers_turn(qp))
 		live_start(qp);
 	qp_rearm(qp);
@@ -259,11 +258,12 @@ void live_none_sent(struct qp *qp)
 
 void live_sent(struct qp *qp, bool first)
 {
-	struct live *l = &qp->req.live;
+	struct req *r = &qp->req;
+	struct live *l = &r->live;
 
 	/* its own time begins, if others heard of the peer until now */
-	if (first && l->window && l->silent_at != TIME_NEVER)
-		l->silent_at = MAX(l->silent_at, peer_silent_at(qp));
+	if (first && l->window && r->at[REQ_SILENT] != TIME_NEVER)
+		r->at[REQ_SILENT] = MAX(r->at[REQ_SILENT], peer_silent_at(qp));
 	l->window = false;
 	live_start(qp);
 }
@@ -309,21 +309,23 @@ static bool is_ours(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	return win_behind(&r->win) || r->rsp_wait.ticket.v || !qp_idle(qp) ||
-	       (r->wait.ticket.v && r->snd == r->una) || r->pause_until ||
+	       (r->wait.ticket.v && r->snd == r->una) ||
+	       deadline_waits(r->at[REQ_PAUSE]) ||
 	       !(peers_turn(qp) || goes_back(qp));
 }
 
 void live_page_came(struct qp *qp)
 {
-	struct live *l = &qp->req.live;
+	struct req *r = &qp->req;
+	struct live *l = &r->live;
 
 	l->trial = TRIAL_NONE;
 	l->left_ns = WHOLE_NS;
-	if (l->stalled_at != TIME_NEVER)
-		l->stalled_at = sat_add(qp->x->now, ack_timeout_ns(qp));
+	if (r->at[REQ_STALLED] != TIME_NEVER)
+		r->at[REQ_STALLED] = sat_add(qp->x->now, ack_timeout_ns(qp));
 	/* one that cannot be asked was not silent: it is to send it again only now */
-	if (l->silent_at != TIME_NEVER && !qp_dialect(qp)->answers)
-		l->silent_at = sat_add(qp->x->now, ack_timeout_ns(qp));
+	if (r->at[REQ_SILENT] != TIME_NEVER && !qp_dialect(qp)->answers)
+		r->at[REQ_SILENT] = sat_add(qp->x->now, ack_timeout_ns(qp));
 	qp_rearm(qp);
 }
 
@@ -351,7 +353,7 @@ void live_progress(struct qp *qp)
 	live_moved(qp);
 	comp_reload(qp);
 	begin_anew(r);
-	r->probe.at = TIME_NEVER;
+	r->at[REQ_PROBE] = TIME_NEVER;
 	start_if(qp);
 }
 
@@ -373,13 +375,14 @@ static bool explains(const struct qp *qp, const struct pkt *p)
 
 static void explained(struct qp *qp, bool on)
 {
-	struct live *l = &qp->req.live;
+	struct req *r = &qp->req;
+	struct live *l = &r->live;
 
-	l->silent_at = TIME_NEVER;
+	r->at[REQ_SILENT] = TIME_NEVER;
 	l->excused = false;
 	l->explained = on;
 	if (on)
-		stand(l, qp->x->now);
+		stand(r, qp->x->now);
 }
 
 /**
@@ -411,8 +414,9 @@ static void live_ask_now(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	r->probe.at = qp->x->now + (r->hold.suspend_until ? suspended_ask_ns(r)
-							  : r->probe.ns);
+	r->at[REQ_PROBE] = qp->x->now + (deadline_waits(r->at[REQ_SUSPEND])
+						 ? suspended_ask_ns(r)
+						 : r->probe.ns);
 	ack_say(qp, XACK_PROBE);
 }
 
@@ -431,7 +435,7 @@ static void probe(struct qp *qp)
 
 	r->probe.ns = MIN(r->probe.ns * 2, (uint64_t)PROBE_MAX_NS);
 	if (waits_for_window(qp) && others_ask(qp->peer, qp->x->now))
-		r->probe.at = qp->x->now + PROBE_MAX_NS;
+		r->at[REQ_PROBE] = qp->x->now + PROBE_MAX_NS;
 	else
 		live_ask_now(qp);
 }
@@ -491,21 +495,21 @@ static bool excuse(struct qp *qp)
 /* Return: is everything to be sent again? */
 static bool silence(struct qp *qp)
 {
-	struct live *l = &qp->req.live;
+	struct req *r = &qp->req;
 
-	l->silent_at = TIME_NEVER;
+	r->at[REQ_SILENT] = TIME_NEVER;
 	if (is_ours(qp)) {
 		start_if(qp);
 		return false;
 	}
 	/* what has not left, as our socket is full, is not answered: look again soon */
 	if (qp->resp.ack.xack & XACK_PROBE) {
-		l->silent_at = qp->x->now + PROBE_MAX_NS;
+		r->at[REQ_SILENT] = qp->x->now + PROBE_MAX_NS;
 		qp_rearm(qp);
 		return false;
 	}
 	if (waits_for_window(qp) && peer_silent_at(qp) > qp->x->now) {
-		l->silent_at = peer_silent_at(qp);
+		r->at[REQ_SILENT] = peer_silent_at(qp);
 		qp_rearm(qp);
 		return false;
 	}
@@ -528,9 +532,10 @@ static bool silence(struct qp *qp)
 /* Once more, and a question behind it. */
 static void stalled(struct qp *qp)
 {
-	struct live *l = &qp->req.live;
+	struct req *r = &qp->req;
+	struct live *l = &r->live;
 
-	l->stalled_at = TIME_NEVER;
+	r->at[REQ_STALLED] = TIME_NEVER;
 	if (is_ours(qp) || !(outstanding(qp) || goes_back(qp))) {
 		l->left_ns = WHOLE_NS;
 		start_if(qp);
@@ -547,13 +552,13 @@ bool live_timeout(struct qp *qp)
 	struct req *r = &qp->req;
 	bool again = false;
 
-	if (now_ns >= r->live.silent_at)
+	if (now_ns >= r->at[REQ_SILENT])
 		again = silence(qp);
-	else if (now_ns >= r->probe.at && peers_turn(qp))
+	else if (now_ns >= r->at[REQ_PROBE] && peers_turn(qp))
 		probe(qp);
-	else if (now_ns >= r->probe.at)
-		r->probe.at = TIME_NEVER;
-	if (now_ns >= r->live.stalled_at && qp->state != QPS_ERR)
+	else if (now_ns >= r->at[REQ_PROBE])
+		r->at[REQ_PROBE] = TIME_NEVER;
+	if (now_ns >= r->at[REQ_STALLED] && qp->state != QPS_ERR)
 		stalled(qp);
 	return again;
 }
@@ -577,18 +582,18 @@ enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at)
 	if (!has_work(qp))
 		return LIVE_NOTHING;
 	if (waits_to_open(qp)) {
-		*spent_at = l->silent_at;
+		*spent_at = r->at[REQ_SILENT];
 		return LIVE_HELLO;
 	}
-	if (r->pause_until)
+	if (deadline_waits(r->at[REQ_PAUSE]))
 		return LIVE_PAUSE;
 	if (r->held)
 		return LIVE_HOLD;
-	if (r->hold.suspend_until)
+	if (deadline_waits(r->at[REQ_SUSPEND]))
 		return LIVE_REGION;
 	if (is_ours(qp) || goes_back(qp))
 		return LIVE_OWN;
-	*spent_at = l->silent_at;
+	*spent_at = r->at[REQ_SILENT];
 	if (!outstanding(qp))
 		return LIVE_WINDOW;
 	if (l->explained)
@@ -601,9 +606,9 @@ void live_check(const struct qp *qp)
 	const struct req *r = &qp->req;
 	const struct live *l = &r->live;
 
-	CHECK(l->trial == TRIAL_NONE || l->stalled_at == TIME_NEVER);
-	CHECK(!l->explained || l->stalled_at == TIME_NEVER);
-	CHECK(l->stalled_at == TIME_NEVER || qp_dialect(qp)->answers);
+	CHECK(l->trial == TRIAL_NONE || r->at[REQ_STALLED] == TIME_NEVER);
+	CHECK(!l->explained || r->at[REQ_STALLED] == TIME_NEVER);
+	CHECK(r->at[REQ_STALLED] == TIME_NEVER || qp_dialect(qp)->answers);
 	CHECK(!r->probe.asked || r->probe.question);
 	CHECK(r->probe.ns <= PROBE_MAX_NS);
 }

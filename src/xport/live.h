@@ -20,17 +20,14 @@ enum trial { TRIAL_NONE, TRIAL_DUE, TRIAL_MADE };
 
 /**
  * struct live - Does the requester get anywhere? (live.c)
- * @silent_at:	then the peer was silent for an ACK timeout (TIME_NEVER: it is not
- *		its turn)
- * @stalled_at:	then nothing moved for one, of what was not explained (TIME_NEVER:
- *		this clock stands, and has @left_ns to go)
+ * @left_ns:	what REQ_STALLED has to go while it stands (deadline.h)
  * @una, @best:	of the last progress; the highest req.acc since
  * @explained:	the last answer gave a reason to wait
  * @excused:	it was silent because we did not ask, at @asked_ns last
  * @window:	nothing could be sent, as others have the window
  */
 struct live {
-	uint64_t silent_at, stalled_at, left_ns, asked_ns;
+	uint64_t left_ns, asked_ns;
 	psn_t una, best;
 	bool explained, excused, window;
 	enum trial trial;

@@ -69,17 +69,17 @@ void ack_repeat(struct qp *qp)
 
 	if (qp->x->now >= at) {
 		ack_owe(qp);
-	} else if (!r->ack.repeat_at) {
-		r->ack.repeat_at = at;
+	} else if (!deadline_waits(r->at[RESP_REPEAT])) {
+		r->at[RESP_REPEAT] = at;
 		qp_rearm(qp);
 	}
 }
 
 void ack_repeat_timeout(struct qp *qp)
 {
-	if (!qp->resp.ack.repeat_at || qp->x->now < qp->resp.ack.repeat_at)
+	if (qp->x->now < qp->resp.at[RESP_REPEAT])
 		return;
-	qp->resp.ack.repeat_at = 0;
+	qp->resp.at[RESP_REPEAT] = TIME_NEVER;
 	owe_by(qp, qp->x->now);
 }
 

@@ -249,6 +249,8 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 				&qp->account;
 	qp->resp.win.held = &qp->ud.held; /* of a connection: its peer's */
 	qp->resp.win.bare = qp->resp.bare;
+	deadlines_none(qp->req.at, REQ_DEADLINES);
+	deadlines_none(qp->resp.at, RESP_DEADLINES);
 	qp->timer.at_ns = TIME_NEVER;
 	qp->attr.port = 1;
 	return 0;

@@ -222,7 +222,8 @@ bool replay_tx(struct qp *qp, struct burst *b)
 	const struct resource *before = NULL;
 	struct resp *r = &qp->resp;
 
-	if (!replay_busy(qp) || r->replay.wait.ticket.v || r->pause_until)
+	if (!replay_busy(qp) || r->replay.wait.ticket.v ||
+	    deadline_waits(r->at[RESP_PAUSE]))
 		return false;
 	if (!qp_open(qp) && qp->open.known)
 		return false;
@@ -272,7 +273,7 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error)
 	if ((int32_t)(r->replay.at - b->res) > 0)
 		r->replay.at = b->res;
 	if (error == -EAGAIN) {
-		r->pause_until = qp->x->now + PAUSE_FULL_NS;
+		r->at[RESP_PAUSE] = qp->x->now + PAUSE_FULL_NS;
 		qp_rearm(qp);
 	}
 }

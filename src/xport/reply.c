@@ -89,7 +89,7 @@ static void take_gap(struct qp *qp, psn_t due)
 	struct req *r = &qp->req;
 
 	r->reads.gap = true;
-	r->reads.gap_at = TIME_NEVER;
+	r->at[REQ_READ_GAP] = TIME_NEVER;
 	count(qp->x->cnt, CNT_read_restarts);
 	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, due, FLIGHT_GAP,
 		    (uint64_t)psn_diff(r->snd, due));
@@ -101,11 +101,11 @@ static void response_overtaken(struct qp *qp, psn_t due)
 {
 	struct req *r = &qp->req;
 
-	if (r->reads.gap_at != TIME_NEVER && r->reads.gap_psn == due)
+	if (deadline_waits(r->at[REQ_READ_GAP]) && r->reads.gap_psn == due)
 		return;
 	r->reads.gap_psn = due;
 	r->reads.gap_since = qp->x->now;
-	r->reads.gap_at = qp->x->now + qp->peer->late.wait_ns;
+	r->at[REQ_READ_GAP] = qp->x->now + qp->peer->late.wait_ns;
 	reply_timeout(qp);
 	qp_rearm(qp);
 }
@@ -548,8 +548,8 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn)
 	if (!r->reads.ask_again &&
 	    psn_diff(psn_add(psn, 1), r->reads.again_to) >= 0)
 		r->reads.gap = false;
-	if (r->reads.gap_at != TIME_NEVER && r->reads.gap_psn == psn) {
-		r->reads.gap_at = TIME_NEVER;
+	if (deadline_waits(r->at[REQ_READ_GAP]) && r->reads.gap_psn == psn) {
+		r->at[REQ_READ_GAP] = TIME_NEVER;
 		late_came(&qp->peer->late, qp->x->now - r->reads.gap_since);
 		late_gap(&qp->peer->late);
 	}
@@ -590,9 +590,9 @@ void reply_timeout(struct qp *qp)
 	uint32_t index;
 	psn_t due;
 
-	if (qp->x->now < r->reads.gap_at)
+	if (qp->x->now < r->at[REQ_READ_GAP])
 		return;
-	r->reads.gap_at = TIME_NEVER;
+	r->at[REQ_READ_GAP] = TIME_NEVER;
 	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
 	    !response_due(qp, &due, &index) || due != r->reads.gap_psn)
 		return;

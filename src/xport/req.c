@@ -76,23 +76,21 @@ void req_reset(struct qp *qp)
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = r->park_psn = psn;
 	r->cur = r->started = r->rsp = r->asked_to = at;
-	r->loss = (struct req_loss){
-		.gap_at = TIME_NEVER, .base = psn, .recover = psn};
-	r->reads = (struct req_reads){.gap_at = TIME_NEVER,
-				      .again_to = psn,
+	r->loss = (struct req_loss){.base = psn, .recover = psn};
+	r->reads = (struct req_reads){.again_to = psn,
 				      .last_again_to = psn,
 				      .chunk = flow_read_chunk(qp->x, qp->mtu)};
 	r->charge = (struct req_charge){.charged = 0};
-	r->hold = (struct req_hold){.until = 0};
+	r->suspend_ns = 0;
 	r->failure = (struct req_failure){.known = false};
 	/* an answer to the life before answers nothing now */
 	r->probe = (struct req_probe){.max = psn,
 				      .question = r->probe.question};
 	r->cwnd = MIN(CWND_START, MAX(1, STD_WINDOW_BYTES / MAX(qp->mtu, 1)));
 	comp_reload(qp);
+	deadlines_none(r->at, REQ_DEADLINES);
 	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
-	r->pause_until = 0;
 	r->held = r->revoked = false;
 	r->epoch++;
 }
@@ -437,8 +435,8 @@ static bool may_send(struct qp *qp)
 
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return false;
-	return qp->x->now >= r->pause_until &&
-	       !(r->held && qp->x->now < r->hold.until);
+	return !deadline_ahead(r->at[REQ_PAUSE], qp->x->now) &&
+	       !deadline_ahead(r->at[REQ_HOLD], qp->x->now);
 }
 
 /* Does the packet at snd wait for its page? */
@@ -591,7 +589,7 @@ void req_unsent(struct qp *qp, const struct burst *b, int error)
 	if (b->epoch == qp->req.epoch && !b->again)
 		retry_unsent(qp, b);
 	if (error == -EAGAIN) {
-		qp->req.pause_until = qp->x->now + PAUSE_FULL_NS;
+		qp->req.at[REQ_PAUSE] = qp->x->now + PAUSE_FULL_NS;
 		qp_rearm(qp);
 	}
 }
@@ -601,17 +599,17 @@ void req_timeout(struct qp *qp)
 	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 
-	if (r->pause_until && now_ns >= r->pause_until) {
-		r->pause_until = 0;
+	if (now_ns >= r->at[REQ_PAUSE]) {
+		r->at[REQ_PAUSE] = TIME_NEVER;
 		qp_kick(qp);
 	}
-	if (r->charge.late_until && now_ns >= r->charge.late_until)
+	if (now_ns >= r->at[REQ_LATE])
 		flow_copies_came(qp);
 	hold_timeout(qp);
-	if (r->held && now_ns >= r->hold.until)
+	if (now_ns >= r->at[REQ_HOLD])
 		retry_resume(qp);
 	retry_gap_timeout(qp);
-	if (now_ns >= r->reads.gap_at)
+	if (now_ns >= r->at[REQ_READ_GAP])
 		reply_timeout(qp);
 	if (live_timeout(qp))
 		retry_rewind(qp, FLIGHT_TIMEOUT);

@@ -8,6 +8,7 @@
 #include "mem/waiter.h"
 #include "wire/psn.h"
 #include "xport/burst.h"
+#include "xport/deadline.h"
 #include "xport/flow.h"
 #include "xport/kept.h"
 #include "xport/live.h"
@@ -18,15 +19,14 @@
  *		follow
  * @left:	how many of them, until the peer is heard of again
  * @resent:	it was, and nothing behind @recover has come yet
- * @gap:	it was overtaken, first seen at @gap_since, and counts as lost at
- *		@gap_at (TIME_NEVER: there is none)
+ * @gap:	it was overtaken, first seen at @gap_since, and is lost at REQ_GAP
  * @recover:	@max when the last loss was found
  * @doubted:	when the gap began that was filled by what was sent again last, for
  *		nothing if the peer says that it came twice; 0: none
  */
 struct req_loss {
 	uint64_t lost, resent, gap;
-	uint64_t gap_since, gap_at, doubted;
+	uint64_t gap_since, doubted;
 	uint32_t left;
 	psn_t base, recover;
 	bool recovering;
@@ -40,7 +40,7 @@ struct req_loss {
  * @gap:	what is missing before @again_to was asked for again
  * @last_again_to: behind the last READ that was asked for again and is not here
  * @gap_psn:	the response that others overtook, first seen at @gap_since, and lost
- *		at @gap_at (TIME_NEVER: there is none)
+ *		at REQ_READ_GAP
  * @doubted_psn: the one that was asked for again last; @doubted: as of req_loss
  * @missed:	a response was dropped because its page was not there
  */
@@ -48,7 +48,7 @@ struct req_reads {
 	uint32_t out, chunk;
 	psn_t again_at, again_end, again_to, last_again_to;
 	psn_t gap_psn, doubted_psn;
-	uint64_t gap_since, gap_at, doubted;
+	uint64_t gap_since, doubted;
 	bool gap, missed, ask_again;
 };
 
@@ -58,7 +58,7 @@ struct req_reads {
  * @charged:	bytes of requests, and @reads: of responses asked for
  * @copies:	of @charged: copies of what is before @copies_to (enum copies); those of
  *		COPIES_SENT until @copies_end[COPIES_SENT] is accepted, those of
- *		COPIES_LATE until @late_until (0: there are none)
+ *		COPIES_LATE until REQ_LATE
  * @read_twice:	of @reads: what is before @read_twice_to and was asked for again,
  *		until req.una is there
  * @out:	packets of SENDs and WRITEs in [una, max)
@@ -72,7 +72,6 @@ struct req_charge {
 	uint32_t charged, reads, read_twice, out;
 	uint32_t forgotten, doubt, copies[COPIES_NUM];
 	psn_t doubt_at, copies_end[COPIES_ACCEPTED], copies_to, read_twice_to;
-	uint64_t late_until;
 };
 
 /**
@@ -88,26 +87,15 @@ struct req_failure {
 
 /**
  * struct req_probe - Asking a nopin for its state (live.c).
- * @at, @ns:	when it is asked next, and how long after that
+ * @ns:		how long after REQ_PROBE it is asked again
  * @asked, @question: XACK_PROBE is not answered yet; what we asked last
  * @max:	req.snd when we asked that for the first time
  */
 struct req_probe {
-	uint64_t at, ns;
+	uint64_t ns;
 	psn_t max;
 	uint16_t question;
 	bool asked;
-};
-
-/**
- * struct req_hold - The peer asked us to hold (hold.c).
- * @until:	from req.una, until XACK_RESUME or then
- * @suspend_until: the peer waits for a region of its own: our timers stand still
- *		until it says otherwise, or until then (0: they run)
- * @suspend_ns:	what it said how long that takes
- */
-struct req_hold {
-	uint64_t until, suspend_until, suspend_ns;
 };
 
 /**
@@ -128,7 +116,8 @@ struct req_hold {
  * @win:	READ and atomic responses; win.head == una while one is due
  * @wait:	source page of a request, and @park_psn: which; @rsp_wait: destination
  *		page of a response
- * @pause_until: nothing is sent before this (RNR, socket full)
+ * @at:		deadlines
+ * @suspend_ns:	how long the peer's region is suspended, as it said
  * @held:	the peer asked us to hold
  * @revoked:	the LOCAL_INV that is next waits for the moves in its region
  */
@@ -139,13 +128,13 @@ struct req {
 	struct req_loss loss;
 	struct req_reads reads;
 	struct req_charge charge;
-	struct req_hold hold;
 	struct req_failure failure;
 	struct req_probe probe;
 	struct live live;
 	struct gso_watch gso;
 	struct waiter wait, rsp_wait;
-	uint64_t pause_until;
+	uint64_t at[REQ_DEADLINES];
+	uint64_t suspend_ns;
 	uint8_t retries, rnr_retries;
 	bool held, revoked;
 };

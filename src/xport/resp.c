@@ -66,7 +66,7 @@ void resp_reset(struct qp *qp)
 				   .said = psn_add(r->plan, PSN_MASK)};
 	r->hold = (struct resp_hold){.asked = false};
 	r->life++;
-	r->pause_until = 0;
+	deadlines_none(r->at, RESP_DEADLINES);
 	r->replay.next = r->replay.at = 0;
 	r->replay.answering = false;
 	memset(r->replay.res, 0, sizeof(r->replay.res));
@@ -183,7 +183,7 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	r->gap_told = r->rnr_told = false;
 	if (r->ack.page_rnr.syndrome && r->ack.page_rnr.psn == p->psn) {
 		r->ack.page_rnr = (struct nak){0};
-		r->hold.silence_until = 0;
+		r->at[RESP_SILENCE] = TIME_NEVER;
 	}
 	if (r->wait.ticket.v && p->psn == r->plan) {
 		fault_request(qp, p, payload);
@@ -525,7 +525,7 @@ void resp_commit(struct rx_run *run)
 		}
 	}
 	if (!qp->resp.win.num) {
-		qp->resp.hold.silence_until = 0;
+		qp->resp.at[RESP_SILENCE] = TIME_NEVER;
 		if (!qp->resp.wait.ticket.v)
 			fault_resolved(qp);
 	}
@@ -535,12 +535,11 @@ void resp_commit(struct rx_run *run)
 
 void resp_timeout(struct qp *qp)
 {
-	if (qp->resp.pause_until && qp->x->now >= qp->resp.pause_until) {
-		qp->resp.pause_until = 0;
+	if (qp->x->now >= qp->resp.at[RESP_PAUSE]) {
+		qp->resp.at[RESP_PAUSE] = TIME_NEVER;
 		qp_kick(qp);
 	}
-	if (qp->resp.hold.silence_until &&
-	    qp->x->now >= qp->resp.hold.silence_until)
+	if (qp->x->now >= qp->resp.at[RESP_SILENCE])
 		fault_silence_over(qp);
 	resume_timeout(qp);
 	ack_repeat_timeout(qp);
@@ -555,5 +554,5 @@ void resp_check(const struct qp *qp)
 				   psn_diff(r->plan, r->win.next) <= 0));
 	CHECK(!r->dead || r->failure.cause);
 	CHECK(r->dead || !r->failure.recv);
-	CHECK(!r->hold.resume_at || r->hold.resume_ns);
+	CHECK(!deadline_waits(r->at[RESP_RESUME]) || r->hold.resume_ns);
 }

@@ -7,6 +7,7 @@
 #include "ring/receive.h"
 #include "wire/psn.h"
 #include "xport/burst.h"
+#include "xport/deadline.h"
 #include "xport/kept.h"
 #include "xport/message.h"
 #include "xport/rx.h"
@@ -51,7 +52,6 @@ struct nak {
  * @received:	a receive completed, and no request has left since; @answers: so many
  *		had one behind them, without one between that had not
  * @said_ns:	when that was done last
- * @repeat_at:	then what moved nothing on may be acknowledged (0: nothing did)
  * @lossy:	requests came twice, or ahead of one that did not come
  * @to:		the last request placed that no response answers
  * @said:	PSN of the last ACK that left; older: it may not have
@@ -70,19 +70,17 @@ struct resp_ack {
 	uint32_t xack, out;
 	struct nak nak, page_rnr;
 	psn_t to, said;
-	uint64_t said_ns, repeat_at;
+	uint64_t said_ns;
 };
 
 /**
  * struct resp_hold - What a peer was told that is to wait.
  * @asked:	that we wait for a region of ours
- * @resume_at:	then RESUME is said again, as win.next has not come (0: it is not)
- * @resume_ns:	and so long after it was said last
- * @silence_until: standard peers: then say RNR instead (0: nothing to say)
+ * @resume_ns:	how long after it was said last RESUME is said again
  */
 struct resp_hold {
 	bool asked;
-	uint64_t resume_at, resume_ns, silence_until;
+	uint64_t resume_ns;
 };
 
 /**
@@ -117,7 +115,7 @@ struct resp_failure {
  * @forgot:	pages of win.next are being fetched and the packet was not
  *		kept; ask for it when @wait is woken
  * @held:	and the peer was asked to hold until then
- * @pause_until: the socket was full: no response before (0: go on)
+ * @at:		deadlines
  * @dead:	a request failed: @failure; nothing more is taken
  * @life:	counts connections: what is out may be of the one before
  * @wait:	for the destination page of a request
@@ -133,7 +131,7 @@ struct resp {
 	struct resp_ack ack;
 	struct resp_hold hold;
 	struct resp_replay replay;
-	uint64_t pause_until;
+	uint64_t at[RESP_DEADLINES];
 	struct waiter wait;
 	struct accepted bare[RD_ATOMIC_MAX];
 	struct gso_watch gso;

@@ -100,7 +100,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 void retry_forget(struct req *r)
 {
 	r->loss.lost = r->loss.resent = r->loss.gap = 0;
-	r->loss.gap_at = TIME_NEVER;
+	r->at[REQ_GAP] = TIME_NEVER;
 	r->loss.recovering = false;
 }
 
@@ -176,7 +176,7 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 	count(qp->x->cnt, CNT_rnr_rx);
 	flight_note(&qp->log, qp->x->now, FLIGHT_NAK_RX, r->una,
 		    AETH_RNR | code, r->rnr_retries);
-	if (r->snd == r->una && r->pause_until)
+	if (r->snd == r->una && deadline_waits(r->at[REQ_PAUSE]))
 		return;
 	if (r->rnr_retries == 0 && !fault) {
 		if (req_wqe_at(qp, r->una, &index))
@@ -187,7 +187,7 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 	if (r->rnr_retries != 7 && !fault)
 		r->rnr_retries--;
 	retry_rewind(qp, FLIGHT_NAK_RX);
-	r->pause_until = qp->x->now + rnr_code_to_ns(code);
+	r->at[REQ_PAUSE] = qp->x->now + rnr_code_to_ns(code);
 	qp_rearm(qp);
 }
 
@@ -200,7 +200,7 @@ void retry_hold(struct qp *qp)
 		flow_held(qp);
 		back_to(qp, r->acc, FLIGHT_FAULT);
 	}
-	r->hold.until = qp->x->now + HOLD_MAX_NS;
+	r->at[REQ_HOLD] = qp->x->now + HOLD_MAX_NS;
 	qp_rearm(qp);
 }
 
@@ -211,7 +211,7 @@ void retry_resume(struct qp *qp)
 	if (!r->held)
 		return;
 	r->held = false;
-	r->hold.until = 0;
+	r->at[REQ_HOLD] = TIME_NEVER;
 	back_to(qp, r->acc, FLIGHT_RESOLVED);
 	flow_resumed(qp);
 }
@@ -351,7 +351,7 @@ static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
 
 static void gap_over(struct qp *qp)
 {
-	qp->req.loss.gap_at = TIME_NEVER;
+	qp->req.at[REQ_GAP] = TIME_NEVER;
 	late_gap(&qp->peer->late);
 }
 
@@ -381,15 +381,15 @@ static void gap_seen(struct qp *qp, psn_t high, uint64_t sack)
 	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 
-	if (!r->loss.gap && r->loss.gap_at != TIME_NEVER)
+	if (!r->loss.gap && deadline_waits(r->at[REQ_GAP]))
 		gap_over(qp);
 	if (!r->loss.gap) {
 		r->loss.gap = holes(qp, high, sack);
 		r->loss.gap_since = now_ns;
 		if (r->loss.gap)
-			r->loss.gap_at = now_ns + qp->peer->late.wait_ns;
+			r->at[REQ_GAP] = now_ns + qp->peer->late.wait_ns;
 	}
-	if (now_ns >= r->loss.gap_at)
+	if (now_ns >= r->at[REQ_GAP])
 		gap_lost(qp);
 }
 
@@ -437,7 +437,7 @@ void retry_twice(struct qp *qp)
 
 void retry_gap_timeout(struct qp *qp)
 {
-	if (qp->x->now >= qp->req.loss.gap_at)
+	if (qp->x->now >= qp->req.at[REQ_GAP])
 		gap_lost(qp);
 }
 
@@ -459,8 +459,8 @@ void retry_check(const struct qp *qp)
 	CHECK(psn_diff(r->una, r->snd) <= 0 && psn_diff(r->snd, r->max) <= 0);
 	CHECK(!(l->lost & l->resent) && !(l->lost & l->gap) &&
 	      !(l->gap & l->resent));
-	CHECK(!l->gap || l->gap_at != TIME_NEVER);
+	CHECK(!l->gap || deadline_waits(r->at[REQ_GAP]));
 	CHECK(l->doubted <= qp->x->now);
-	CHECK(r->held == (r->hold.until != 0));
-	CHECK(!r->hold.suspend_until || r->hold.suspend_ns);
+	CHECK(r->held == deadline_waits(r->at[REQ_HOLD]));
+	CHECK(!deadline_waits(r->at[REQ_SUSPEND]) || r->suspend_ns);
 }

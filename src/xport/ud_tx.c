@@ -41,8 +41,9 @@ enum { QKEY_OWN_BIT = 31 };
 
 static bool idle(const struct qp *qp)
 {
-	return qp->state != QPS_RTS || qp->tx_moving || qp->req.pause_until ||
-	       qp->req.wait.ticket.v || qp->cfg.sq->cons == wq_end(qp->cfg.sq);
+	return qp->state != QPS_RTS || qp->tx_moving ||
+	       deadline_waits(qp->req.at[REQ_PAUSE]) || qp->req.wait.ticket.v ||
+	       qp->cfg.sq->cons == wq_end(qp->cfg.sq);
 }
 
 /* Is that the same NIC, marked in the same way? A QPN's upper bits name its port. */
@@ -186,7 +187,7 @@ void ud_tx_commit(struct qp *qp, const struct burst *b, int error)
 	if (error == -EFAULT || error == -EAGAIN) {
 		r->max = r->snd;
 		if (error == -EAGAIN)
-			r->pause_until = qp->x->now + PAUSE_FULL_NS;
+			r->at[REQ_PAUSE] = qp->x->now + PAUSE_FULL_NS;
 	} else {
 		/* Other errors: as if it had been lost on the way. */
 		for (unsigned i = 0; i < b->nsegs; i++)
@@ -201,8 +202,8 @@ void ud_tx_commit(struct qp *qp, const struct burst *b, int error)
 
 void ud_timeout(struct qp *qp)
 {
-	if (qp->x->now < qp->req.pause_until)
+	if (qp->x->now < qp->req.at[REQ_PAUSE])
 		return;
-	qp->req.pause_until = 0;
+	qp->req.at[REQ_PAUSE] = TIME_NEVER;
 	qp_kick(qp);
 }

@@ -60,16 +60,13 @@ static uint64_t deadline(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 	const struct open *o = &qp->open;
-	uint64_t at = r->hold.until ? r->hold.until : TIME_NEVER;
+	uint64_t at = MIN(r->at[REQ_HOLD], r->at[REQ_SUSPEND]);
 
 	if (!qp->attr.timeout)
 		return qp->timer.at_ns;
 	if (o->insisted && !o->plain && !qp_open(qp))
 		at = MIN(at, o->ask_at);
-	at = MIN(at,
-		 r->hold.suspend_until ? r->hold.suspend_until : TIME_NEVER);
-	at = MIN(at, r->pause_until ? r->pause_until : TIME_NEVER);
-	return MIN(at, r->live.silent_at);
+	return MIN(at, MIN(r->at[REQ_PAUSE], r->at[REQ_SILENT]));
 }
 
 void node_live(const struct node *node)

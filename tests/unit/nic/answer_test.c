@@ -156,7 +156,7 @@ static void answer__sent_again_says_it(void **state)
 	assert_true(plan_of_side_1());
 	full(nic, &nic->steps[3]);
 	ack_cancel(qp);
-	qp->req.pause_until = 0;
+	qp->req.at[REQ_PAUSE] = TIME_NEVER;
 	qp_kick(qp);
 	assert_true(plan_of_side_1());
 	answer_arrives();

@@ -428,12 +428,12 @@ static void ack__of_what_moves_nothing_on(void **state)
 	for (int i = 0; i < 3; i++)
 		ack_repeat(qp);
 	assert_false(r->ack.owed);
-	r->ack.repeat_at = os_now(nic->os); /* time passes */
+	r->at[RESP_REPEAT] = os_now(nic->os); /* time passes */
 	qp_rearm(qp);
 	for (int i = 0; i < TRIES && *acks == before; i++)
 		pump(&side[1]);
 	assert_int_equal(*acks, before + 1);
-	assert_int_equal(r->ack.repeat_at, 0);
+	assert_false(deadline_waits(r->at[RESP_REPEAT]));
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	know_pages(&side[1]);

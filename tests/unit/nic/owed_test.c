@@ -322,8 +322,8 @@ enum { SLOTS = 4096 };
 /* Half of the ACK timeout has passed without the page. */
 static void silence_is_over(void)
 {
-	assert_true(resp()->hold.silence_until != 0);
-	side[1].nic->x.now = resp()->hold.silence_until;
+	assert_true(deadline_waits(resp()->at[RESP_SILENCE]));
+	side[1].nic->x.now = resp()->at[RESP_SILENCE];
 	resp_timeout(&side[1].qp->qp);
 	assert_true(resp()->ack.page_rnr.owed);
 }

@@ -76,7 +76,7 @@ static uint64_t held_until(void)
 	uint64_t until;
 
 	nic_lock(side[0].nic);
-	until = side[0].qp->qp.req.hold.suspend_until;
+	until = side[0].qp->qp.req.at[REQ_SUSPEND];
 	nic_unlock(side[0].nic);
 	return until;
 }
@@ -158,7 +158,7 @@ static void suspend__writes_wait(void **state)
 	assert_true(counted(1, CNT_fault_redirect));
 	assert_true(counted(0, CNT_suspend_heard));
 	assert_int_equal(counted(0, CNT_suspend_silence), 0);
-	assert_int_equal(held_until(), 0);
+	assert_int_equal(held_until(), TIME_NEVER);
 }
 
 /* A READ of it is answered when it is resumed; one into it waits here. */
@@ -222,18 +222,18 @@ static void suspend__end_is_said(void **state)
 	assert_int_equal(
 		nic_mr_suspend(side[1].nic, side[1].key, 600 * 1000 * MS), 0);
 	use(WR_READ, 8);
-	for (int i = 0; i < TRIES && !r->hold.suspend_until; i++)
+	for (int i = 0; i < TRIES && !deadline_waits(r->at[REQ_SUSPEND]); i++)
 		pump_both();
-	assert_true(r->hold.suspend_until);
+	assert_true(deadline_waits(r->at[REQ_SUSPEND]));
 	settle();
 	question = r->probe.question;
 	assert_int_equal(nic_mr_resume(side[1].nic, side[1].key), 0);
-	for (int i = 0; i < TRIES && r->hold.suspend_until; i++) {
+	for (int i = 0; i < TRIES && deadline_waits(r->at[REQ_SUSPEND]); i++) {
 		pump(&side[1]);
 		if (engine_receive(nic, &nic->steps[1]))
 			finish_receive(nic, &nic->steps[1]);
 	}
-	assert_int_equal(r->hold.suspend_until, 0);
+	assert_false(deadline_waits(r->at[REQ_SUSPEND]));
 	assert_int_equal(r->probe.question, question);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
@@ -330,13 +330,13 @@ static void hold__false_one_lasts_a_question(void **state)
 	began = os_now(side[0].nic->os);
 	forge(XACK_HOLD | XACK_SUSPEND, UINT32_MAX);
 	assert_true(r->held);
-	assert_in_range(r->hold.suspend_until, began + 600 * 1000 * MS,
+	assert_in_range(r->at[REQ_SUSPEND], began + 600 * 1000 * MS,
 			began + 3 * 600 * 1000 * MS + 1000 * MS);
 	use(WR_WRITE, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_true(os_now(side[0].nic->os) - began >= 900 * MS);
 	assert_int_equal((uint16_t)(r->probe.question - asked), 1);
-	assert_int_equal(r->hold.suspend_until, 0);
+	assert_false(deadline_waits(r->at[REQ_SUSPEND]));
 }
 
 /* A question is asked, and there is nobody any more to answer it. */
@@ -355,9 +355,9 @@ static void hold__silence_ends_it(void **state)
 	assert_int_equal(nic_qp_modify(side[1].qp, &err, QPA_STATE), 0);
 	began = os_now(side[0].nic->os);
 	forge(XACK_SUSPEND, 50000);
-	for (int i = 0; i < TRIES && r->hold.suspend_until; i++)
+	for (int i = 0; i < TRIES && deadline_waits(r->at[REQ_SUSPEND]); i++)
 		pump_both();
-	assert_int_equal(r->hold.suspend_until, 0);
+	assert_false(deadline_waits(r->at[REQ_SUSPEND]));
 	assert_int_equal(counted(0, CNT_suspend_silence), 1);
 	assert_true(os_now(side[0].nic->os) - began >= 150 * MS);
 }

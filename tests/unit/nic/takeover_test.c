@@ -448,7 +448,7 @@ static void fault__resume_ends_the_hold(void **state)
 	plan_move_commit(nic, step);
 	pump(&side[0]);
 	assert_true(r->held);
-	r->hold.until = TIME_NEVER - 1;
+	r->at[REQ_HOLD] = TIME_NEVER - 1;
 	give_slots(nic, slot, n);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_memory_equal(side[1].buf + BUF / 2, side[0].buf, LEN);
@@ -643,7 +643,7 @@ static void flow__late_hold_charges_nobody(void **state)
 	hear_hold(qp, psn_add(qp->req.una, PSN_MASK));
 	while (n--)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-	side[0].nic->x.now = qp->req.hold.until;
+	side[0].nic->x.now = qp->req.at[REQ_HOLD];
 	if (qp->req.held)
 		qp_timeout(qp);
 	assert_int_equal(qp->peer->in_flight, 0);
@@ -692,10 +692,10 @@ static void comp__page_of_a_response_came(void **state)
 	(void)state;
 	qp->req.reads.missed = true;
 	qp->req.probe.ns = 50 * MS;
-	qp->req.probe.at = now + 50 * MS;
+	qp->req.at[REQ_PROBE] = now + 50 * MS;
 	side[0].nic->x.now = now;
 	reply_page_came(qp);
-	assert_int_equal(qp->req.probe.at, now + MS);
+	assert_int_equal(qp->req.at[REQ_PROBE], now + MS);
 	assert_int_equal(qp->req.probe.ns, MS);
 }
 

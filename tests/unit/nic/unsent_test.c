@@ -70,7 +70,8 @@ static void unsent__a_read_while_others_are_asked_again(void **state)
 	finish_receive(nic, rx);
 	assert_true(r->reads.ask_again);
 	full(nic, tx);
-	for (int i = 0; i < TRIES && (r->reads.ask_again || r->pause_until);
+	for (int i = 0; i < TRIES && (r->reads.ask_again ||
+				      deadline_waits(r->at[REQ_PAUSE]));
 	     i++) {
 		send_all(&side[0]);
 		idle(nic);

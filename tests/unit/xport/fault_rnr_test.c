@@ -124,7 +124,7 @@ static uint64_t told_ns(int64_t after_ns)
 
 	write_comes(0);
 	write_comes(1);
-	s.x.now = s.qp.resp.hold.silence_until + 1 * MS;
+	s.x.now = s.qp.resp.at[RESP_SILENCE] + 1 * MS;
 	first_page_comes();
 	s.x.now += (uint64_t)after_ns;
 	qp_timeout(&s.qp);

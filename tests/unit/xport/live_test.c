@@ -79,7 +79,8 @@ static void open_qp(enum peer_kind kind)
 	s.qp.mtu = 1024;
 	s.qp.state = QPS_RTS;
 	s.qp.attr = (struct qp_attr){.timeout = 14, .retry_cnt = RETRIES};
-	r->loss.gap_at = r->reads.gap_at = TIME_NEVER;
+	deadlines_none(r->at, REQ_DEADLINES);
+	deadlines_none(s.qp.resp.at, RESP_DEADLINES);
 	r->una = r->acc = r->placed = UNA;
 	r->snd = r->max = MAX_PSN;
 	live_reset(r);
@@ -483,10 +484,10 @@ static void live__ours(void **state)
 	s.qp.tx_moving = true;
 	pass(10 * FIRST_NS);
 	s.qp.tx_moving = false;
-	s.qp.req.pause_until = TIME_NEVER - 1;
+	s.qp.req.at[REQ_PAUSE] = TIME_NEVER - 1;
 	pass(10 * FIRST_NS);
 	waits(LIVE_PAUSE, TIME_NEVER);
-	s.qp.req.pause_until = 0;
+	s.qp.req.at[REQ_PAUSE] = TIME_NEVER;
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	close_qp();
 	/* the socket takes nothing, and a question is all that is to leave */
@@ -651,11 +652,11 @@ static void live__suspension_ends_by_silence(void **state)
 	open_qp(PEER_NOPIN);
 	hold_heard(&s.qp, &p);
 	live_heard(&s.qp, &p, false);
-	assert_int_equal(s.qp.req.live.silent_at, TIME_NEVER);
+	assert_int_equal(s.qp.req.at[REQ_SILENT], TIME_NEVER);
 	waits(LIVE_REGION, TIME_NEVER);
 	s.x.now += 3 * MS;
 	hold_timeout(&s.qp);
-	assert_int_equal(s.qp.req.live.silent_at, s.x.now + FIRST_NS);
+	assert_int_equal(s.qp.req.at[REQ_SILENT], s.x.now + FIRST_NS);
 	close_qp();
 }
 

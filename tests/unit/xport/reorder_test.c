@@ -123,8 +123,9 @@ static void flow_copies_came__others_go_on(void **state)
 	list_init(&other.run_link);
 	timerq_init(&x.timers);
 	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
+	deadlines_none(qp.req.at, REQ_DEADLINES);
+	deadlines_none(qp.resp.at, RESP_DEADLINES);
 	live_reset(&qp.req);
-	qp.req.loss.gap_at = qp.req.reads.gap_at = TIME_NEVER;
 	qp.req.snd = qp.req.max = 4;
 	flow_sent(&qp, 4, 4 * each);
 	flow_again(&qp, 0, 4, 4 * each);
@@ -177,6 +178,7 @@ static void flow_again__once(void **state)
 	(void)state;
 	list_init(&p.stalled);
 	list_init(&x.read_waiters);
+	deadlines_none(r->at, REQ_DEADLINES);
 	r->snd = r->max = 8;
 	flow_sent(&qp, 8, charge);
 	for (int i = 0; i < 1000; i++)
@@ -214,8 +216,9 @@ static void late_open(struct qp *qp)
 	list_init(&qp->x->read_waiters);
 	timerq_init(&qp->x->timers);
 	assert_int_equal(timerq_reserve(&qp->x->timers, 1), 0);
+	deadlines_none(qp->req.at, REQ_DEADLINES);
+	deadlines_none(qp->resp.at, RESP_DEADLINES);
 	live_reset(&qp->req);
-	qp->req.loss.gap_at = qp->req.reads.gap_at = TIME_NEVER;
 }
 
 /* What was late came, but its copy is as late: it may lie in the socket, too. */
@@ -254,7 +257,7 @@ static void flow_again__late(void **state)
 	flow_accepted(&qp, 8);
 	flow_forget(&qp);
 	reads_forget(&qp);
-	assert_int_equal(r->charge.late_until, 0);
+	assert_false(deadline_waits(r->at[REQ_LATE]));
 	qp_rearm(&qp);
 	timerq_fini(&x.timers);
 }
