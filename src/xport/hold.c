@@ -143,7 +143,7 @@ static void hold_begin(struct qp *qp, uint64_t ns)
 
 	r->suspend_ns = MIN(ns, EXPECTED_MAX_NS);
 	r->at[REQ_SUSPEND] = qp->x->now + SILENCES * r->suspend_ns;
-	if (r->held)
+	if (req_held(r))
 		r->at[REQ_HOLD] = r->at[REQ_SUSPEND];
 	if (!first)
 		return;

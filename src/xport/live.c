@@ -114,13 +114,13 @@ static bool outstanding(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	return deadline_waits(r->at[REQ_SUSPEND]) || waits_to_open(qp) ||
-	       (!r->held && r->una != r->max && r->snd != r->una);
+	       (!req_held(r) && r->una != r->max && r->snd != r->una);
 }
 
 static bool waits_for_window(const struct qp *qp)
 {
 	return qp->req.live.window && qp_dialect(qp)->budgets &&
-	       !qp->req.held && !outstanding(qp) && has_begun(qp);
+	       !req_held(&qp->req) && !outstanding(qp) && has_begun(qp);
 }
 
 /* Is all that was sent to be sent again, to a nopin? That it is our turn for so long
@@ -129,7 +129,7 @@ static bool goes_back(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return qp_dialect(qp)->forgets && !r->held && r->una != r->max &&
+	return qp_dialect(qp)->forgets && !req_held(r) && r->una != r->max &&
 	       r->snd == r->una;
 }
 
@@ -587,7 +587,7 @@ enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at)
 	}
 	if (deadline_waits(r->at[REQ_PAUSE]))
 		return LIVE_PAUSE;
-	if (r->held)
+	if (req_held(r))
 		return LIVE_HOLD;
 	if (deadline_waits(r->at[REQ_SUSPEND]))
 		return LIVE_REGION;

@@ -91,7 +91,7 @@ void req_reset(struct qp *qp)
 	deadlines_none(r->at, REQ_DEADLINES);
 	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
-	r->held = r->revoked = false;
+	r->revoked = false;
 	r->epoch++;
 }
 

@@ -118,7 +118,6 @@ struct req_probe {
  *		page of a response
  * @at:		deadlines
  * @suspend_ns:	how long the peer's region is suspended, as it said
- * @held:	the peer asked us to hold
  * @revoked:	the LOCAL_INV that is next waits for the moves in its region
  */
 struct req {
@@ -136,8 +135,14 @@ struct req {
 	uint64_t at[REQ_DEADLINES];
 	uint64_t suspend_ns;
 	uint8_t retries, rnr_retries;
-	bool held, revoked;
+	bool revoked;
 };
+
+/** req_held() - Return true if the peer asked us to hold. */
+static inline bool req_held(const struct req *r)
+{
+	return deadline_waits(r->at[REQ_HOLD]);
+}
 
 /* PAUSE_FULL_NS: after the socket's send buffer was full */
 enum { PAUSE_FULL_NS = 100 * 1000 };

@@ -194,13 +194,13 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 void retry_hold(struct qp *qp)
 {
 	struct req *r = &qp->req;
+	const bool held = req_held(r);
 
-	if (!r->held || r->snd != r->acc) {
-		r->held = true;
+	r->at[REQ_HOLD] = qp->x->now + HOLD_MAX_NS;
+	if (!held || r->snd != r->acc) {
 		flow_held(qp);
 		back_to(qp, r->acc, FLIGHT_FAULT);
 	}
-	r->at[REQ_HOLD] = qp->x->now + HOLD_MAX_NS;
 	qp_rearm(qp);
 }
 
@@ -208,9 +208,8 @@ void retry_resume(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	if (!r->held)
+	if (!req_held(r))
 		return;
-	r->held = false;
 	r->at[REQ_HOLD] = TIME_NEVER;
 	back_to(qp, r->acc, FLIGHT_RESOLVED);
 	flow_resumed(qp);
@@ -399,7 +398,7 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 	struct req *r = &qp->req;
 	psn_t high = r->acc;
 
-	if (r->held || (p->xack_flags & XACK_HOLD))
+	if (req_held(r) || (p->xack_flags & XACK_HOLD))
 		return;
 	move_maps(qp);
 	if (r->loss.lost && !r->loss.left) /* the next of them go behind this */
@@ -461,6 +460,5 @@ void retry_check(const struct qp *qp)
 	      !(l->gap & l->resent));
 	CHECK(!l->gap || deadline_waits(r->at[REQ_GAP]));
 	CHECK(l->doubted <= qp->x->now);
-	CHECK(r->held == deadline_waits(r->at[REQ_HOLD]));
 	CHECK(!deadline_waits(r->at[REQ_SUSPEND]) || r->suspend_ns);
 }

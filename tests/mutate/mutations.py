@@ -483,7 +483,7 @@ MUTATIONS = [
      "back_to(qp, r->acc, FLIGHT_RESOLVED);",
      "back_to(qp, psn_add(r->acc, 1), FLIGHT_RESOLVED);"),
     ("resume: whoever held goes on holding", "src/xport/retry.c",
-     "\tr->held = false;\n\tr->at[REQ_HOLD] = TIME_NEVER;\n", ""),
+     "\tr->at[REQ_HOLD] = TIME_NEVER;\n", ""),
     ("overwrite: the first page in part, too", "src/mem/overwrite.c",
      "page_of(addr + PAGE_BYTES - 1), page_of(end)}",
      "page_of(addr), page_of(end)}"),

@@ -66,10 +66,10 @@ static void hold(void)
 {
 	nic_tick(side[1].nic);
 	ack_say(&side[1].qp->qp, XACK_HOLD);
-	for (int i = 0; i < TRIES && !side[0].qp->qp.req.held; i++)
+	for (int i = 0; i < TRIES && !req_held(&side[0].qp->qp.req); i++)
 		for (int k = 0; k < SIDES; k++)
 			pump(&side[k]);
-	assert_true(side[0].qp->qp.req.held);
+	assert_true(req_held(&side[0].qp->qp.req));
 }
 
 static void owed__a_fatal_nak(void **state)
@@ -578,7 +578,7 @@ static void owed__hold_and_then_its_packet(void **state)
 	assert_false(resp()->forgot);
 	assert_false(resp()->ack.xack & XACK_HOLD);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
-	assert_false(side[0].qp->qp.req.held);
+	assert_false(req_held(&side[0].qp->qp.req));
 }
 
 /* A filter that lets no ACK through is asked once for each, not without end. */

@@ -329,7 +329,7 @@ static void hold__false_one_lasts_a_question(void **state)
 	asked = r->probe.question;
 	began = os_now(side[0].nic->os);
 	forge(XACK_HOLD | XACK_SUSPEND, UINT32_MAX);
-	assert_true(r->held);
+	assert_true(req_held(r));
 	assert_in_range(r->at[REQ_SUSPEND], began + 600 * 1000 * MS,
 			began + 3 * 600 * 1000 * MS + 1000 * MS);
 	use(WR_WRITE, 8);

@@ -447,7 +447,7 @@ static void fault__resume_ends_the_hold(void **state)
 	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
 	plan_move_commit(nic, step);
 	pump(&side[0]);
-	assert_true(r->held);
+	assert_true(req_held(r));
 	r->at[REQ_HOLD] = TIME_NEVER - 1;
 	give_slots(nic, slot, n);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
@@ -618,7 +618,7 @@ static void hear_hold(struct qp *qp, psn_t psn)
 
 	rx_run_init(&run);
 	qp_rx(qp, &hold, payload_of_step(NULL), &run);
-	assert_true(qp->req.held);
+	assert_true(req_held(&qp->req));
 }
 
 /* A HOLD of before comes again while all that there is to send is on its way; then
@@ -644,7 +644,7 @@ static void flow__late_hold_charges_nobody(void **state)
 	while (n--)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	side[0].nic->x.now = qp->req.at[REQ_HOLD];
-	if (qp->req.held)
+	if (req_held(&qp->req))
 		qp_timeout(qp);
 	assert_int_equal(qp->peer->in_flight, 0);
 	for (int i = 0; i < SIDES; i++)

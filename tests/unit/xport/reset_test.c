@@ -105,7 +105,6 @@ static const struct field of_req[] = {
 	F(req, gso.doubts),
 	F(req, retries),
 	F(req, rnr_retries),
-	F(req, held),
 	F(req, revoked),
 };
 
