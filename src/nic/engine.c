@@ -414,8 +414,8 @@ static bool engine_plan_send(struct nic *nic, struct step *s)
 			s->kind = STEP_SEND;
 			return true;
 		}
-		if (unlikely(qp->peer && qp->peer->insist)) {
-			qp->peer->insist = false;
+		if (unlikely(qp->peer && qp->peer->hello.insist)) {
+			qp->peer->hello.insist = false;
 			peers_insist(nic, qp->peer);
 		}
 	}
@@ -424,14 +424,15 @@ static bool engine_plan_send(struct nic *nic, struct step *s)
 
 static bool ack_due(const struct peer *p, bool flush, uint64_t now_ns)
 {
-	return p->ack_after_ns <= now_ns && (flush || p->ack_due_ns <= now_ns);
+	return p->acks.after_ns <= now_ns &&
+	       (flush || p->acks.due_ns <= now_ns);
 }
 
 /* The first peer whose ACKs are due; with @flush any. */
 static bool plan_acks(struct nic *nic, struct step *s, bool flush)
 {
 	list_for_each_safe(l, tmp, &nic->x.ack_peers) {
-		struct peer *p = list_entry(l, struct peer, ack_link);
+		struct peer *p = list_entry(l, struct peer, acks.link);
 
 		if (ack_due(p, flush, nic->x.now) &&
 		    peer_ack_burst(&nic->x, p, &s->burst)) {
@@ -451,9 +452,9 @@ static uint64_t next_deadline(const struct nic *nic)
 			  timerq_next(&nic->peers.timers));
 
 	list_for_each(l, &nic->x.ack_peers) {
-		const struct peer *p = list_entry(l, struct peer, ack_link);
+		const struct peer *p = list_entry(l, struct peer, acks.link);
 
-		at = MIN(at, MAX(p->ack_due_ns, p->ack_after_ns));
+		at = MIN(at, MAX(p->acks.due_ns, p->acks.after_ns));
 	}
 	return at;
 }
@@ -461,7 +462,7 @@ static uint64_t next_deadline(const struct nic *nic)
 static bool acks_wait(const struct nic *nic, bool flush)
 {
 	list_for_each(l, &nic->x.ack_peers)
-		if (ack_due(list_entry(l, struct peer, ack_link), flush,
+		if (ack_due(list_entry(l, struct peer, acks.link), flush,
 			    nic->x.now))
 			return true;
 	return false;
@@ -553,7 +554,7 @@ static void commit_acks(struct nic *nic, const struct step *s)
 	const struct burst *b = &s->burst;
 	bool again = b->qp || s->error == -EAGAIN;
 
-	b->peer->acks_out -= b->nacks != 0;
+	b->peer->acks.out -= b->nacks != 0;
 	for (unsigned i = 0; i < b->nacks; i++) {
 		struct nic_qp *qp = demux_find(nic, b->ack[i].qpn);
 

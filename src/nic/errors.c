@@ -24,8 +24,8 @@ static bool deny_asked(struct nic *nic, const struct list *peers,
 	list_for_each(l, peers) {
 		struct peer *p = list_entry(l, struct peer, link);
 
-		if (p->hello.at_ns == TIME_NEVER || p->kind == PEER_NOPIN ||
-		    !endpoint_eq(&p->asked, dst))
+		if (p->hello.timer.at_ns == TIME_NEVER ||
+		    p->kind == PEER_NOPIN || !endpoint_eq(&p->asked, dst))
 			continue;
 		peer_deny(nic, p);
 		any = true;
@@ -54,13 +54,14 @@ static const struct os_addr *addr_find(const struct os_net *net,
 /* The requests end as those to a silent peer do, and this is why. */
 static void say_too_large(struct peer *p, const struct os_addr *via)
 {
-	if (!p->too_large || !via || p->told_mtu == via->mtu)
+	if (!p->path.too_large || !via || p->path.told_mtu == via->mtu)
 		return;
-	p->told_mtu = via->mtu;
+	p->path.told_mtu = via->mtu;
 	log_warn("packets of %u bytes to port %u do not leave by %s: its MTU "
 		 "is %u%s",
-		 p->too_large, p->ep.port, via->ifname, via->mtu,
-		 p->too_large <= via->mtu ? ", that of the way is less" : "");
+		 p->path.too_large, p->ep.port, via->ifname, via->mtu,
+		 p->path.too_large <= via->mtu ? ", that of the way is less"
+					       : "");
 }
 
 /* What MTUs are now. They are asked for without the lock. */
@@ -78,7 +79,7 @@ static void look_at_mtus(struct nic *nic)
 		struct peer *p = list_entry(l, struct peer, link);
 
 		say_too_large(p, addr_find(&net, &p->local));
-		p->too_large = 0;
+		p->path.too_large = 0;
 	}
 	nic_unlock(nic);
 	os_net_free(&net);

@@ -475,7 +475,7 @@ static int peer_notifies(struct nic *nic, struct qp *qp)
 		return p->features & HELLO_NOTIFY ? 0 : -EOPNOTSUPP;
 	if (qp_open(qp))
 		return -EAGAIN;
-	if (p->kind == PEER_NOPIN || p->denied)
+	if (p->kind == PEER_NOPIN || p->hello.denied)
 		return open_insist(qp) ? -EAGAIN : -EOPNOTSUPP;
 	peers_insist(nic, p);
 	return -EAGAIN;

@@ -80,16 +80,16 @@ static void tell_shares(struct nic *nic)
 	list_for_each(l, &nic->peers.all) {
 		struct peer *p = list_entry(l, struct peer, link);
 
-		p->shrinks = p->granted > share;
-		any |= p->shrinks;
+		p->flow.shrinks = p->flow.granted > share;
+		any |= p->flow.shrinks;
 	}
 	if (!any)
 		return;
 	list_for_each(l, &nic->qps) {
 		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
-		if (qp->peer && qp->peer->shrinks && ack_credit(qp))
-			qp->peer->shrinks = false;
+		if (qp->peer && qp->peer->flow.shrinks && ack_credit(qp))
+			qp->peer->flow.shrinks = false;
 	}
 }
 
@@ -132,11 +132,11 @@ static void send_hello(struct nic *nic, uint8_t opcode,
 			.my_nonce = peers_nonce(nic, to)};
 
 	if (known) {
-		p.credit = proved || !known->granted
+		p.credit = proved || !known->flow.granted
 				   ? flow_grant(&nic->x, known)
-				   : known->granted;
-		p.slots = known->told;
-		p.serial = known->serial;
+				   : known->flow.granted;
+		p.slots = known->lend.told;
+		p.serial = known->lend.serial;
 		p.echo = credit_echo(known);
 	}
 	send_control(nic, &p, to, from, mark, port);
@@ -148,7 +148,7 @@ static void ask_once(struct nic *nic, struct peer *p)
 
 	send_hello(nic, OP_X_HELLO, &p->asked, &p->local, p->mark, p->port,
 		   known ? p->nonce : 0, known ? p : NULL, true);
-	p->asked_ns = nic->x.now;
+	p->hello.asked_ns = nic->x.now;
 }
 
 /* What @p may fill of the redirect pool: said when it is news. */
@@ -160,15 +160,15 @@ static void lend(struct nic *nic, struct peer *p)
 		return;
 	news = credit_lend(&nic->x, p);
 	if (news) {
-		p->tell_ns = TELL_MIN_NS;
-		p->reminded = 0;
+		p->hello.tell_ns = TELL_MIN_NS;
+		p->lend.reminded = 0;
 		ask_once(nic, p);
 	}
 	if (credit_settled(p) && p->nonce)
-		timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
-	else if (news || p->hello.at_ns == TIME_NEVER)
-		timerq_set(&nic->peers.timers, &p->hello,
-			   nic->x.now + p->tell_ns);
+		timerq_set(&nic->peers.timers, &p->hello.timer, TIME_NEVER);
+	else if (news || p->hello.timer.at_ns == TIME_NEVER)
+		timerq_set(&nic->peers.timers, &p->hello.timer,
+			   nic->x.now + p->hello.tell_ns);
 }
 
 void peers_lend(struct nic *nic)
@@ -181,14 +181,14 @@ void peers_lend(struct nic *nic)
 /* It did not say yet that it keeps to that, or is to have more. */
 static void remind(struct nic *nic, struct peer *p)
 {
-	if (p->echoed != p->serial || !p->nonce) {
+	if (p->lend.echoed != p->lend.serial || !p->nonce) {
 		ask_once(nic, p);
-		p->reminded += p->nonce != 0;
+		p->lend.reminded += p->nonce != 0;
 	}
-	p->tell_ns = MIN(MAX(2 * p->tell_ns, (uint64_t)TELL_MIN_NS),
-			 (uint64_t)TELL_MAX_NS);
+	p->hello.tell_ns = MIN(MAX(2 * p->hello.tell_ns, (uint64_t)TELL_MIN_NS),
+			       (uint64_t)TELL_MAX_NS);
 	lend(nic, p);
-	if (p->reminded == REMINDERS) {
+	if (p->lend.reminded == REMINDERS) {
 		credit_silent(&nic->x, p);
 		peers_lend(nic);
 	}
@@ -197,8 +197,8 @@ static void remind(struct nic *nic, struct peer *p)
 static void peers_ask(struct nic *nic, struct peer *p)
 {
 	ask_once(nic, p);
-	p->hello_tries++;
-	timerq_set(&nic->peers.timers, &p->hello, nic->x.now + HELLO_NS);
+	p->hello.tries++;
+	timerq_set(&nic->peers.timers, &p->hello.timer, nic->x.now + HELLO_NS);
 }
 
 static struct peer *peers_find(const struct list *peers,
@@ -216,8 +216,8 @@ static struct peer *peers_find(const struct list *peers,
 
 static bool line_left(const struct nic *nic, const struct peer *p)
 {
-	return p->lines ? nic->peers.sprayed < SPRAY_MAX
-			: nic->peers.lined < LINES_MAX;
+	return p->path.lines ? nic->peers.sprayed < SPRAY_MAX
+			     : nic->peers.lined < LINES_MAX;
 }
 
 /* By the port's own socket it can be sent to in any case. */
@@ -225,37 +225,37 @@ static void connect_lines(struct nic *nic, struct peer *p)
 {
 	const unsigned paths = MAX(nic->cfg.paths, 1);
 
-	if (p->kind != PEER_NOPIN || p->datagrams || p->lines)
+	if (p->kind != PEER_NOPIN || p->datagrams || p->path.lines)
 		return;
-	while (p->lines < paths && line_left(nic, p)) {
+	while (p->path.lines < paths && line_left(nic, p)) {
 		const int line = os_connect(nic->os, &p->local, &p->ep,
 					    p->mark);
 
 		if (!line)
 			break;
-		nic->peers.lined += p->lines == 0;
-		nic->peers.sprayed += p->lines != 0;
-		p->line[p->lines++] = line;
+		nic->peers.lined += p->path.lines == 0;
+		nic->peers.sprayed += p->path.lines != 0;
+		p->path.line[p->path.lines++] = line;
 	}
-	if (paths == 1 || p->lines == paths)
+	if (paths == 1 || p->path.lines == paths)
 		return;
-	count_add(&nic->cnt, CNT_paths_missing, paths - MAX(p->lines, 1));
+	count_add(&nic->cnt, CNT_paths_missing, paths - MAX(p->path.lines, 1));
 	log_info("port %u is reached by %u paths instead of %u", p->ep.port,
-		 MAX(p->lines, 1), paths);
+		 MAX(p->path.lines, 1), paths);
 }
 
 static void disconnect_lines(struct nic *nic, struct peer *p)
 {
-	while (p->lines) {
-		os_disconnect(nic->os, p->line[--p->lines]);
-		nic->peers.sprayed -= p->lines != 0;
-		nic->peers.lined -= p->lines == 0;
+	while (p->path.lines) {
+		os_disconnect(nic->os, p->path.line[--p->path.lines]);
+		nic->peers.sprayed -= p->path.lines != 0;
+		nic->peers.lined -= p->path.lines == 0;
 	}
 }
 
 static void peers_answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 {
-	timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
+	timerq_set(&nic->peers.timers, &p->hello.timer, TIME_NEVER);
 	p->kind = kind;
 	nic->peers.standard += kind == PEER_STANDARD;
 	if (kind == PEER_STANDARD)
@@ -269,21 +269,21 @@ static void peers_answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 /* It is no nopin, and nobody needs to ask again. */
 void peer_deny(struct nic *nic, struct peer *p)
 {
-	p->denied = true;
+	p->hello.denied = true;
 	if (p->kind == PEER_PROBING) {
 		peers_answered(nic, p, PEER_STANDARD);
 		return;
 	}
-	timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
+	timerq_set(&nic->peers.timers, &p->hello.timer, TIME_NEVER);
 	peer_answered(&nic->x, p);
 }
 
 void peers_insist(struct nic *nic, struct peer *p)
 {
-	if (p->kind != PEER_STANDARD || p->denied ||
-	    p->hello.at_ns != TIME_NEVER)
+	if (p->kind != PEER_STANDARD || p->hello.denied ||
+	    p->hello.timer.at_ns != TIME_NEVER)
 		return;
-	p->hello_tries = 0;
+	p->hello.tries = 0;
 	peers_ask(nic, p);
 }
 
@@ -320,7 +320,7 @@ static struct peer *new_peer(struct nic *nic, const struct endpoint *ep,
 	peer_init(p, ep, &to->local);
 	p->here = roce_here(nic, &ep->ip);
 	p->mark = to->mark;
-	p->gso = os_gso(nic->os);
+	p->path.gso = os_gso(nic->os);
 	p->port = qp->cfg.port;
 	return p;
 }
@@ -361,10 +361,10 @@ int peer_get(struct nic *nic, const struct qp_attr *attr,
 
 static void free_peer(struct nic *nic, struct peer *p)
 {
-	CHECK(list_empty(&p->owed) && list_empty(&p->stalled));
-	timerq_set(&nic->peers.timers, &p->hello, TIME_NEVER);
+	CHECK(list_empty(&p->acks.owed) && list_empty(&p->stalled));
+	timerq_set(&nic->peers.timers, &p->hello.timer, TIME_NEVER);
 	list_del(&p->link);
-	list_del(&p->ack_link);
+	list_del(&p->acks.link);
 	nic->peers.standard -= p->kind == PEER_STANDARD;
 	disconnect_lines(nic, p);
 	heap_free(p);
@@ -375,7 +375,7 @@ void peer_put(struct nic *nic, struct peer *p)
 	if (--p->refs || p->datagrams)
 		return;
 	nic->x.peers--;
-	nic->x.granted -= p->granted;
+	nic->x.granted -= p->flow.granted;
 	credit_end(&nic->x, p);
 	free_peer(nic, p);
 	if (nic->x.peers & (nic->x.peers - 1))
@@ -383,7 +383,7 @@ void peer_put(struct nic *nic, struct peer *p)
 	list_for_each(l, &nic->peers.all) {
 		p = list_entry(l, struct peer, link);
 		if (p->kind == PEER_NOPIN) /* when time is */
-			timerq_set(&nic->peers.timers, &p->hello, 0);
+			timerq_set(&nic->peers.timers, &p->hello.timer, 0);
 	}
 }
 
@@ -454,12 +454,12 @@ void peer_aim(struct nic *nic, struct qp *qp)
 /* What @p says of its pool and of ours. */
 static void take_credit(struct nic *nic, struct peer *peer, const struct pkt *p)
 {
-	const uint32_t lent = peer->lent;
+	const uint32_t lent = peer->lend.lent;
 
 	credit_of(peer, p->my_nonce);
 	credit_take(peer, p->slots, p->serial);
 	credit_echoed(&nic->x, peer, p->echo);
-	if (peer->lent < lent) /* for others that wait for more */
+	if (peer->lend.lent < lent) /* for others that wait for more */
 		peers_lend(nic);
 	else
 		lend(nic, peer);
@@ -471,8 +471,8 @@ static void is_nopin(struct nic *nic, struct peer *p)
 	const bool mistaken = p->kind == PEER_STANDARD;
 
 	nic->peers.standard -= mistaken;
-	p->unasked = mistaken;
-	p->denied = false;
+	p->quota.unasked = mistaken;
+	p->hello.denied = false;
 	peers_answered(nic, p, PEER_NOPIN);
 	if (!mistaken || p->datagrams)
 		return;
@@ -490,7 +490,7 @@ static bool take_answer(struct nic *nic, struct peer *peer, const struct pkt *p)
 	const bool news = !peer->nonce;
 
 	peer->nonce = p->my_nonce;
-	peer->budget = p->credit;
+	peer->flow.budget = p->credit;
 	peer->features = p->features;
 	peer->read_chunk = p->read_chunk;
 	if (peer->kind != PEER_NOPIN)
@@ -538,7 +538,7 @@ void peers_proved(struct nic *nic, struct peer *p)
 	if (p->kind == PEER_NOPIN)
 		return;
 	is_nopin(nic, p);
-	p->tell_ns = TELL_MIN_NS;
+	p->hello.tell_ns = TELL_MIN_NS;
 	tell_shares(nic);
 	lend(nic, p);
 }
@@ -610,11 +610,11 @@ void peers_timers(struct nic *nic)
 	if (nic->peers.standard || nic->ud_qps || nic->x.plain)
 		roce_needed(nic);
 	while ((t = timerq_pop(&nic->peers.timers, nic->x.now))) {
-		struct peer *p = container_of(t, struct peer, hello);
+		struct peer *p = container_of(t, struct peer, hello.timer);
 
 		if (p->kind == PEER_NOPIN)
 			remind(nic, p);
-		else if (p->hello_tries < hello_tries_max(p))
+		else if (p->hello.tries < hello_tries_max(p))
 			peers_ask(nic, p);
 		else if (p->kind == PEER_STANDARD)
 			peer_deny(nic, p);
@@ -625,9 +625,9 @@ void peers_timers(struct nic *nic)
 
 void peers_too_large(struct nic *nic, struct peer *p, uint32_t bytes)
 {
-	if (p->too_large)
+	if (p->path.too_large)
 		return;
-	p->too_large = bytes +
-		       (ipaddr_is_v4(&p->ep.ip) ? IPV4_BYTES : IPV6_BYTES);
+	p->path.too_large = bytes +
+			    (ipaddr_is_v4(&p->ep.ip) ? IPV4_BYTES : IPV6_BYTES);
 	__atomic_store_n(&nic->peers.too_large, true, __ATOMIC_RELAXED);
 }

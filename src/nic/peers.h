@@ -66,7 +66,7 @@ void peers_close(struct nic *nic);
 /** peers_nonce() - Return the nonce of HELLOs from @ep; never 0. */
 uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep);
 
-/** peers_insist() - See peer.insist: unless that was done. */
+/** peers_insist() - See peer.hello.insist: unless that was done. */
 void peers_insist(struct nic *nic, struct peer *p);
 
 /** peers_proved() - A peer proved that it is a nopin. */

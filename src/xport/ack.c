@@ -263,7 +263,7 @@ bool ack_first(struct qp *qp)
 void ack_carry(struct qp *qp, struct burst *b)
 {
 	const struct resp *r = &qp->resp;
-	uint32_t told = qp->peer->granted;
+	uint32_t told = qp->peer->flow.granted;
 	struct pkt p;
 
 	if (!r->ack.owed || nak_owed(r) || r->ack.busy || !b->ext ||
@@ -283,7 +283,7 @@ static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 
-	b->peer->acks_out += !b->nacks;
+	b->peer->acks.out += !b->nacks;
 	r->ack.out++;
 	b->ack[b->nacks++] = (struct burst_ack){
 		.qpn = qp->cfg.qpn,
@@ -295,7 +295,7 @@ static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 
 bool ack_append(struct qp *qp, struct burst *b)
 {
-	list_for_each_safe(l, tmp, &b->peer->owed) {
+	list_for_each_safe(l, tmp, &b->peer->acks.owed) {
 		struct qp *q = list_entry(l, struct qp, ack_link);
 		struct pkt p;
 
@@ -340,7 +340,7 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again)
 		return;
 	qp->resp.ack.out--;
 	if (error == -EAGAIN)
-		qp->peer->ack_after_ns = qp->x->now + PAUSE_FULL_NS;
+		qp->peer->acks.after_ns = qp->x->now + PAUSE_FULL_NS;
 	if (error && again)
 		ack_unsaid(qp, a);
 	if (!qp_dialect(qp)->carries)
@@ -351,13 +351,13 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again)
  * they wait for owes them again. */
 bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b)
 {
-	list_del(&peer->ack_link);
+	list_del(&peer->acks.link);
 	for (int ext = 1; ext >= 0; ext--) {
 		burst_reset(b, NULL, peer, ext);
 		if (!ack_append(NULL, b))
 			continue;
-		if (!list_empty(&peer->owed))
-			list_add_tail(&x->ack_peers, &peer->ack_link);
+		if (!list_empty(&peer->acks.owed))
+			list_add_tail(&x->ack_peers, &peer->acks.link);
 		return true;
 	}
 	return false;

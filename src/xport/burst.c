@@ -40,8 +40,8 @@ void burst_mark(struct burst *b, const struct qp *qp)
 	else
 		b->mark = (struct ip_mark){qp->attr.traffic_class,
 					   qp->attr.hop_limit};
-	b->line = b->ext && p->lines && ip_mark_eq(b->mark, p->mark)
-			  ? p->line[0]
+	b->line = b->ext && p->path.lines && ip_mark_eq(b->mark, p->mark)
+			  ? p->path.line[0]
 			  : 0;
 }
 
@@ -73,10 +73,10 @@ void burst_spray(struct burst *b)
 {
 	struct peer *p = b->peer;
 
-	if (!b->line || p->lines < 2)
+	if (!b->line || p->path.lines < 2)
 		return;
-	p->path = (p->path + 1) % p->lines;
-	b->line = p->line[p->path];
+	p->path.next = (p->path.next + 1) % p->path.lines;
+	b->line = p->path.line[p->path.next];
 }
 
 bool burst_full(const struct burst *b)
@@ -85,7 +85,7 @@ bool burst_full(const struct burst *b)
 
 	if (!b->nsegs)
 		return false;
-	if (b->nsegs == BURST_SEGS || !b->peer->gso)
+	if (b->nsegs == BURST_SEGS || !b->peer->path.gso)
 		return true;
 	last = &b->seg[b->nsegs - 1];
 	return last->hdr_len + last->payload_len + last->trailer_len <
@@ -251,9 +251,9 @@ void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing)
 	if (d < 0)
 		return; /* nothing of it arrived, which says nothing */
 	g->doubts = d == 0 ? g->doubts + 1 : 0;
-	if (g->doubts < GSO_DOUBTS || !p->gso)
+	if (g->doubts < GSO_DOUBTS || !p->path.gso)
 		return;
-	p->gso = false;
+	p->path.gso = false;
 	count(qp->x->cnt, CNT_gso_off);
 	log_info("qp 0x%x: only first packets of bursts arrive, GSO is off",
 		 qp->cfg.qpn);

@@ -64,7 +64,8 @@ static bool first_allowed(const struct xport *x, const struct peer *p)
 
 	if (slots_free(x->mem) <= x->lent_left || !left)
 		return false;
-	return !p->firsts || p->firsts + 1 <= FIRST_SHARE * (left - 1);
+	return !p->lend.firsts ||
+	       p->lend.firsts + 1 <= FIRST_SHARE * (left - 1);
 }
 
 bool credit_first(struct xport *x, struct window *w, bool on)
@@ -75,7 +76,7 @@ bool credit_first(struct xport *x, struct window *w, bool on)
 		return false;
 	w->first = on;
 	x->firsts += on ? 1 : -1;
-	p->firsts += on ? 1 : -1;
+	p->lend.firsts += on ? 1 : -1;
 	return true;
 }
 
@@ -96,22 +97,23 @@ static uint32_t lendable(const struct xport *x)
 
 uint32_t credit_left(const struct peer *p)
 {
-	return p->lent > p->filled ? p->lent - p->filled : 0;
+	return p->lend.lent > p->lend.filled ? p->lend.lent - p->lend.filled
+					     : 0;
 }
 
 static void set(struct xport *x, struct peer *p, uint32_t lent, uint32_t filled)
 {
 	x->lent_left -= credit_left(p);
-	x->lent += lent - p->lent;
-	p->lent = lent;
-	p->filled = filled;
+	x->lent += lent - p->lend.lent;
+	p->lend.lent = lent;
+	p->lend.filled = filled;
 	x->lent_left += credit_left(p);
 	CHECK(x->lent_left <= slots_free(x->mem));
 }
 
 void credit_fill(struct xport *x, struct peer *p, bool more)
 {
-	set(x, p, p->lent, more ? p->filled + 1 : p->filled - 1);
+	set(x, p, p->lend.lent, more ? p->lend.filled + 1 : p->lend.filled - 1);
 	x->slots_short |= more && !credit_left(p);
 }
 
@@ -120,34 +122,34 @@ bool credit_lend(struct xport *x, struct peer *p)
 	const uint32_t most = p->kind == PEER_NOPIN ? share(x) : 0;
 	/* a fifth of it is for who comes next */
 	const uint32_t room = lendable(x) * 4 / 5;
-	const uint32_t told = MIN(most, MAX(p->told, p->lent + room));
+	const uint32_t told = MIN(most, MAX(p->lend.told, p->lend.lent + room));
 
-	p->wants = told < most;
-	if (told == p->told)
+	p->lend.wants = told < most;
+	if (told == p->lend.told)
 		return false;
-	p->told = told;
+	p->lend.told = told;
 	x->serial += x->serial == UINT32_MAX ? 2 : 1;
-	p->serial = x->serial;
-	set(x, p, MAX(p->lent, told), p->filled);
+	p->lend.serial = x->serial;
+	set(x, p, MAX(p->lend.lent, told), p->lend.filled);
 	return true;
 }
 
 void credit_echoed(struct xport *x, struct peer *p, uint32_t serial)
 {
-	if (serial != p->serial)
+	if (serial != p->lend.serial)
 		return;
-	p->echoed = serial;
-	set(x, p, p->told, p->filled);
+	p->lend.echoed = serial;
+	set(x, p, p->lend.told, p->lend.filled);
 }
 
 void credit_silent(struct xport *x, struct peer *p)
 {
-	set(x, p, p->told, p->filled);
+	set(x, p, p->lend.told, p->lend.filled);
 }
 
 bool credit_settled(const struct peer *p)
 {
-	return p->echoed == p->serial && !p->wants;
+	return p->lend.echoed == p->lend.serial && !p->lend.wants;
 }
 
 bool credit_bound(struct xport *x, uint32_t slots)
@@ -161,7 +163,7 @@ bool credit_bound(struct xport *x, uint32_t slots)
 
 void credit_end(struct xport *x, struct peer *p)
 {
-	CHECK(!p->filled && !p->firsts && !p->out);
+	CHECK(!p->lend.filled && !p->lend.firsts && !p->quota.out);
 	set(x, p, 0, 0);
 }
 
@@ -170,27 +172,27 @@ void credit_end(struct xport *x, struct peer *p)
 void credit_take(struct peer *p, uint32_t slots, uint32_t serial)
 {
 	if (!serial ||
-	    (p->quota_serial && (int32_t)(serial - p->quota_serial) <= 0))
+	    (p->quota.serial && (int32_t)(serial - p->quota.serial) <= 0))
 		return;
-	p->quota = slots;
-	p->quota_serial = serial;
+	p->quota.slots = slots;
+	p->quota.serial = serial;
 	qp_kick_all(&p->stalled);
 }
 
 void credit_of(struct peer *p, uint32_t nonce)
 {
-	if (p->quota_of == nonce)
+	if (p->quota.of == nonce)
 		return;
-	p->quota_of = nonce;
-	p->quota = p->quota_serial = p->kept_serial = 0;
-	p->echoed = p->serial - 1;
+	p->quota.of = nonce;
+	p->quota.slots = p->quota.serial = p->quota.kept = 0;
+	p->lend.echoed = p->lend.serial - 1;
 }
 
 uint32_t credit_echo(struct peer *p)
 {
-	if (p->out <= p->quota)
-		p->kept_serial = p->quota_serial;
-	return p->kept_serial;
+	if (p->quota.out <= p->quota.slots)
+		p->quota.kept = p->quota.serial;
+	return p->quota.kept;
 }
 
 static uint32_t beyond_first(uint32_t packets)
@@ -205,11 +207,12 @@ bool credit_allows(const struct qp *qp, uint32_t more)
 	enum { QP_SHARE = 4 };
 	const struct peer *p = qp->peer;
 	const uint32_t out = qp->req.charge.out + more;
-	const uint32_t all = p->out + beyond_first(out) -
+	const uint32_t all = p->quota.out + beyond_first(out) -
 			     beyond_first(qp->req.charge.out);
 
-	return out <= 1 || (all <= p->quota &&
-			    out <= QP_SHARE * (uint64_t)(p->quota - all) + 1);
+	return out <= 1 ||
+	       (all <= p->quota.slots &&
+		out <= QP_SHARE * (uint64_t)(p->quota.slots - all) + 1);
 }
 
 /* What was sent to a standard peer, as it was thought, did not ask how much there
@@ -218,14 +221,14 @@ bool credit_allows_again(struct qp *qp)
 {
 	struct peer *p = qp->peer;
 
-	p->unasked = p->unasked && p->out > p->quota;
-	return !p->unasked || qp->req.snd == qp->req.una;
+	p->quota.unasked = p->quota.unasked && p->quota.out > p->quota.slots;
+	return !p->quota.unasked || qp->req.snd == qp->req.una;
 }
 
 void credit_sent(struct qp *qp, uint32_t packets)
 {
-	qp->peer->out += beyond_first(qp->req.charge.out + packets) -
-			 beyond_first(qp->req.charge.out);
+	qp->peer->quota.out += beyond_first(qp->req.charge.out + packets) -
+			       beyond_first(qp->req.charge.out);
 	qp->req.charge.out += packets;
 }
 
@@ -236,8 +239,8 @@ void credit_placed(struct qp *qp, uint32_t packets)
 	CHECK(packets <= r->charge.out);
 	if (!packets)
 		return;
-	qp->peer->out -= beyond_first(r->charge.out) -
-			 beyond_first(r->charge.out - packets);
+	qp->peer->quota.out -= beyond_first(r->charge.out) -
+			       beyond_first(r->charge.out - packets);
 	r->charge.out -= packets;
 	qp_kick_all(&qp->peer->stalled);
 }
@@ -253,5 +256,6 @@ void credit_check(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	CHECK((int32_t)r->charge.out <= psn_diff(r->max, r->una));
-	CHECK(beyond_first(r->charge.out) <= (qp->peer ? qp->peer->out : 0));
+	CHECK(beyond_first(r->charge.out) <=
+	      (qp->peer ? qp->peer->quota.out : 0));
 }

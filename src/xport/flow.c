@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.c: flow control by the receiver (design D14). What a nopin peer's
- * socket may hold on our behalf is its grant, peer.budget; everything sent is
+ * socket may hold on our behalf is its grant, peer.flow.budget; everything sent is
  * charged as its kernel will charge it, until it says "accepted". READ responses come
  * into our own socket: reads.c. What is sent or asked for again waits for nothing, but is charged besides: what
  * it stands for may only be late.
@@ -44,13 +44,14 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes)
 /* Not before it was seen that none overtake others: that cuts bursts. */
 bool flow_whole(const struct peer *p)
 {
-	return p->gso && (p->features & HELLO_GRO) && p->even >= EVEN_MIN &&
-	       !p->late.wait_ns;
+	return p->path.gso && (p->features & HELLO_GRO) &&
+	       p->flow.even >= EVEN_MIN && !p->late.wait_ns;
 }
 
 void flow_even(struct peer *p, uint32_t packets, bool gaps)
 {
-	p->even = gaps ? 0 : MIN(p->even + packets, (uint32_t)EVEN_MIN);
+	p->flow.even = gaps ? 0
+			    : MIN(p->flow.even + packets, (uint32_t)EVEN_MIN);
 }
 
 uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu)
@@ -68,11 +69,11 @@ uint32_t flow_share(const struct xport *x)
 
 uint32_t flow_grant(struct xport *x, struct peer *p)
 {
-	uint32_t others = x->granted - p->granted;
+	uint32_t others = x->granted - p->flow.granted;
 
-	p->granted = MIN(flow_share(x), x->push_budget - others);
-	x->granted = others + p->granted;
-	return p->granted;
+	p->flow.granted = MIN(flow_share(x), x->push_budget - others);
+	x->granted = others + p->flow.granted;
+	return p->flow.granted;
 }
 
 bool flow_may_send(struct qp *qp, uint32_t charge)
@@ -82,7 +83,8 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 	if (!qp_dialect(qp)->budgets)
 		return psn_diff(qp->req.snd, qp->req.una) <
 		       (int32_t)qp->req.cwnd;
-	if (!p->in_flight || (uint64_t)p->in_flight + charge <= p->budget)
+	if (!p->flow.in_flight ||
+	    (uint64_t)p->flow.in_flight + charge <= p->flow.budget)
 		return true;
 	if (qp->req.charge.doubt &&
 	    qp->req.charge.doubt == qp->req.charge.charged)
@@ -101,15 +103,15 @@ bool flow_wait(struct qp *qp)
 static void charge_to(struct qp *qp, uint32_t charge)
 {
 	qp->req.charge.charged += charge;
-	qp->peer->in_flight += charge;
+	qp->peer->flow.in_flight += charge;
 }
 
 static void uncharge(struct qp *qp, uint32_t charge)
 {
 	CHECK(qp->req.charge.charged >= charge &&
-	      qp->peer->in_flight >= charge);
+	      qp->peer->flow.in_flight >= charge);
 	qp->req.charge.charged -= charge;
-	qp->peer->in_flight -= charge;
+	qp->peer->flow.in_flight -= charge;
 }
 
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge)
@@ -298,7 +300,7 @@ void flow_check(const struct qp *qp)
 	for (int i = 0; i < COPIES_NUM; i++)
 		sum += c->copies[i];
 	CHECK(c->charged == sum);
-	CHECK(!c->charged || c->charged <= qp->peer->in_flight);
+	CHECK(!c->charged || c->charged <= qp->peer->flow.in_flight);
 	CHECK(deadline_waits(qp->req.at[REQ_LATE]) ==
 	      (c->copies[COPIES_LATE] != 0));
 }

@@ -21,7 +21,7 @@ uint32_t flow_grant(struct xport *x, struct peer *p);
 
 /**
  * credit_lend() - Decide how many slots @p may fill.
- * Return: whether that is news for it: peer.told, with a new peer.serial.
+ * Return: whether that is news for it: peer.lend.told, with a new peer.serial.
  */
 bool credit_lend(struct xport *x, struct peer *p);
 

@@ -28,13 +28,13 @@ void owe_by(struct qp *qp, uint64_t due_ns)
 
 	qp->resp.ack.owed = true;
 	if (list_empty(&qp->ack_link)) {
-		if (list_empty(&p->owed))
-			p->ack_due_ns = due_ns;
-		list_add_tail(&p->owed, &qp->ack_link);
+		if (list_empty(&p->acks.owed))
+			p->acks.due_ns = due_ns;
+		list_add_tail(&p->acks.owed, &qp->ack_link);
 	}
-	p->ack_due_ns = MIN(p->ack_due_ns, due_ns);
-	if (list_empty(&p->ack_link))
-		list_add_tail(&qp->x->ack_peers, &p->ack_link);
+	p->acks.due_ns = MIN(p->acks.due_ns, due_ns);
+	if (list_empty(&p->acks.link))
+		list_add_tail(&qp->x->ack_peers, &p->acks.link);
 }
 
 void ack_owe(struct qp *qp)
@@ -141,13 +141,13 @@ bool ack_last(struct qp *qp)
 bool ack_leaving(const struct qp *qp)
 {
 	return qp->resp.ack.out ||
-	       (qp->resp.ack.owed && qp->peer->ack_after_ns > qp->x->now);
+	       (qp->resp.ack.owed && qp->peer->acks.after_ns > qp->x->now);
 }
 
 void ack_again(struct qp *qp)
 {
-	if (qp->resp.ack.owed && list_empty(&qp->peer->ack_link))
-		list_add_tail(&qp->x->ack_peers, &qp->peer->ack_link);
+	if (qp->resp.ack.owed && list_empty(&qp->peer->acks.link))
+		list_add_tail(&qp->x->ack_peers, &qp->peer->acks.link);
 }
 
 void ack_cancel(struct qp *qp)
@@ -156,8 +156,8 @@ void ack_cancel(struct qp *qp)
 
 	qp->resp.ack.owed = false;
 	list_del(&qp->ack_link);
-	if (p && list_empty(&p->owed))
-		list_del(&p->ack_link);
+	if (p && list_empty(&p->acks.owed))
+		list_del(&p->acks.link);
 }
 
 void ack_rest(struct qp *qp)

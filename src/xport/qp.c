@@ -216,12 +216,12 @@ void peer_init(struct peer *p, const struct endpoint *ep,
 			   .asked = *ep,
 			   .local = *local,
 			   .kind = PEER_PROBING,
-			   .hello.at_ns = TIME_NEVER};
+			   .hello.timer.at_ns = TIME_NEVER};
 	list_init(&p->link);
 	list_init(&p->shares);
 	list_init(&p->stalled);
-	list_init(&p->owed);
-	list_init(&p->ack_link);
+	list_init(&p->acks.owed);
+	list_init(&p->acks.link);
 }
 
 int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
@@ -588,6 +588,6 @@ void xport_tickets_free(struct xport *x, struct qp *qp)
 void peer_answered(struct xport *x, struct peer *peer)
 {
 	qp_kick_all(&peer->stalled);
-	if (!list_empty(&peer->owed) && list_empty(&peer->ack_link))
-		list_add_tail(&x->ack_peers, &peer->ack_link);
+	if (!list_empty(&peer->acks.owed) && list_empty(&peer->acks.link))
+		list_add_tail(&x->ack_peers, &peer->acks.link);
 }

@@ -59,7 +59,7 @@ struct qp {
 	struct list run_link; /* xport.runnable */
 	struct list peer_link; /* peer.stalled or xport.read_waiters */
 	struct list idle_link; /* xport.idle_waiters */
-	struct list ack_link; /* peer.owed */
+	struct list ack_link; /* peer.acks.owed */
 	struct list err_link; /* xport.errors */
 	struct list drain_link; /* xport.drainable */
 	struct timer timer;

@@ -177,7 +177,7 @@ static void take_xack(struct qp *qp, const struct pkt *p, psn_t before)
 	psn_t acc = psn_add(p->accepted, 1);
 	bool answer = probed(qp, p);
 
-	qp->peer->budget = p->credit;
+	qp->peer->flow.budget = p->credit;
 	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
 		r->acc = acc;
 	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
@@ -238,7 +238,7 @@ void reply_carried(struct qp *qp, const struct pkt *request)
 				.unanswered = request->unanswered,
 				.syndrome = AETH_ACK | AETH_CREDIT_INVALID,
 				.accepted = request->placed_to,
-				.credit = qp->peer->budget};
+				.credit = qp->peer->flow.budget};
 
 	/* Every request says it, and few have news. */
 	if (psn_diff(ack.psn, qp->req.una) >= 0 &&

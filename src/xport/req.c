@@ -112,11 +112,11 @@ static bool peer_in_doubt(struct qp *qp, const struct wqe *w)
 	if (qp_open(qp)) {
 		if (p->nonce)
 			return false; /* its NIC said that it does not */
-	} else if (p->kind == PEER_NOPIN || p->denied) {
+	} else if (p->kind == PEER_NOPIN || p->hello.denied) {
 		if (!open_insist(qp))
 			return false;
 	} else {
-		p->insist = true;
+		p->hello.insist = true;
 	}
 	if (list_empty(&qp->peer_link))
 		list_add_tail(&p->stalled, &qp->peer_link);
@@ -325,9 +325,10 @@ static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
 		return flow_may_send(qp, flow_charge(false, 1, qp->mtu));
 	if (!b->ext)
 		return flow_may_send(qp, 0);
-	return (uint64_t)p->in_flight + flow_charge(flow_whole(p), b->nsegs + 1,
-						    b->total + b->seg_len) <=
-	       p->budget;
+	return (uint64_t)p->flow.in_flight +
+		       flow_charge(flow_whole(p), b->nsegs + 1,
+				   b->total + b->seg_len) <=
+	       p->flow.budget;
 }
 
 /* The middle packets of @w from @k on whose payload is resolved already, if they

@@ -54,7 +54,7 @@ struct req_reads {
 
 /**
  * struct req_charge - What the QP has of the peer's window (flow.c).
- * @flight:	ring of bursts that are charged to peer.in_flight
+ * @flight:	ring of bursts that are charged to peer.flow.in_flight
  * @charged:	bytes of requests, and @reads: of responses asked for
  * @copies:	of @charged: copies of what is before @copies_to (enum copies); those of
  *		COPIES_SENT until @copies_end[COPIES_SENT] is accepted, those of

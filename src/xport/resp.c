@@ -221,7 +221,7 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
  * lent, one, and the READs and atomics that it may ask for. */
 static uint32_t most_ahead(const struct qp *qp)
 {
-	return qp->peer->lent + 1 + qp->attr.max_dest_rd_atomic;
+	return qp->peer->lend.lent + 1 + qp->attr.max_dest_rd_atomic;
 }
 
 /* Can its sender be so far, when [next, ...) is missing? A READ stands for as many

@@ -59,7 +59,7 @@ static const struct qp_edge rc_edges[] = {
 static void rc_ready(struct qp *qp, struct peer *peer)
 {
 	qp->peer = peer;
-	qp->req.win.held = qp->resp.win.held = &peer->slots;
+	qp->req.win.held = qp->resp.win.held = &peer->lend.slots;
 	qp->req.win.peer = qp->resp.win.peer = peer;
 }
 
@@ -110,7 +110,7 @@ enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
 		ack_answer(qp, pkt->question);
 	}
 	if (pkt->opcode == OP_X_ACK && qp->state == QPS_RTR) {
-		qp->peer->budget = pkt->credit;
+		qp->peer->flow.budget = pkt->credit;
 		return RX_NEXT;
 	}
 	if (run->qp && (run->qp != qp || run->responses != response))

@@ -52,7 +52,7 @@ struct burst_ack {
  * @qp:		NULL when it holds only ACKs
  * @to:		extension packets: the port that QPNs name; datagrams: where @peer
  *		was when this was planned; all others: UDP 4791
- * @line:	one of peer.line then, if that is the way
+ * @line:	one of peer.path.line then, if that is the way
  * @mark:	of all its packets: as the QP has it that they are of
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are

@@ -25,14 +25,14 @@ struct qp;
  * @strategies:	what may answer a missing page, where QP and region do not
  *		choose
  * @push_budget: bytes of our own receive buffer that peers may push into
- * @granted:	of these told to peers == sum of peer.granted
+ * @granted:	of these told to peers == sum of peer.flow.granted
  * @read_budget: bytes of our own receive buffer that READ responses may fill
  * @read_out:	of these asked for and not yet received
  * @slots:	of the redirect pool that there may be
  * @slots_short: since somebody looked, a peer or a packet found none
- * @lent:	slots that peers were lent == sum of peer.lent
+ * @lent:	slots that peers were lent == sum of peer.lend.lent
  * @lent_left:	of these not filled: free
- * @firsts:	slots that hold first packets of QPs == sum of peer.firsts
+ * @firsts:	slots that hold first packets of QPs == sum of peer.lend.firsts
  * @serial:	of the last quota told to any peer
  * @ack_delay_ns: how long an ACK may be owed
  * @checked:	at the end of each call from outside xport/ the QP is asserted to be as it

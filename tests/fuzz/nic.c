@@ -109,8 +109,8 @@ static void rig_connect(struct rig *r)
 	peer->nonce = NONCE;
 	r->qp->qp.open.mine = r->qp->qp.open.theirs = r->ext ? NONCE : 0;
 	r->qp->qp.open.known = r->ext;
-	peer->budget = 1 << 20;
-	timerq_set(&r->nic->peers.timers, &peer->hello, TIME_NEVER);
+	peer->flow.budget = 1 << 20;
+	timerq_set(&r->nic->peers.timers, &peer->hello.timer, TIME_NEVER);
 	peer_answered(&r->nic->x, peer);
 }
 

@@ -169,13 +169,15 @@ static void peer_sums(const struct node *node, const struct peer *p,
 		nic->reads += c->reads;
 		firsts += qp->req.win.first + qp->resp.win.first;
 	}
-	same(node, "bytes in flight", in_flight, p->in_flight);
-	same(node, "packets of a quota", out, p->out);
-	same(node, "first packets", firsts, p->firsts);
-	nic->granted += p->granted;
-	nic->lent += p->lent;
-	nic->left += p->lent > p->filled ? p->lent - p->filled : 0;
-	nic->firsts += p->firsts;
+	same(node, "bytes in flight", in_flight, p->flow.in_flight);
+	same(node, "packets of a quota", out, p->quota.out);
+	same(node, "first packets", firsts, p->lend.firsts);
+	nic->granted += p->flow.granted;
+	nic->lent += p->lend.lent;
+	nic->left += p->lend.lent > p->lend.filled
+			     ? p->lend.lent - p->lend.filled
+			     : 0;
+	nic->firsts += p->lend.firsts;
 }
 
 void node_sums(const struct node *node)

@@ -16,7 +16,7 @@
 static bool ack_leaves(const struct qp *qp)
 {
 	return qp->resp.ack.out ||
-	       (qp->resp.ack.owed && !list_empty(&qp->peer->ack_link));
+	       (qp->resp.ack.owed && !list_empty(&qp->peer->acks.link));
 }
 
 static bool engine_acts(const struct nic_qp *nq)
@@ -40,7 +40,7 @@ static bool host_acts(const struct qp *qp)
 {
 	return waits_for_room(qp) || qp->req.wait.ticket.v ||
 	       qp->req.rsp_wait.ticket.v || !list_empty(&qp->idle_link) ||
-	       qp->peer->hello.at_ns != TIME_NEVER;
+	       qp->peer->hello.timer.at_ns != TIME_NEVER;
 }
 
 static bool has_work(const struct nic_qp *nq)

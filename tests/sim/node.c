@@ -192,9 +192,10 @@ void node_watch(const struct node *node)
 	list_for_each(l, &nic->peers.all) {
 		const struct peer *p = list_entry(l, struct peer, link);
 
-		EXPECT(node->w, 5 * p->slots <= 4 * (node->w->cfg.slots + 1),
+		EXPECT(node->w,
+		       5 * p->lend.slots <= 4 * (node->w->cfg.slots + 1),
 		       "node %u: I4: a peer holds %u slots of %u", node->index,
-		       p->slots, node->w->cfg.slots);
+		       p->lend.slots, node->w->cfg.slots);
 	}
 }
 

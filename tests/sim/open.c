@@ -265,7 +265,7 @@ static void run_ahead(struct world *w, struct gate *g)
 	connect_both(w);
 	both_work(w, SECOND);
 	peer = qp_of(w, 1)->peer;
-	most = peer->lent + 1 + w->cfg.rd_atomic;
+	most = peer->lend.lent + 1 + w->cfg.rd_atomic;
 	far = peer->read_chunk * w->cfg.rd_atomic + most;
 	EXPECT(w, peer->read_chunk != 0, "HELLO says nothing of READs");
 	forge_ahead(w, far);

@@ -131,7 +131,7 @@ static void answer__all_its_packets_say_it(void **state)
 	(void)state;
 	side_recv(&side[0], side[0].buf, LEN, 1);
 	engine_commit(side[1].nic, write_seen(), os_now(side[1].nic->os));
-	side[1].qp->qp.peer->gso = true;
+	side[1].qp->qp.peer->path.gso = true;
 	post(&side[1], WR_WRITE_IMM, 3 * mtu);
 	assert_true(plan_of_side_1());
 	assert_int_equal(side[1].nic->steps[3].burst.nsegs, 3);

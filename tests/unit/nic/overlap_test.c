@@ -303,7 +303,7 @@ static void ack__credit_is_told(void **state)
 	(void)state;
 	send_all(&side[0]);
 	assert_false(qp->resp.ack.owed);
-	qp->peer->granted ^= 1;
+	qp->peer->flow.granted ^= 1;
 	nic_tick(side[0].nic);
 	ack_owe(qp);
 	post(&side[0], WR_SEND_IMM, 8);
@@ -379,7 +379,7 @@ static void ack__is_not_later_than_the_answer(void **state)
 {
 	(void)state;
 	take_a_send();
-	side[1].qp->qp.peer->granted ^= 1;
+	side[1].qp->qp.peer->flow.granted ^= 1;
 	post(&side[1], WR_SEND, 8);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_SEND);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_RECV);
@@ -396,12 +396,12 @@ static void ack__is_not_left_to_a_slow_thread(void **state)
 	(void)state;
 	take_a_send();
 	assert_true(engine_plan(nic, slow, true, os_now(nic->os)));
-	assert_int_equal(side[1].qp->qp.peer->acks_out, 1);
+	assert_int_equal(side[1].qp->qp.peer->acks.out, 1);
 	post(&side[1], WR_SEND, 8);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_SEND);
 	assert_int_equal(wait_cqe(&side[0]).op, WR_RECV);
 	plan_move_commit(nic, slow);
-	assert_int_equal(side[1].qp->qp.peer->acks_out, 0);
+	assert_int_equal(side[1].qp->qp.peer->acks.out, 0);
 	assert_int_equal(wait_cqe(&side[1]).op, WR_RECV);
 	assert_int_equal(wait_cqe(&side[1]).op, WR_SEND);
 	assert_int_equal(nic->cnt.v[CNT_drop_psn], 0);

@@ -252,7 +252,7 @@ static void answer_and_ack(int error)
 
 	write_comes();
 	know_pages(&side[1]);
-	side[1].qp->qp.peer->granted ^= 1;
+	side[1].qp->qp.peer->flow.granted ^= 1;
 	post(&side[1], WR_WRITE, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);

@@ -142,7 +142,7 @@ static void send__fails_in_the_middle(void **state)
 	nic_send_publish(side[0].qp);
 	nic_send_end(side[0].qp);
 	side_ended(&side[0], WC_LOC_PROT_ERR, CAUSE_ACCESS);
-	assert_int_equal(side[0].qp->qp.peer->in_flight, 0);
+	assert_int_equal(side[0].qp->qp.peer->flow.in_flight, 0);
 }
 
 static void atomic__counts(void **state)

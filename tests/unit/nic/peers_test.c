@@ -134,7 +134,7 @@ static uint64_t believed(unsigned n)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		sum += from[i].qp->qp.peer->budget;
+		sum += from[i].qp->qp.peer->flow.budget;
 	return sum;
 }
 
@@ -172,14 +172,14 @@ static void share__hello_of_anybody(void **state)
 	join(0, &cfg, QPS_RTS);
 	settle(1);
 	p = to->qp->qp.peer;
-	granted = p->granted;
+	granted = p->flow.granted;
 	all = to->nic->x.granted;
 	assert_true(granted > 0);
 	rx = (struct os_rx){.src = p->asked, .dst = p->local, .port = p->port};
 	to->nic->x.push_budget /= 2;
 	nic_tick(to->nic);
 	peers_hello(to->nic, &hello, &rx);
-	assert_int_equal(p->granted, granted);
+	assert_int_equal(p->flow.granted, granted);
 	assert_int_equal(to->nic->x.granted, all);
 	to->nic->x.push_budget *= 2;
 	close_all(1);
@@ -252,7 +252,7 @@ static void share__of_the_last(void **state)
 		know_pages(to);
 		settle(3);
 	}
-	assert_in_range(from[2].qp->qp.peer->budget, all / 4, all / 3);
+	assert_in_range(from[2].qp->qp.peer->flow.budget, all / 4, all / 3);
 	assert_in_range(believed(3), all / 4, all);
 	leave(0);
 	leave(1);
@@ -263,7 +263,7 @@ static void share__of_the_last(void **state)
 		pump(from[2].nic, true);
 		pump(to->nic, true);
 	}
-	assert_int_equal(from[2].qp->qp.peer->budget, all);
+	assert_int_equal(from[2].qp->qp.peer->flow.budget, all);
 	from[0] = from[2];
 	to[0].qp = to[2].qp;
 	close_all(1);
@@ -355,9 +355,9 @@ static void paths__bounded(void **state)
 		do
 			settle(n);
 		while (to[n - 1].qp->qp.peer->kind == PEER_PROBING);
-		assert_in_range(to[n - 1].qp->qp.peer->lines, 1, PATHS);
-		assert_int_equal(from[n - 1].qp->qp.peer->lines, 1);
-		lines += to[n - 1].qp->qp.peer->lines;
+		assert_in_range(to[n - 1].qp->qp.peer->path.lines, 1, PATHS);
+		assert_int_equal(from[n - 1].qp->qp.peer->path.lines, 1);
+		lines += to[n - 1].qp->qp.peer->path.lines;
 	}
 	assert_int_equal(lines, MANY + SPRAYED);
 	assert_int_equal(to->nic->peers.sprayed, SPRAYED);
@@ -389,7 +389,7 @@ static void paths__no_line_left(void **state)
 		do
 			settle(n);
 		while (to[n - 1].qp->qp.peer->kind == PEER_PROBING);
-		assert_int_equal(to[n - 1].qp->qp.peer->lines,
+		assert_int_equal(to[n - 1].qp->qp.peer->path.lines,
 				 n == 1 ? PATHS : 0);
 		assert_int_equal(to->nic->peers.lined, LINES);
 		assert_int_equal(to->nic->cnt.v[CNT_paths_missing],
@@ -415,21 +415,21 @@ static void paths__in_turn(void **state)
 		settle(1);
 	while (from->qp->qp.peer->kind == PEER_PROBING);
 	p = from->qp->qp.peer;
-	assert_int_equal(p->lines, PATHS);
-	p->path = 0;
+	assert_int_equal(p->path.lines, PATHS);
+	p->path.next = 0;
 	for (unsigned i = 1; i <= 2 * PATHS; i++) {
 		post_write(0);
 		know_pages(&from[0]);
 		nic_tick(from->nic);
 		assert_true(qp_tx(&from->qp->qp, b));
-		assert_int_equal(b->line, p->line[i % PATHS]);
+		assert_int_equal(b->line, p->path.line[i % PATHS]);
 		nic_tick(from->nic);
 		qp_tx_commit(b, 0);
 	}
 	ack_say(&from->qp->qp, XACK_PROBE);
 	assert_true(peer_ack_burst(&from->nic->x, p, b));
-	assert_int_equal(b->line, p->line[0]);
-	p->acks_out--;
+	assert_int_equal(b->line, p->path.line[0]);
+	p->acks.out--;
 	from->qp->qp.resp.ack.out--;
 	heap_free(b);
 	close_all(1);

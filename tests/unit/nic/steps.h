@@ -39,7 +39,7 @@ static inline unsigned take_slots(struct nic *nic, int *slot, unsigned max)
 	unsigned n = 0;
 
 	list_for_each(l, &nic->peers.all) {
-		list_entry(l, struct peer, link)->lent = 0;
+		list_entry(l, struct peer, link)->lend.lent = 0;
 	}
 	nic->x.lent_left = 0;
 	while (n < max && slots_free(nic->mem))

@@ -307,7 +307,7 @@ static void forge(uint8_t flags, uint32_t hold_us)
 			.hold_us = hold_us};
 
 	p.psn = p.accepted = psn_add(qp->req.una, PSN_MASK);
-	p.credit = qp->peer->budget;
+	p.credit = qp->peer->flow.budget;
 	rx_run_init(&run);
 	nic_tick(side[0].nic);
 	qp_rx(qp, &p, payload_of_step(NULL), &run);

@@ -275,7 +275,7 @@ static uint64_t next_ack(const struct nic *nic)
 	const struct list *l = nic->x.ack_peers.next;
 
 	assert_false(list_empty(&nic->x.ack_peers));
-	return list_entry(l, struct peer, ack_link)->ack_due_ns;
+	return list_entry(l, struct peer, acks.link)->acks.due_ns;
 }
 
 /* An ACK that is due is something to do. */
@@ -462,10 +462,10 @@ static void peers__a_quota_is_told_again(void **state)
 
 	(void)state;
 	assert_true(credit_settled(p));
-	assert_int_equal(p->lent, nic->x.slots / 2);
-	assert_int_equal(side[1].qp->qp.peer->quota, p->lent);
-	p->echoed = p->serial - 1;
-	timerq_set(&nic->peers.timers, &p->hello, os_now(nic->os));
+	assert_int_equal(p->lend.lent, nic->x.slots / 2);
+	assert_int_equal(side[1].qp->qp.peer->quota.slots, p->lend.lent);
+	p->lend.echoed = p->lend.serial - 1;
+	timerq_set(&nic->peers.timers, &p->hello.timer, os_now(nic->os));
 	settle_quotas();
 	assert_true(credit_settled(p));
 }
@@ -592,13 +592,13 @@ static void flight__is_not_pushed_out(void **state)
 }
 
 /* As much as the peer's socket may hold. Return: how many WRITEs. */
-static unsigned fill_socket(const struct peer *p)
+static unsigned fill_socket(const struct peer_flow *f)
 {
 	unsigned n = 0;
 
-	for (; p->in_flight + flow_charge(false, 1, 4096) <= p->budget; n++) {
+	for (; f->in_flight + flow_charge(false, 1, 4096) <= f->budget; n++) {
 		post_at(&side[0], WR_WRITE, 0,
-			p->budget - p->in_flight > 100000 ? 14 * 4096 : 4096);
+			f->budget - f->in_flight > 100000 ? 14 * 4096 : 4096);
 		send_all(&side[0]);
 	}
 	return n;
@@ -612,7 +612,7 @@ static void hear_hold(struct qp *qp, psn_t psn)
 				 .syndrome = AETH_ACK | AETH_CREDIT_INVALID,
 				 .psn = psn,
 				 .accepted = psn,
-				 .credit = qp->peer->budget,
+				 .credit = qp->peer->flow.budget,
 				 .xack_flags = XACK_HOLD};
 	struct rx_run run;
 
@@ -639,14 +639,14 @@ static void flow__late_hold_charges_nobody(void **state)
 	post(&side[0], WR_WRITE, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	know_pages(&side[0]);
-	n = fill_socket(qp->peer);
+	n = fill_socket(&qp->peer->flow);
 	hear_hold(qp, psn_add(qp->req.una, PSN_MASK));
 	while (n--)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	side[0].nic->x.now = qp->req.at[REQ_HOLD];
 	if (req_held(&qp->req))
 		qp_timeout(qp);
-	assert_int_equal(qp->peer->in_flight, 0);
+	assert_int_equal(qp->peer->flow.in_flight, 0);
 	for (int i = 0; i < SIDES; i++)
 		side_qp_close(&b[i]);
 }
@@ -658,7 +658,7 @@ static void resp__keeps_what_is_far_behind_a_gap(void **state)
 	const struct qp *qp = &side[1].qp->qp;
 	const struct resp *r = &qp->resp;
 	const uint32_t reads = qp->attr.max_dest_rd_atomic;
-	const uint32_t far = qp->peer->lent + 1 + reads +
+	const uint32_t far = qp->peer->lend.lent + 1 + reads +
 			     qp->peer->read_chunk * reads;
 	const uint32_t ahead[] = {1, far / 4, far / 2, far - 1};
 	struct pkt p = {.opcode = OP_X_DATA | OP_WRITE_ONLY,
@@ -711,9 +711,9 @@ static void peers__late_answer_lends_no_more(void **state)
 			.version = 4,
 			.nonce = peers_nonce(nic, &p->asked),
 			.my_nonce = p->nonce,
-			.credit = p->budget,
-			.slots = p->quota,
-			.serial = p->quota_serial};
+			.credit = p->flow.budget,
+			.slots = p->quota.slots,
+			.serial = p->quota.serial};
 	struct pkt less = m;
 
 	(void)state;
@@ -722,15 +722,15 @@ static void peers__late_answer_lends_no_more(void **state)
 	less.serial++;
 	/* as it was before any answer came */
 	p->kind = PEER_PROBING;
-	p->nonce = p->quota = p->quota_serial = p->kept_serial = 0;
+	p->nonce = p->quota.slots = p->quota.serial = p->quota.kept = 0;
 	nic_tick(nic);
 	peers_hello(nic, &less, &rx);
-	assert_int_equal(p->quota, 8);
+	assert_int_equal(p->quota.slots, 8);
 	assert_int_equal(credit_echo(p), less.serial); /* it is believed */
 	nic_tick(nic);
 	peers_hello(nic, &m, &rx);
 	assert_int_equal(p->kind, PEER_NOPIN);
-	assert_int_equal(p->quota, 8);
+	assert_int_equal(p->quota.slots, 8);
 }
 
 int main(void)

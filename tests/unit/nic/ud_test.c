@@ -361,7 +361,7 @@ static void send__asks_once(void **state)
 	nic_lock(side[0].nic);
 	assert_int_equal(side[0].nic->peers.ndests, 1);
 	p = list_entry(side[0].nic->peers.dests.next, struct peer, link);
-	assert_int_equal(p->hello_tries, 1);
+	assert_int_equal(p->hello.tries, 1);
 	assert_int_equal(p->kind, PEER_NOPIN);
 	assert_int_equal(side[0].nic->x.peers, 0);
 	nic_unlock(side[0].nic);

@@ -132,7 +132,7 @@ static void unsent__but_for_its_end(void **state)
 	receive_response(&side[0], slow);
 	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
 	assert_int_equal(slow->run.num, 1);
-	qp->peer->granted ^= 1; /* does not fit into a request */
+	qp->peer->flow.granted ^= 1; /* does not fit into a request */
 	nic_tick(nic);
 	ack_owe(qp);
 	post_at(&side[0], WR_WRITE, 0, 64);

@@ -100,7 +100,7 @@ static void join(unsigned i)
 		*c = (struct conn){.qp.x = &s.x, .qp.peer = &p->borrower};
 		list_init(&c->win.waiting);
 		c->win.peer = &p->lender;
-		c->win.held = &p->lender.slots;
+		c->win.held = &p->lender.lend.slots;
 		c->win.account = &s.account;
 	}
 	s.x.peers++;
@@ -143,7 +143,7 @@ static void tell(unsigned i, bool again)
 	struct peer *p = &s.pair[i].lender;
 
 	if (credit_lend(&s.x, p) || (again && !credit_settled(p)))
-		put((struct msg){TELL, i, 0, 0, p->told, p->serial});
+		put((struct msg){TELL, i, 0, 0, p->lend.told, p->lend.serial});
 }
 
 /* @c sends what it may, or something again. */
@@ -262,8 +262,8 @@ static void find_slots(void)
 		open_with(seed);
 		for (unsigned n = 0; n < 5000; n++) {
 			step();
-			lowered += s.pair[0].lender.lent >
-				   s.pair[0].lender.told;
+			lowered += s.pair[0].lender.lend.lent >
+				   s.pair[0].lender.lend.told;
 		}
 		kept += s.cnt.v[CNT_slots_used_max];
 		assert_int_equal(s.cnt.v[CNT_beyond_credit], 0);
@@ -298,15 +298,15 @@ static void credit_bound__what_is_lent_comes_back(void **state)
 	open_with(1);
 	join(0);
 	assert_true(credit_lend(&s.x, l));
-	credit_take(b, l->told, l->serial);
+	credit_take(b, l->lend.told, l->lend.serial);
 	credit_echoed(&s.x, l, credit_echo(b));
 	assert_true(credit_bound(&s.x, SLOTS / 4));
 	assert_int_equal(slots_free(s.mem), SLOTS / 2);
 	assert_true(credit_lend(&s.x, l));
-	assert_int_equal(l->told, SLOTS / 8);
+	assert_int_equal(l->lend.told, SLOTS / 8);
 	assert_false(credit_bound(&s.x, SLOTS / 4));
 	assert_int_equal(slots_free(s.mem), SLOTS / 2);
-	credit_take(b, l->told, l->serial);
+	credit_take(b, l->lend.told, l->lend.serial);
 	credit_echoed(&s.x, l, credit_echo(b));
 	assert_false(credit_bound(&s.x, SLOTS / 4));
 	assert_int_equal(slots_free(s.mem), SLOTS / 4);
@@ -314,7 +314,7 @@ static void credit_bound__what_is_lent_comes_back(void **state)
 	assert_true(credit_bound(&s.x, SLOTS));
 	assert_int_equal(slots_free(s.mem), SLOTS);
 	assert_true(credit_lend(&s.x, l));
-	assert_int_equal(l->told, SLOTS / 2);
+	assert_int_equal(l->lend.told, SLOTS / 2);
 	close_all();
 }
 
@@ -329,28 +329,28 @@ static void credit__lowered_in_two_steps(void **state)
 	open_with(1);
 	join(0);
 	assert_true(credit_lend(&s.x, l));
-	assert_int_equal(l->told, SLOTS / 2);
-	credit_take(b, l->told, l->serial);
+	assert_int_equal(l->lend.told, SLOTS / 2);
+	credit_take(b, l->lend.told, l->lend.serial);
 	credit_echoed(&s.x, l, credit_echo(b));
 	assert_true(credit_settled(l));
 	while (credit_allows(qp, 1))
 		credit_sent(qp, 1);
 	/* four fifths, and its first */
 	assert_in_range(qp->req.charge.out, SLOTS * 2 / 5, SLOTS * 2 / 5 + 2);
-	serial = l->serial;
+	serial = l->lend.serial;
 	join(1);
 	assert_true(credit_lend(&s.x, l));
-	assert_int_equal(l->told, SLOTS / 4);
-	assert_int_equal(l->lent, SLOTS / 2);
-	credit_take(b, l->told, l->serial);
+	assert_int_equal(l->lend.told, SLOTS / 4);
+	assert_int_equal(l->lend.lent, SLOTS / 2);
+	credit_take(b, l->lend.told, l->lend.serial);
 	assert_false(credit_allows(qp, 1));
 	credit_echoed(&s.x, l, credit_echo(b));
-	assert_int_equal(l->lent, SLOTS / 2);
+	assert_int_equal(l->lend.lent, SLOTS / 2);
 	credit_placed(qp, qp->req.charge.out - SLOTS / 4);
 	credit_echoed(&s.x, l, credit_echo(b));
-	assert_int_equal(l->lent, SLOTS / 4);
+	assert_int_equal(l->lend.lent, SLOTS / 4);
 	credit_take(b, SLOTS / 2, serial); /* comes late */
-	assert_int_equal(b->quota, SLOTS / 4);
+	assert_int_equal(b->quota.slots, SLOTS / 4);
 	close_all();
 }
 
@@ -399,10 +399,10 @@ static void credit__any_number_is_news_at_first(void **state)
 		s.x.serial = before[i];
 		join(0);
 		assert_true(credit_lend(&s.x, l));
-		assert_int_not_equal(l->serial, credit_echo(b));
-		credit_take(b, l->told, l->serial);
+		assert_int_not_equal(l->lend.serial, credit_echo(b));
+		credit_take(b, l->lend.told, l->lend.serial);
 		credit_echoed(&s.x, l, credit_echo(b));
-		assert_int_equal(b->quota, l->told);
+		assert_int_equal(b->quota.slots, l->lend.told);
 		assert_true(credit_settled(l));
 		close_all();
 	}
@@ -424,7 +424,7 @@ static void credit__of_who_is_silent(void **state)
 		credit_silent(&s.x, &s.pair[i].lender);
 	for (unsigned i = 0; i < PEERS; i++) {
 		credit_lend(&s.x, &s.pair[i].lender);
-		assert_int_equal(s.pair[i].lender.told, SLOTS / 2 / 8);
+		assert_int_equal(s.pair[i].lender.lend.told, SLOTS / 2 / 8);
 	}
 	close_all();
 }

@@ -28,7 +28,7 @@ static int setup(void **state)
 	*state = open_memory(&s.mem, &s.x, &s.cnt, SLOTS);
 	peer_init(&s.peer, &ep, &ep.ip);
 	s.peer.kind = PEER_NOPIN;
-	s.peer.budget = GRANT;
+	s.peer.flow.budget = GRANT;
 	for (int i = 0; i < QPS; i++) {
 		s.qp[i] = (struct qp){.x = &s.x,
 				      .peer = &s.peer,
@@ -70,7 +70,7 @@ static void use_up(void)
 /* The second was woken, and may send. */
 static void check_woken(void)
 {
-	assert_int_equal(s.peer.in_flight, 0);
+	assert_int_equal(s.peer.flow.in_flight, 0);
 	assert_true(runs(&s.qp[1]));
 	assert_true(list_empty(&s.qp[1].peer_link));
 	assert_true(flow_may_send(&s.qp[1], CHARGE));
@@ -100,7 +100,7 @@ static void flow__copies_are_forgotten_too(void **state)
 	use_up();
 	s.qp[0].req.snd = END;
 	flow_again(&s.qp[0], END - 4, END, CHARGE);
-	assert_in_range(s.peer.in_flight, CHARGE + 1, 2 * CHARGE);
+	assert_in_range(s.peer.flow.in_flight, CHARGE + 1, 2 * CHARGE);
 	flow_forget(&s.qp[0]);
 	check_woken();
 }

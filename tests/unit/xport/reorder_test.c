@@ -103,7 +103,7 @@ static void flow_copies_came__others_go_on(void **state)
 	struct counters cnt = {0};
 	struct xport x = {.read_budget = 1 << 20, .cnt = &cnt};
 	struct peer p = {.kind = PEER_NOPIN,
-			 .budget = 4 * each,
+			 .flow.budget = 4 * each,
 			 .late = {.wait_ns = 300 * US}};
 	struct qp qp = {.x = &x,
 			.peer = &p,
@@ -148,7 +148,7 @@ static void flow_copies_came__others_go_on(void **state)
  * before that is known. */
 static void flow_whole__once_seen_in_order(void **state)
 {
-	struct peer p = {.gso = true, .features = HELLO_GRO};
+	struct peer p = {.path.gso = true, .features = HELLO_GRO};
 
 	(void)state;
 	assert_false(flow_whole(&p));
@@ -183,15 +183,15 @@ static void flow_again__once(void **state)
 	flow_sent(&qp, 8, charge);
 	for (int i = 0; i < 1000; i++)
 		flow_again(&qp, 0, 4, 4 * each);
-	assert_int_equal(p.in_flight, charge + 4 * each);
+	assert_int_equal(p.flow.in_flight, charge + 4 * each);
 	flow_again(&qp, 3, 5, 2 * each);
-	assert_int_equal(p.in_flight, charge + 5 * each);
+	assert_int_equal(p.flow.in_flight, charge + 5 * each);
 	x.now = US;
 	flow_accepted(&qp, 7);
-	assert_int_equal(p.in_flight, charge + 5 * each);
+	assert_int_equal(p.flow.in_flight, charge + 5 * each);
 	x.now = US;
 	flow_accepted(&qp, 8);
-	assert_int_equal(p.in_flight, 0);
+	assert_int_equal(p.flow.in_flight, 0);
 
 	reads_asked(&qp, charge);
 	for (int i = 0; i < 1000; i++)
@@ -241,17 +241,17 @@ static void flow_again__late(void **state)
 	flow_again(&qp, 0, 4, 4 * each);
 	x.now = 1000 * US;
 	flow_accepted(&qp, 8);
-	assert_int_equal(p.in_flight, 4 * each);
+	assert_int_equal(p.flow.in_flight, 4 * each);
 	x.now = 1100 * US;
 	flow_accepted(&qp, 8);
-	assert_int_equal(p.in_flight, 4 * each);
+	assert_int_equal(p.flow.in_flight, 4 * each);
 	assert_int_equal(timerq_next(&x.timers), 1300 * US);
 	x.now = 1299 * US;
 	req_timeout(&qp);
-	assert_int_equal(p.in_flight, 4 * each);
+	assert_int_equal(p.flow.in_flight, 4 * each);
 	x.now = 1300 * US;
 	req_timeout(&qp);
-	assert_int_equal(p.in_flight, 0);
+	assert_int_equal(p.flow.in_flight, 0);
 	flow_again(&qp, 4, 5, each);
 	x.now = 1400 * US;
 	flow_accepted(&qp, 8);
@@ -304,15 +304,15 @@ static void flow_again__ends(void **state)
 			if (i > behind)
 				flow_accepted(&qp, i - behind);
 			pass(&qp, now);
-			assert_in_range(p.in_flight, each,
+			assert_in_range(p.flow.in_flight, each,
 					(2 * WAIT + 3 * behind + 2) * each);
 		}
 		x.now = now;
 		flow_accepted(&qp, ROUNDS);
 		pass(&qp, now + WAIT * MS - 1);
-		assert_in_range(p.in_flight, each, 2 * WAIT * each);
+		assert_in_range(p.flow.in_flight, each, 2 * WAIT * each);
 		pass(&qp, now + 2 * WAIT * MS);
-		assert_int_equal(p.in_flight, 0);
+		assert_int_equal(p.flow.in_flight, 0);
 		assert_int_equal(timerq_next(&x.timers), TIME_NEVER);
 		timerq_fini(&x.timers);
 	}
