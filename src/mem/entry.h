@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* entry.h: entries of the shadow page table and where they are: what spt.c and
- * spt_size.c share. The theory is at the head of spt.c.
+/* entry.h: entries of the shadow page table and where they are: what the
+ * files of it share. The theory is at the head of spt.c.
  */
 #ifndef NOPIN_MEM_ENTRY_H
 #define NOPIN_MEM_ENTRY_H
@@ -10,7 +10,6 @@
 #include "mem/mem.h"
 #include "mem/state.h"
 #include "mem/table.h"
-#include "mem/upcall.h"
 
 enum {
 	RUN_SHIFT = 1, /* 2^RUN_SHIFT neighbours share a set */
@@ -156,22 +155,6 @@ static inline struct mem *mem_of(struct spt *s)
 {
 	return container_of(s, struct mem, spt);
 }
-
-/**
- * entry_over() - An entry that was in set @set ends, for good or to be made again
- * (UPCALL_NUM: nobody is told).
- */
-void entry_over(struct spt *s, uint64_t e, uint64_t set,
-		enum upcall_reason why);
-
-/** entry_end() - The same, of one in its place. */
-void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why);
-
-/** entry_tell() - A page that was ready, or fetched to be, is not any more. */
-void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why);
-
-/** spt_replace() - An entry in set @set goes, although nothing happened to its page. */
-void spt_replace(struct mem *m, uint64_t e, uint64_t set);
 
 /** use_sets() - From now on. */
 static inline void use_sets(struct spt *s, uint64_t sets)

@@ -54,6 +54,8 @@
 #include "base/counters.h"
 #include "base/heap.h"
 #include "mem/account.h"
+#include "mem/ageing.h"
+#include "mem/change.h"
 #include "mem/entry.h"
 #include "mem/spare.h"
 #include "mem/state.h"
@@ -75,95 +77,6 @@ static uint64_t *set_to_front(uint64_t *set, unsigned i)
 	return set;
 }
 
-/* --- replacement --------------------------------------------------------- */
-
-/*
- * To tell a table miss from a fault we would have to remember every page that
- * was replaced, for which D12 leaves no room. So the last few thousand are
- * remembered, one in a slot, by 15 bits of a hash: a replaced page is
- * forgotten when another falls into its slot, and one page in 2^15 that was
- * never in the table is taken for one that was.
- */
-static uint16_t *victim_slot(struct spt *s, uint64_t vpn, uint16_t *print)
-{
-	uint64_t h = vpn * UINT64_C(0xd6e8feb86659fd93);
-
-	*print = (uint16_t)(h >> 32 | 1);
-	return &s->victim[h >> 52 & (SPT_VICTIMS - 1)];
-}
-
-static void victim_note(struct spt *s, uint64_t vpn)
-{
-	uint16_t print, *slot = victim_slot(s, vpn, &print);
-
-	*slot = print;
-}
-
-/**
- * spt_was_replaced() - Was the entry of this page replaced lately? Forgets it.
- * @s:		the table
- * @vpn:	a page that is missing
- */
-bool spt_was_replaced(struct spt *s, uint64_t vpn)
-{
-	uint16_t print, *slot = victim_slot(s, vpn, &print);
-
-	if (*slot != print)
-		return false;
-	*slot = 0;
-	return true;
-}
-
-/* Something becomes of an entry that nobody used. */
-static void ahead_over(struct spt *s, uint64_t e)
-{
-	struct mem *m = mem_of(s);
-
-	if (e_state(e) != SPT_AHEAD)
-		return;
-	count(m->cnt, CNT_prefetch_waste);
-	mem_account(m, NULL, 0, ACCT_prefetch_waste, 1);
-}
-
-/* --- who is told (upcall.c) ---------------------------------------------- */
-
-static void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
-		      uint64_t new)
-{
-	*e = new;
-	if (unlikely(m->watch.num > 0))
-		watch_count(m, vpn, old, new);
-}
-
-void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why)
-{
-	struct mem *m = mem_of(s);
-
-	if (unlikely(m->watch.num > 0) && e_state(*e) > SPT_ABSENT)
-		upcall_page(m, vpn_at(s, e), *e, why);
-}
-
-void entry_over(struct spt *s, uint64_t e, uint64_t set, enum upcall_reason why)
-{
-	struct mem *m = mem_of(s);
-	uint64_t vpn;
-
-	ahead_over(s, e);
-	s->live--;
-	if (likely(m->watch.num == 0))
-		return;
-	vpn = vpn_of(s, e, set);
-	if (why != UPCALL_NUM && e_state(e) > SPT_ABSENT)
-		upcall_page(m, vpn, e, why);
-	watch_count(m, vpn, e, 0);
-}
-
-void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
-{
-	entry_over(s, *e, set_index(s, e), why);
-	*e = 0;
-}
-
 /* --- places --------------------------------------------------------------- */
 
 /* The way to use for a new entry: a free one, else the oldest not held. */
@@ -180,20 +93,10 @@ static int set_victim(const struct spt *s, const uint64_t *set)
 	return way;
 }
 
-/* An entry goes, although nothing happened to its page. */
-void spt_replace(struct mem *m, uint64_t e, uint64_t set)
-{
-	struct spt *s = &m->spt;
-
-	victim_note(s, vpn_of(s, e, set));
-	count(m->cnt, CNT_spt_evictions);
-	entry_over(s, e, set, UPCALL_REPLACED);
-}
-
 /* Move the entry @e of a page to the front of its set; if it has none (NULL),
  * make one, absent and unstamped. NULL: everything else in the set is held.
  */
-static uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
+uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e)
 {
 	struct spt *s = &m->spt;
 	uint64_t *set = set_of(s, vpn);
@@ -225,123 +128,7 @@ bool spt_room(const struct spt *s, uint64_t vpn)
 	return spt_find(s, vpn) || set_victim(s, set_of(s, vpn)) >= 0;
 }
 
-/* --- time ---------------------------------------------------------------- */
-
-static void spt_sweep(struct spt *s, uint64_t sets, bool all)
-{
-	for (; sets > 0; sets--) {
-		uint64_t *set = s->e + s->sweep * SPT_WAYS;
-
-		/* Not written if free: the table may never have been touched.
-		 */
-		for (unsigned i = 0; i < SPT_WAYS; i++)
-			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
-				entry_end(s, &set[i],
-					  all ? UPCALL_NUM : UPCALL_REPLACED);
-		s->sweep = s->sweep + 1 < s->sets ? s->sweep + 1 : 0;
-	}
-}
-
-static __attribute__((noinline)) void next_tick(struct spt *s, uint64_t now)
-{
-	/* before the first use the table is empty: nothing to sweep */
-	uint64_t gone = s->now_tick ? now - s->now_tick : 0;
-
-	s->now_tick = now;
-	s->tick = MAX(s->tick, now);
-	if (s->exact)
-		return;
-	/* After so long a time stamps may have wrapped: all go. */
-	if (gone > SWEEP_TICKS) {
-		watch_forget(mem_of(s));
-		spt_sweep(s, s->sets, true);
-		return;
-	}
-	s->sweep_rest += gone * s->sets;
-	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
-	s->sweep_rest %= SWEEP_TICKS;
-}
-
-/**
- * spt_tick() - Time has passed. Cheap within a tick, a few sets a tick
- * otherwise; a whole sweep, which takes some ms at the default size, after 4.6
- * idle minutes.
- * @s:		the table
- * @now_ns:	may be a little older than what was seen before
- */
-void spt_tick(struct spt *s, uint64_t now_ns)
-{
-	uint64_t now = now_ns >> TICK_SHIFT;
-
-	s->now_ns = now_ns;
-	if (unlikely(now > s->now_tick))
-		next_tick(s, now);
-}
-
-/**
- * spt_view() - Find what counts as fresh. A stamp is a tick rounded down and must
- * not lie before fresh_ns, so an entry may count as stale up to a tick too
- * early; but one from the running tick is fresh in any case, or a waiter that
- * was woken just now could not go on.
- * @s:		the table, spt_tick() was called
- * @now_ns:	now
- * @fresh_ns:	what was learned before this does not count
- * @since:	key_row.since: nor what was up to this tick
- */
-struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
-			 int64_t since)
-{
-	uint64_t fresh = (fresh_ns >> TICK_SHIFT) +
-			 ((fresh_ns & ((1 << TICK_SHIFT) - 1)) != 0);
-	int64_t age = fresh >= s->tick ? 0 : (int64_t)(s->tick - fresh);
-	int64_t since_protect = (int64_t)s->tick - s->protect - 1;
-
-	if (fresh_ns > now_ns)
-		return (struct spt_view){{-1, -1}};
-	age = MIN(age, SWEEP_TICKS);
-	age = MIN(age, (int64_t)s->tick - since - 1);
-	return (struct spt_view){{age, MIN(age, since_protect)}};
-}
-
-/**
- * spt_age() - Can the page be accessed without a fault, as far as we know?
- * @s:		the table
- * @v:		what counts as fresh
- * @vpn:	page
- * @write:	to write it
- *
- * Return: how many ticks ago it was last touched, or negative: no.
- */
-int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
-		bool write)
-{
-	const uint64_t *e = spt_find(s, vpn);
-	int64_t age;
-
-	if (!e || e_state(*e) < (write ? SPT_WRITABLE : SPT_READABLE))
-		return -1;
-	if (s->exact)
-		return 0;
-	age = (int64_t)e_age(s, *e);
-	return age <= v->max_age[write] ? age : -1;
-}
-
-/**
- * spt_ahead() - The same for a page that was fetched ahead and not used yet.
- * @s, @v, @vpn, @write: as in spt_age()
- */
-bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
-	       bool write)
-{
-	const uint64_t *e = spt_find(s, vpn);
-
-	if (!e || e_state(*e) != SPT_AHEAD ||
-	    (write && !(e_aux(*e) & AHEAD_WRITABLE)))
-		return false;
-	return s->exact || (int64_t)e_age(s, *e) <= v->max_age[write];
-}
-
-/* --- installing, holding, touching --------------------------------------- */
+/* --- installing, touching ------------------------------------------------- */
 
 /* Its entry is made again, for @writable: who knew more is told. */
 static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
@@ -458,49 +245,6 @@ bool spt_use(struct mem *m, uint64_t vpn)
 	state = e_aux(*e) & AHEAD_WRITABLE ? SPT_WRITABLE : SPT_READABLE;
 	*e = e_make(*e & TAG_MASK, m->spt.exact ? 0 : e_stamp(*e), state);
 	return true;
-}
-
-/**
- * spt_hold() - On exact hosts, keep the page from being unmapped; else a
- * no-op.
- * @m:		the NIC's memory
- * @vpn:	page, ready or not
- *
- * Return: false if it cannot be held: too many holds in its set, or on it.
- */
-bool spt_hold(struct mem *m, uint64_t vpn)
-{
-	uint64_t *e, old;
-
-	if (!m->spt.exact)
-		return true;
-	spt_drop_ahead(m, vpn);
-	e = spt_find(&m->spt, vpn);
-	old = e ? *e : 0;
-	e = spt_place(m, vpn, e);
-	if (!e || e_aux(*e) == AUX_MASK)
-		return false;
-	entry_set(m, vpn, e, old, *e + AUX_ONE);
-	return true;
-}
-
-/**
- * spt_unhold() - Undo one spt_hold().
- * @m:		the NIC's memory
- * @vpn:	page
- */
-void spt_unhold(struct mem *m, uint64_t vpn)
-{
-	uint64_t *e;
-
-	if (!m->spt.exact)
-		return;
-	e = spt_find(&m->spt, vpn);
-	CHECK(e && e_aux(*e) > 0);
-	if ((*e - AUX_ONE) >> AUX_SHIFT == 0)
-		entry_end(&m->spt, e, UPCALL_NUM);
-	else
-		*e -= AUX_ONE;
 }
 
 /* --- making -------------------------------------------------------------- */

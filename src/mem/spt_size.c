@@ -3,6 +3,7 @@
  * one at a time. The theory is at the head of spt.c.
  */
 #include "base/check.h"
+#include "mem/change.h"
 #include "mem/entry.h"
 #include "mem/spare.h"
 #include "mem/state.h"

@@ -57,30 +57,11 @@ struct spt {
 	uint16_t victim[SPT_VICTIMS];
 };
 
-enum { TICK_SHIFT = 20 }; /* stamps of the table: about a millisecond */
-
-/**
- * struct spt_view - What counts as fresh in one resolve.
- * @max_age:	in ticks, for reading and for writing; negative: nothing
- */
-struct spt_view {
-	int64_t max_age[2];
-};
-
 int spt_init(struct mem *m);
 void spt_fini(struct mem *m);
-void spt_tick(struct spt *s, uint64_t now_ns);
-struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
-			 int64_t since);
-int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
-		bool write);
-bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,
-	       bool write);
-static inline bool spt_ready(const struct spt *s, const struct spt_view *v,
-			     uint64_t vpn, bool write)
-{
-	return spt_age(s, v, vpn, write) >= 0 || spt_ahead(s, v, vpn, write);
-}
+/** spt_place() - Move the entry @e of a page to the front of its set; if it has none
+ * (NULL), make one. Return: it, or NULL: everything else in the set is held. */
+uint64_t *spt_place(struct mem *m, uint64_t vpn, const uint64_t *e);
 bool spt_room(const struct spt *s, uint64_t vpn);
 void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 		 uint64_t at);
@@ -89,10 +70,7 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 bool spt_use(struct mem *m, uint64_t vpn);
 void spt_drop_ahead(struct mem *m, uint64_t vpn);
 int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages);
-bool spt_hold(struct mem *m, uint64_t vpn);
-void spt_unhold(struct mem *m, uint64_t vpn);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
-bool spt_was_replaced(struct spt *s, uint64_t vpn);
 uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages);
 void watch_know(struct mem *m, struct mr *mr);
 

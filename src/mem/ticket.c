@@ -23,6 +23,7 @@
 #include "base/probe.h"
 #include "base/range.h"
 #include "mem/account.h"
+#include "mem/ageing.h"
 #include "mem/cheap.h"
 #include "mem/fault.h"
 #include "mem/overwrite.h"

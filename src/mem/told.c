@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/page.h"
 #include "base/range.h"
+#include "mem/ageing.h"
+#include "mem/change.h"
 #include "mem/cheap.h"
 #include "mem/entry.h"
 #include "mem/limits.h"

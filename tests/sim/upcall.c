@@ -9,6 +9,7 @@
 #include "mem/upcall.h"
 #include "base/page.h"
 #include "base/range.h"
+#include "mem/ageing.h"
 #include "mem/mr.h"
 #include "mem/state.h"
 #include "mem/table.h"

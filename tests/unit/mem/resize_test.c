@@ -4,6 +4,8 @@
  * changes; model_test.c does so with everything else going on.
  */
 #include "fixture.h"
+#include "mem/ageing.h"
+#include "mem/change.h"
 #include "mem/dma.h"
 #include "mem/limits.h"
 #include "mem/mem.h"

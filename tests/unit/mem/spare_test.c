@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "base/check.h"
 #include "base/page.h"
+#include "mem/ageing.h"
+#include "mem/holds.h"
 #include "mem/mr.h"
 #include "mem/regions.h"
 #include "mem/spt.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* spt_test.c: the shadow page table: freshness, replacement, holds. */
 #include "fixture.h"
+#include "mem/ageing.h"
 #include "mem/dma.h"
+#include "mem/holds.h"
 #include "mem/limits.h"
 #include "mem/mem.h"
 #include "mem/spt.h"

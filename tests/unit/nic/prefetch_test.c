@@ -3,6 +3,7 @@
  * engine, and what becomes of answers that are out of date.
  */
 #include "base/page.h"
+#include "mem/ageing.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/state.h"
