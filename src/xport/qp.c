@@ -307,7 +307,7 @@ void qp_flush(struct qp *qp)
 }
 
 /* The state changes in the middle of a call, and counts at its end. */
-static void check(const struct qp *qp)
+static void qp_check(const struct qp *qp)
 {
 	deadline_check(qp);
 	if (!qp->peer || !qp->connected)
@@ -329,7 +329,7 @@ static void call_ends(struct qp *qp)
 {
 	qp_flush(qp);
 	if (unlikely(qp->x->checked))
-		check(qp);
+		qp_check(qp);
 }
 
 void qp_posted(struct qp *qp)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* backup_test.c: who may keep how many datagrams. In the simulator no sender has more
+/* fault_backup_test.c: who may keep how many datagrams. In the simulator no sender has more
  * than a ring of receives has room for.
  */
 #include "base/check.h"
