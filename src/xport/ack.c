@@ -112,12 +112,11 @@ static bool nak_owed(const struct resp *r)
 static void page_came(struct resp *r)
 {
 	r->ack.page_rnr.owed = false;
-	if (!r->rnr_told || r->ack.nak.syndrome)
+	if (!next_rnr(r->next) || r->ack.nak.syndrome)
 		return;
-	r->rnr_told = false;
-	if (r->forgot)
+	resp_next(r, NEXT_RNR_UNSAID);
+	if (next_forgot(r->next))
 		return; /* fault_resolved() will */
-	r->gap_told = true;
 	r->ack.nak = (struct nak){r->win.next, AETH_NAK | NAK_PSN_SEQUENCE,
 				  true};
 }
@@ -328,8 +327,8 @@ static void ack_unsaid(struct qp *qp, const struct burst_ack *a)
 
 	set_owed(r, a->syndrome, a->psn, true);
 	r->ack.said = psn_add(r->win.head, PSN_MASK - 1);
-	r->ack.xack |= a->xack &
-		       ~(uint32_t)(r->forgot ? XACK_RESUME : XACK_HOLD);
+	r->ack.xack |= a->xack & ~(uint32_t)(next_forgot(r->next) ? XACK_RESUME
+								  : XACK_HOLD);
 	if (qp_receives(qp) || (qp->state == QPS_ERR && r->ack.nak.owed))
 		ack_owe(qp);
 }

@@ -132,7 +132,7 @@ bool fault_crowds(struct qp *qp, const struct pkt *p)
 				.pkt = p,
 				.psn = p->psn};
 
-	return f.wait->ticket.v && !qp->resp.forgot &&
+	return f.wait->ticket.v && !next_forgot(qp->resp.next) &&
 	       set_of(&f) & STRATEGY_BIT(STRATEGY_ADAPTIVE) &&
 	       fault_adaptive(&f) != STRATEGY_REDIRECT;
 }
@@ -192,22 +192,22 @@ void fault_forgiven(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (r->held)
+	if (r->next == NEXT_HELD)
 		resume_say(qp);
-	r->forgot = r->held = false;
+	resp_next(r, NEXT_FORGIVEN);
 }
 
 void fault_resolved(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
-	bool told = r->held || r->rnr_told;
+	const bool told = r->next != NEXT_FORGOT;
 
-	if (!r->forgot || r->dead)
+	if (!next_forgot(r->next) || r->dead)
 		return;
 	fault_forgiven(qp);
 	r->at[RESP_SILENCE] = TIME_NEVER;
 	if (told)
 		return;
-	r->gap_told = true;
+	resp_next(r, NEXT_ASKED);
 	ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next);
 }

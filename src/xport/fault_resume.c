@@ -29,8 +29,7 @@ static enum fault_answer fault_resume_answer(const struct fault *f)
 
 	if (f->site != SITE_REQUEST || !f->pkt->ext)
 		return FAULT_NEXT;
-	qp->resp.forgot = true;
-	qp->resp.held = true;
+	resp_next(&qp->resp, NEXT_DROPPED_HOLD);
 	count(qp->x->cnt, CNT_fault_resume);
 	fault_note(f, STRATEGY_RESUME);
 	ack_say(qp, XACK_HOLD);
@@ -59,7 +58,7 @@ void resume_timeout(struct qp *qp)
 	if (qp->x->now < r->at[RESP_RESUME])
 		return;
 	r->at[RESP_RESUME] = TIME_NEVER;
-	if (r->held || r->hold.asked) /* again: it is to wait */
+	if (r->next == NEXT_HELD || r->hold.asked) /* again: it is to wait */
 		return;
 	count(qp->x->cnt, CNT_resumes_again);
 	ack_say(qp, XACK_RESUME);

@@ -77,13 +77,13 @@ static enum fault_answer fault_rnr_answer(const struct fault *f)
 
 	if (f->site != SITE_REQUEST)
 		return FAULT_NEXT;
-	r->forgot = true;
 	fault_note(f, STRATEGY_RNR);
 	/* Before we know who it is we could not say that it is a page. */
 	if (f->pkt->ext && qp_dialect(qp)->explains) {
 		rnr(qp, rnr_code(qp), f->psn);
-		r->rnr_told = true;
+		resp_next(r, NEXT_DROPPED_RNR);
 	} else {
+		resp_next(r, NEXT_DROPPED);
 		count(qp->x->cnt, CNT_fault_silence);
 		rnr_silence(qp);
 	}
@@ -108,7 +108,8 @@ void fault_silence_over(struct qp *qp)
 	}
 	r->at[RESP_SILENCE] = TIME_NEVER;
 	if (qp_dialect(qp)->explains ||
-	    !(r->forgot || r->wait.ticket.v || r->replay.wait.ticket.v))
+	    !(next_forgot(r->next) || r->wait.ticket.v ||
+	      r->replay.wait.ticket.v))
 		return;
 	if (r->replay.wait.ticket.v && replay_busy(qp)) {
 		const struct resource *s =
@@ -117,8 +118,7 @@ void fault_silence_over(struct qp *qp)
 		psn = psn_add(s->psn, s->at);
 	}
 	rnr(qp, code, psn);
-	if (r->forgot)
-		r->rnr_told = true;
+	resp_next(r, NEXT_RNR_SAID);
 	r->at[RESP_SILENCE] = sat_add(
 		now_ns, sat_add(rnr_code_to_ns(code), half_timeout_ns(qp)));
 }

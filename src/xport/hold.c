@@ -88,7 +88,7 @@ void hold_extend(struct qp *qp, struct pkt *p)
 	if (!(qp->peer->features & HELLO_SUSPEND) || !hold_expected(qp, &ns))
 		return;
 	p->xack_flags |= XACK_SUSPEND;
-	if (r->forgot && r->held)
+	if (r->next == NEXT_HELD)
 		p->xack_flags |= XACK_HOLD;
 	p->hold_us = (uint32_t)DIV_ROUND_UP(ns, 1000);
 }

@@ -59,7 +59,8 @@ void resp_reset(struct qp *qp)
 
 	r->msg = (struct message){.source = qp->cfg.receives};
 	r->plan = qp->attr.rq_psn;
-	r->gap_told = r->rnr_told = r->forgot = r->held = r->revoked = false;
+	r->next = NEXT_UNSAID;
+	r->revoked = false;
 	r->dead = r->established = false;
 	r->failure = (struct resp_failure){.recv = NULL};
 	r->ack = (struct resp_ack){.to = psn_add(r->plan, PSN_MASK),
@@ -147,7 +148,7 @@ static void not_ready(struct qp *qp, psn_t psn)
 	struct resp *r = &qp->resp;
 
 	win_truncate(qp->x, &r->win, psn);
-	r->rnr_told = true;
+	resp_next(r, NEXT_NO_RECEIVE);
 	count(qp->x->cnt, CNT_rnr_tx);
 	ack_nak(qp, AETH_RNR | qp->attr.min_rnr_timer, psn);
 }
@@ -167,7 +168,7 @@ static void keep(struct qp *qp, const struct pkt *p, struct payload payload)
 	}
 	if (!crowds)
 		count(qp->x->cnt, CNT_drop_no_slot);
-	if (p->psn == r->win.next && !r->forgot)
+	if (p->psn == r->win.next && !next_forgot(r->next))
 		fault_forget(qp, p);
 }
 
@@ -178,9 +179,8 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 
 	resume_heard(qp);
 	/* It came, whether that was said or not. */
-	if (r->gap_told || r->rnr_told)
-		r->ack.nak = (struct nak){0};
-	r->gap_told = r->rnr_told = false;
+	r->ack.nak = (struct nak){0};
+	resp_next(r, NEXT_CAME);
 	if (r->ack.page_rnr.syndrome && r->ack.page_rnr.psn == p->psn) {
 		r->ack.page_rnr = (struct nak){0};
 		r->at[RESP_SILENCE] = TIME_NEVER;
@@ -243,7 +243,7 @@ static void resp_take_ahead(struct qp *qp, const struct pkt *p,
 
 	count(qp->x->cnt, CNT_gaps_rx);
 	r->ack.lossy = true;
-	if (r->rnr_told || r->forgot)
+	if (next_rnr(r->next) || next_forgot(r->next))
 		return;
 	if (p->ext) {
 		if (win_has(&r->win, p->psn))
@@ -253,8 +253,8 @@ static void resp_take_ahead(struct qp *qp, const struct pkt *p,
 		else
 			count(qp->x->cnt, CNT_drop_psn);
 		ack_repeat(qp);
-	} else if (!r->gap_told) {
-		r->gap_told = true;
+	} else if (r->next != NEXT_GAP) {
+		resp_next(r, NEXT_OVERTAKEN);
 		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, r->win.next);
 	}
 }
@@ -445,9 +445,8 @@ static void resp_put_back(struct qp *qp, struct rx_run *run, unsigned i)
 	if (!lost)
 		return;
 	r->ack.nak = (struct nak){0};
-	r->rnr_told = false;
-	r->gap_told = !lost->ext;
-	if (r->gap_told)
+	resp_next(r, lost->ext ? NEXT_LOST : NEXT_LOST_NAK);
+	if (!lost->ext)
 		ack_nak(qp, AETH_NAK | NAK_PSN_SEQUENCE, lost->psn);
 	else
 		ack_owe(qp);

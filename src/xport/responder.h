@@ -10,6 +10,7 @@
 #include "xport/deadline.h"
 #include "xport/kept.h"
 #include "xport/message.h"
+#include "xport/next.h"
 #include "xport/rx.h"
 
 /**
@@ -108,13 +109,9 @@ struct resp_failure {
  * struct resp - Responder.
  * @msg:	the message at win.head, or at the end of the run that moves
  * @plan:	PSN that @msg stands at: win.head <= plan <= win.next
- * @gap_told:	a sequence NAK went out for win.next
- * @rnr_told:	an RNR NAK went out for win.next; drop until it comes again
+ * @next:	what was said of win.next
  * @revoked:	the request at @plan revoked its R_Key and waits for the moves in
  *		that region
- * @forgot:	pages of win.next are being fetched and the packet was not
- *		kept; ask for it when @wait is woken
- * @held:	and the peer was asked to hold until then
  * @at:		deadlines
  * @dead:	a request failed: @failure; nothing more is taken
  * @life:	counts connections: what is out may be of the one before
@@ -126,7 +123,8 @@ struct resp {
 	struct message msg;
 	psn_t plan;
 	uint32_t life;
-	bool gap_told, rnr_told, forgot, held, dead, revoked, established;
+	enum next_state next;
+	bool dead, revoked, established;
 	struct resp_failure failure;
 	struct resp_ack ack;
 	struct resp_hold hold;
@@ -136,6 +134,12 @@ struct resp {
 	struct accepted bare[RD_ATOMIC_MAX];
 	struct gso_watch gso;
 };
+
+/** resp_next() - Note what happened to win.next. */
+static inline void resp_next(struct resp *r, enum next_event event)
+{
+	r->next = next_after(r->next, event);
+}
 
 /**
  * resp_failed() - A check of a request failed: the QP is to end.

@@ -28,7 +28,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "mem_spt_test", "mem_mr_test", "mem_model_test", "xport_window_test", "xport_flow_test",
          "xport_credit_test", "xport_open_test", "xport_reorder_test", "xport_live_test", "nic_peers_test",
          "xport_fault_adaptive_test", "xport_fault_rnr_test",
-         "xport_reset_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",
+         "xport_reset_test", "xport_next_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",
          "wire_grh_test",
          "nic_ud_test", "mem_moving_test", "mem_renew_test", "nic_takeover_test",
          "nic_overlap_test", "nic_unsent_test", "nic_owed_test", "nic_lastack_test",

@@ -39,7 +39,7 @@ static void send_comes(void)
 {
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
 	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->rnr_told);
+	RECEIVE_UNTIL(next_rnr(resp()->next));
 }
 
 /* The next @n of side 0's requests succeed. */
@@ -120,12 +120,13 @@ static void owed__an_rnr(void **state)
 }
 
 /* Receive until @seen; what came last is received by @twin, too. */
-static void receive_twice(struct step *rx, struct step *twin, const bool *seen)
+static void receive_twice(struct step *rx, struct step *twin,
+			  bool (*seen)(enum next_state now))
 {
 	struct nic *nic = side[1].nic;
 
 	nic->rx.peek = 0;
-	for (int i = 0; i < TRIES && !*seen; i++) {
+	for (int i = 0; i < TRIES && !seen(resp()->next); i++) {
 		pump(&side[0]);
 		if (!engine_receive(nic, rx)) {
 			idle(nic);
@@ -135,7 +136,7 @@ static void receive_twice(struct step *rx, struct step *twin, const bool *seen)
 		memcpy(twin->buf, rx->buf, rx->rx.len);
 		finish_receive(nic, rx);
 	}
-	assert_true(*seen);
+	assert_true(seen(resp()->next));
 }
 
 static void twin_comes(struct step *twin)
@@ -158,7 +159,7 @@ static void owed__an_rnr_and_then_its_send(void **state)
 	side[0].qp->qp.attr.rnr_retry = side[0].qp->qp.req.rnr_retries = 0;
 	side_post(&side[0], (struct wqe){.op = WR_SEND}, side[0].buf, 64);
 	send_all(&side[0]);
-	receive_twice(rx, twin, &resp()->rnr_told);
+	receive_twice(rx, twin, next_rnr);
 	owed_meets_full(false);
 	side_recv(&side[1], side[1].buf, 4096, 1);
 	twin_comes(twin);
@@ -173,7 +174,7 @@ static void owed__an_rnr_for_a_page(void **state)
 
 	(void)state;
 	write_waits();
-	assert_false(resp()->forgot);
+	assert_false(next_forgot(resp()->next));
 	nic_tick(nic);
 	fault_silence_over(&side[1].qp->qp);
 	owed_meets_full(false);
@@ -393,7 +394,7 @@ static void owed__a_sequence_nak_and_an_rnr_for_a_page(void **state)
 	RECEIVE_UNTIL(resp()->replay.at != resp()->replay.next);
 	read_waits();
 	post_gap();
-	RECEIVE_UNTIL(resp()->gap_told);
+	RECEIVE_UNTIL(resp()->next == NEXT_GAP);
 	silence_is_over();
 	page_is_fetched();
 	succeed(3);
@@ -408,7 +409,7 @@ static void owed__an_rnr_for_a_page_and_then_a_gap(void **state)
 	owed_meets_full(false);
 	assert_true(resp()->ack.page_rnr.owed);
 	post_gap();
-	RECEIVE_UNTIL(resp()->gap_told);
+	RECEIVE_UNTIL(resp()->next == NEXT_GAP);
 	assert_true(resp()->ack.page_rnr.owed);
 	succeed(3);
 }
@@ -428,9 +429,9 @@ static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
 	n = take_slots(side[1].nic, slots, SLOTS);
 	post_at(&side[0], WR_WRITE, 0, 64);
 	send_all(&side[0]);
-	RECEIVE_UNTIL(resp()->forgot);
+	RECEIVE_UNTIL(next_forgot(resp()->next));
 	silence_is_over();
-	assert_true(resp()->rnr_told);
+	assert_true(next_rnr(resp()->next));
 	page_is_fetched();
 	give_slots(side[1].nic, slots, n);
 	succeed(2);
@@ -445,7 +446,7 @@ static void owed__a_sequence_nak_behind_a_fault(void **state)
 	(void)state;
 	write_is_planned(rx);
 	post_gap();
-	RECEIVE_UNTIL(resp()->gap_told);
+	RECEIVE_UNTIL(resp()->next == NEXT_GAP);
 	write_faults(rx);
 	succeed(3);
 }
@@ -484,7 +485,7 @@ static void owed__a_sequence_nak(void **state)
 {
 	(void)state;
 	post_gap();
-	RECEIVE_UNTIL(resp()->gap_told);
+	RECEIVE_UNTIL(resp()->next == NEXT_GAP);
 	owed_meets_full(false);
 	succeed(2);
 	assert_int_equal(side[0].nic->cnt.v[CNT_timeouts], 0);
@@ -570,12 +571,12 @@ static void owed__hold_and_then_its_packet(void **state)
 	nic->x.strategies |= 1u << STRATEGY_RESUME;
 	n = take_slots(side[1].nic, slots, SLOTS);
 	write_to_missing();
-	receive_twice(rx, twin, &resp()->forgot);
+	receive_twice(rx, twin, next_forgot);
 	owed_meets_full(false);
 	assert_true(resp()->ack.xack & XACK_HOLD);
 	give_slots(side[1].nic, slots, n);
 	twin_comes(twin);
-	assert_false(resp()->forgot);
+	assert_false(next_forgot(resp()->next));
 	assert_false(resp()->ack.xack & XACK_HOLD);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	assert_false(req_held(&side[0].qp->qp.req));

@@ -111,10 +111,7 @@ static const struct field of_req[] = {
 static const struct field of_resp[] = {
 	F(resp, plan),
 	F(resp, at),
-	F(resp, gap_told),
-	F(resp, rnr_told),
-	F(resp, forgot),
-	F(resp, held),
+	F(resp, next),
 	F(resp, dead),
 	F(resp, revoked),
 	F(resp, established),
