@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ack.c: what is owed to a requester, and when it is said. An ACK is owed, not
  * sent: it leaves behind the next packet to that peer, or when the engine finds
- * nothing else to do, or at peer.ack_due_ns. One ACK stands for all requests
+ * nothing else to do, or at peer.acks.due_ns. One ACK stands for all requests
  * before it (IBTA 9.7.5.1.3); it never passes a READ that is not answered.
  * A request completes before its answer does: every request to a nopin says what is
  * placed here (ack_headers()), whether an ACK is owed or not; to others an ACK that
