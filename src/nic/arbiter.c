@@ -151,8 +151,8 @@ static void measure(struct nic *nic, uint64_t now_ns)
 
 	nic_lock(nic);
 	mem_use(nic->mem, &use);
-	slots_short = nic->x.slots_short;
-	nic->x.slots_short = false;
+	slots_short = nic->x.pool.short_of;
+	nic->x.pool.short_of = false;
 	pagers = pagers_used(nic, use.asked, now_ns);
 	nic_unlock(nic);
 	measure_entries(nic, &use, now_ns);
@@ -244,7 +244,7 @@ static uint32_t slots_for(const struct nic *nic)
 {
 	const uint64_t cap = nic->arbiter.cap[ARB_SLOTS];
 	const uint64_t step = MAX(cap / 64, (uint64_t)1);
-	const uint32_t now = nic->x.slots;
+	const uint32_t now = nic->x.pool.slots;
 	uint64_t share = nic->arbiter.share[ARB_SLOTS];
 
 	if (share >= cap)
@@ -439,7 +439,7 @@ void arbiter_open(struct nic *nic)
 	int err;
 
 	a->cap[ARB_ENTRIES] = cfg->entries;
-	a->cap[ARB_SLOTS] = nic->x.slots;
+	a->cap[ARB_SLOTS] = nic->x.pool.slots;
 	a->cap[ARB_PAGERS] = (MAX(2, cfg->os.pagers) - 1) * (uint64_t)PAGER_MS;
 	a->budget[ARB_ENTRIES] = cfg->budget;
 	a->budget[ARB_SLOTS] = MAX(a->cap[ARB_SLOTS], (uint64_t)BUDGET_SLOTS);

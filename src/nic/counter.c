@@ -42,7 +42,7 @@ void counter_raised(struct eventcount *e)
 
 void counter_raise(struct nic_counter *c)
 {
-	eventcount_raise(&c->ec, &c->nic->x.raised);
+	eventcount_raise(&c->ec, &c->nic->x.work.raised);
 	list_del(&c->ec.link);
 	counter_raised(&c->ec);
 }

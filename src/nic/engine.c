@@ -385,13 +385,13 @@ static void run_timers(struct nic *nic)
 
 static bool plan_drain(struct nic *nic, struct step *s)
 {
-	struct list *head = &nic->x.drainable;
+	struct list *head = &nic->x.work.drainable;
 
 	rx_run_init(&s->run);
 	while (!list_empty(head)) {
-		struct qp *qp = list_entry(head->next, struct qp, drain_link);
+		struct qp *qp = list_entry(head->next, struct qp, on.drainable);
 
-		list_del(&qp->drain_link);
+		list_del(&qp->on.drainable);
 		if (qp_drain(qp, &s->run)) {
 			s->kind = STEP_DRAIN;
 			return true;
@@ -402,12 +402,12 @@ static bool plan_drain(struct nic *nic, struct step *s)
 
 static bool engine_plan_send(struct nic *nic, struct step *s)
 {
-	struct list *head = &nic->x.runnable;
+	struct list *head = &nic->x.work.runnable;
 
 	while (!list_empty(head)) {
-		struct qp *qp = list_entry(head->next, struct qp, run_link);
+		struct qp *qp = list_entry(head->next, struct qp, on.runnable);
 
-		list_del(&qp->run_link);
+		list_del(&qp->on.runnable);
 		if (!qp->connected)
 			peer_aim(nic, qp);
 		if (qp_tx(qp, &s->burst)) {
@@ -431,7 +431,7 @@ static bool ack_due(const struct peer *p, bool flush, uint64_t now_ns)
 /* The first peer whose ACKs are due; with @flush any. */
 static bool plan_acks(struct nic *nic, struct step *s, bool flush)
 {
-	list_for_each_safe(l, tmp, &nic->x.ack_peers) {
+	list_for_each_safe(l, tmp, &nic->x.work.ack_peers) {
 		struct peer *p = list_entry(l, struct peer, acks.link);
 
 		if (ack_due(p, flush, nic->x.now) &&
@@ -451,7 +451,7 @@ static uint64_t next_deadline(const struct nic *nic)
 	uint64_t at = MIN(timerq_next(&nic->x.timers),
 			  timerq_next(&nic->peers.timers));
 
-	list_for_each(l, &nic->x.ack_peers) {
+	list_for_each(l, &nic->x.work.ack_peers) {
 		const struct peer *p = list_entry(l, struct peer, acks.link);
 
 		at = MIN(at, MAX(p->acks.due_ns, p->acks.after_ns));
@@ -461,7 +461,7 @@ static uint64_t next_deadline(const struct nic *nic)
 
 static bool acks_wait(const struct nic *nic, bool flush)
 {
-	list_for_each(l, &nic->x.ack_peers)
+	list_for_each(l, &nic->x.work.ack_peers)
 		if (ack_due(list_entry(l, struct peer, acks.link), flush,
 			    nic->x.now))
 			return true;
@@ -474,7 +474,7 @@ static void publish(struct nic *nic)
 	const bool out = nic->acks.begun != nic->acks.ended;
 
 	due_set(nic, nic->dead ? TIME_NEVER : next_deadline(nic), nic->x.now);
-	__atomic_store_n(&nic->acks.owed, !list_empty(&nic->x.ack_peers),
+	__atomic_store_n(&nic->acks.owed, !list_empty(&nic->x.work.ack_peers),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&nic->acks.due,
 			 !nic->dead && (out || acks_wait(nic, false)),
@@ -521,10 +521,10 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	const struct xport *x = &nic->x;
 
 	nic_time(nic, now_ns);
-	if (!list_empty(&x->runnable) || !list_empty(&x->drainable) ||
-	    !list_empty(&x->fired) || !list_empty(&x->raised) ||
-	    !list_empty(&x->errors) || !list_empty(&x->opens) || x->starved ||
-	    os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
+	if (!list_empty(&x->work.runnable) || !list_empty(&x->work.drainable) ||
+	    !list_empty(&x->work.fired) || !list_empty(&x->work.raised) ||
+	    !list_empty(&x->work.errors) || !list_empty(&x->work.opens) ||
+	    x->starved || os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
 	    moved_waiters(nic->mem) || upcalls_news(nic->mem) || died(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
 	    acks_wait(nic, flush_acks))

@@ -85,7 +85,7 @@ static void events_report(struct nic_qp *qp)
 
 void events_deliver(struct nic *nic)
 {
-	list_for_each_safe(l, tmp, &nic->x.fired) {
+	list_for_each_safe(l, tmp, &nic->x.work.fired) {
 		struct cq *cq = list_entry(l, struct cq, link);
 		struct nic_cq *ncq = container_of(cq, struct nic_cq, cq);
 
@@ -95,12 +95,12 @@ void events_deliver(struct nic *nic)
 		if (cq->fired)
 			fire(ncq);
 	}
-	list_for_each_safe(l, tmp, &nic->x.raised) {
+	list_for_each_safe(l, tmp, &nic->x.work.raised) {
 		list_del(l);
 		counter_raised(list_entry(l, struct eventcount, link));
 	}
-	list_for_each_safe(l, tmp, &nic->x.errors) {
-		struct qp *qp = list_entry(l, struct qp, err_link);
+	list_for_each_safe(l, tmp, &nic->x.work.errors) {
+		struct qp *qp = list_entry(l, struct qp, on.errors);
 
 		list_del(l);
 		events_report(container_of(qp, struct nic_qp, qp));

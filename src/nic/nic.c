@@ -93,8 +93,8 @@ static void share_budget(struct nic *nic)
 	const size_t rcvbuf = os_rcvbuf(nic->os);
 
 	nic->rcvbuf = rcvbuf;
-	nic->x.push_budget = (uint32_t)(rcvbuf / 100 * 45);
-	nic->x.read_budget = (uint32_t)(rcvbuf / 100 * 30);
+	nic->x.budget.push = (uint32_t)(rcvbuf / 100 * 45);
+	nic->x.budget.read = (uint32_t)(rcvbuf / 100 * 30);
 }
 
 static void init_fields(struct nic *nic, const struct nic_config *cfg)

@@ -375,7 +375,7 @@ void peer_put(struct nic *nic, struct peer *p)
 	if (--p->refs || p->datagrams)
 		return;
 	nic->x.peers--;
-	nic->x.granted -= p->flow.granted;
+	nic->x.budget.granted -= p->flow.granted;
 	credit_end(&nic->x, p);
 	free_peer(nic, p);
 	if (nic->x.peers & (nic->x.peers - 1))

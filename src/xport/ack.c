@@ -295,7 +295,7 @@ static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 bool ack_append(struct qp *qp, struct burst *b)
 {
 	list_for_each_safe(l, tmp, &b->peer->acks.owed) {
-		struct qp *q = list_entry(l, struct qp, ack_link);
+		struct qp *q = list_entry(l, struct qp, on.owed);
 		struct pkt p;
 
 		if (qp && must_go_alone(q))
@@ -356,7 +356,7 @@ bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b)
 		if (!ack_append(NULL, b))
 			continue;
 		if (!list_empty(&peer->acks.owed))
-			list_add_tail(&x->ack_peers, &peer->acks.link);
+			list_add_tail(&x->work.ack_peers, &peer->acks.link);
 		return true;
 	}
 	return false;

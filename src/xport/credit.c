@@ -43,14 +43,14 @@ uint32_t credit_shares(const struct xport *x)
 /* Of the slots that are for first packets, and may hold nothing else. */
 static uint32_t firsts_left(const struct xport *x)
 {
-	const uint32_t all = x->slots / 8;
+	const uint32_t all = x->pool.slots / 8;
 
-	return all > x->firsts ? all - x->firsts : 0;
+	return all > x->pool.firsts ? all - x->pool.firsts : 0;
 }
 
 uint32_t credit_rest(const struct xport *x)
 {
-	const uint32_t unlent = slots_free(x->mem) - x->lent_left;
+	const uint32_t unlent = slots_free(x->mem) - x->pool.lent_left;
 
 	return unlent - MIN(unlent, firsts_left(x));
 }
@@ -62,7 +62,7 @@ static bool first_allowed(const struct xport *x, const struct peer *p)
 	enum { FIRST_SHARE = 4 };
 	const uint32_t left = firsts_left(x);
 
-	if (slots_free(x->mem) <= x->lent_left || !left)
+	if (slots_free(x->mem) <= x->pool.lent_left || !left)
 		return false;
 	return !p->lend.firsts ||
 	       p->lend.firsts + 1 <= FIRST_SHARE * (left - 1);
@@ -75,7 +75,7 @@ bool credit_first(struct xport *x, struct window *w, bool on)
 	if (on && !first_allowed(x, p))
 		return false;
 	w->first = on;
-	x->firsts += on ? 1 : -1;
+	x->pool.firsts += on ? 1 : -1;
 	p->lend.firsts += on ? 1 : -1;
 	return true;
 }
@@ -85,14 +85,15 @@ bool credit_first(struct xport *x, struct window *w, bool on)
  * peers, datagrams, READ responses. */
 static uint32_t share(const struct xport *x)
 {
-	return x->slots / 2 / credit_shares(x);
+	return x->pool.slots / 2 / credit_shares(x);
 }
 
 static uint32_t lendable(const struct xport *x)
 {
-	const uint32_t most = x->slots / 4 * 3;
+	const uint32_t most = x->pool.slots / 4 * 3;
 
-	return MIN(most > x->lent ? most - x->lent : 0, credit_rest(x));
+	return MIN(most > x->pool.lent ? most - x->pool.lent : 0,
+		   credit_rest(x));
 }
 
 uint32_t credit_left(const struct peer *p)
@@ -103,18 +104,18 @@ uint32_t credit_left(const struct peer *p)
 
 static void set(struct xport *x, struct peer *p, uint32_t lent, uint32_t filled)
 {
-	x->lent_left -= credit_left(p);
-	x->lent += lent - p->lend.lent;
+	x->pool.lent_left -= credit_left(p);
+	x->pool.lent += lent - p->lend.lent;
 	p->lend.lent = lent;
 	p->lend.filled = filled;
-	x->lent_left += credit_left(p);
-	CHECK(x->lent_left <= slots_free(x->mem));
+	x->pool.lent_left += credit_left(p);
+	CHECK(x->pool.lent_left <= slots_free(x->mem));
 }
 
 void credit_fill(struct xport *x, struct peer *p, bool more)
 {
 	set(x, p, p->lend.lent, more ? p->lend.filled + 1 : p->lend.filled - 1);
-	x->slots_short |= more && !credit_left(p);
+	x->pool.short_of |= more && !credit_left(p);
 }
 
 bool credit_lend(struct xport *x, struct peer *p)
@@ -128,8 +129,8 @@ bool credit_lend(struct xport *x, struct peer *p)
 	if (told == p->lend.told)
 		return false;
 	p->lend.told = told;
-	x->serial += x->serial == UINT32_MAX ? 2 : 1;
-	p->lend.serial = x->serial;
+	x->pool.serial += x->pool.serial == UINT32_MAX ? 2 : 1;
+	p->lend.serial = x->pool.serial;
 	set(x, p, MAX(p->lend.lent, told), p->lend.filled);
 	return true;
 }
@@ -154,10 +155,10 @@ bool credit_settled(const struct peer *p)
 
 bool credit_bound(struct xport *x, uint32_t slots)
 {
-	const bool news = x->slots != slots;
+	const bool news = x->pool.slots != slots;
 
-	x->slots = slots;
-	slots_bound(x->mem, MAX(slots, slots_used(x->mem) + x->lent_left));
+	x->pool.slots = slots;
+	slots_bound(x->mem, MAX(slots, slots_used(x->mem) + x->pool.lent_left));
 	return news;
 }
 

@@ -31,7 +31,7 @@ static uint32_t *source_of(struct xport *x, const struct ipaddr *ip)
 	memcpy(&hi, ip->b, 8);
 	memcpy(&lo, ip->b + 8, 8);
 	lo = siphash_u64(x->rnd.k0, x->rnd.k1, hi ^ lo);
-	return &x->sources[lo % ARRAY_SIZE(x->sources)];
+	return &x->pool.sources[lo % ARRAY_SIZE(x->pool.sources)];
 }
 
 bool backup_keep(struct qp *qp, const struct pkt *p, struct payload payload,

@@ -56,7 +56,7 @@ void flow_even(struct peer *p, uint32_t packets, bool gaps)
 
 uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu)
 {
-	const uint32_t n = x->read_budget / 2 /
+	const uint32_t n = x->budget.read / 2 /
 			   MAX(1, flow_charge(false, 1, mtu));
 
 	return MIN(MAX(1, n), (uint32_t)READ_CHUNK_MAX);
@@ -64,15 +64,15 @@ uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu)
 
 uint32_t flow_share(const struct xport *x)
 {
-	return x->push_budget / credit_shares(x);
+	return x->budget.push / credit_shares(x);
 }
 
 uint32_t flow_grant(struct xport *x, struct peer *p)
 {
-	uint32_t others = x->granted - p->flow.granted;
+	uint32_t others = x->budget.granted - p->flow.granted;
 
-	p->flow.granted = MIN(flow_share(x), x->push_budget - others);
-	x->granted = others + p->flow.granted;
+	p->flow.granted = MIN(flow_share(x), x->budget.push - others);
+	x->budget.granted = others + p->flow.granted;
 	return p->flow.granted;
 }
 
@@ -94,8 +94,8 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 
 bool flow_wait(struct qp *qp)
 {
-	if (list_empty(&qp->peer_link))
-		list_add_tail(&qp->peer->stalled, &qp->peer_link);
+	if (list_empty(&qp->on.waiting))
+		list_add_tail(&qp->peer->stalled, &qp->on.waiting);
 	count(qp->x->cnt, CNT_credit_stalls);
 	return false;
 }

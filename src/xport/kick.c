@@ -10,20 +10,20 @@
 
 void qp_kick(struct qp *qp)
 {
-	if (list_empty(&qp->run_link))
-		list_add_tail(&qp->x->runnable, &qp->run_link);
+	if (list_empty(&qp->on.runnable))
+		list_add_tail(&qp->x->work.runnable, &qp->on.runnable);
 }
 
 void qp_drainable(struct qp *qp)
 {
-	if (list_empty(&qp->drain_link))
-		list_add_tail(&qp->x->drainable, &qp->drain_link);
+	if (list_empty(&qp->on.drainable))
+		list_add_tail(&qp->x->work.drainable, &qp->on.drainable);
 }
 
 void qp_kick_all(struct list *waiting)
 {
 	list_for_each_safe(l, tmp, waiting) {
 		list_del(l);
-		qp_kick(list_entry(l, struct qp, peer_link));
+		qp_kick(list_entry(l, struct qp, on.waiting));
 	}
 }

@@ -14,7 +14,7 @@ void qp_kick(struct qp *qp);
 /** qp_drainable() - Let @qp be asked what of its slots can be placed. */
 void qp_drainable(struct qp *qp);
 
-/** qp_kick_all() - Kick the QPs on the list @waiting, by peer_link; it is empty then. */
+/** qp_kick_all() - Kick the QPs on the list @waiting, by qp.on.waiting; it is empty then. */
 void qp_kick_all(struct list *waiting);
 
 #endif

@@ -29,8 +29,8 @@ void qp_set_state(struct qp *qp, enum qp_state to)
 void qp_event(struct qp *qp, unsigned event)
 {
 	qp->events |= 1u << event;
-	if (list_empty(&qp->err_link))
-		list_add_tail(&qp->x->errors, &qp->err_link);
+	if (list_empty(&qp->on.errors))
+		list_add_tail(&qp->x->work.errors, &qp->on.errors);
 }
 
 void qp_enter_error(struct qp *qp)
@@ -39,7 +39,7 @@ void qp_enter_error(struct qp *qp)
 	flow_forget(qp);
 	reads_forget(qp);
 	credit_leave(qp);
-	list_del(&qp->peer_link);
+	list_del(&qp->on.waiting);
 	qp_rearm(qp);
 }
 
@@ -72,7 +72,7 @@ void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e)
 	full = cq_push(cq, e) != 0;
 	flight_note(&qp->log, qp->x->now, FLIGHT_CQE, 0, e->status, e->wr_id);
 	if ((full || cq->fired) && list_empty(&cq->link))
-		list_add_tail(&qp->x->fired, &cq->link);
+		list_add_tail(&qp->x->work.fired, &cq->link);
 	if (full && qp->state != QPS_ERR)
 		qp_blame(qp, CAUSE_CQ_FULL, QP_EVENT_FATAL);
 }

@@ -251,7 +251,7 @@ void live_wait_open(struct qp *qp)
 
 void live_none_sent(struct qp *qp)
 {
-	qp->req.live.window = !list_empty(&qp->peer_link);
+	qp->req.live.window = !list_empty(&qp->on.waiting);
 	if (waits_for_window(qp))
 		live_start(qp);
 }

@@ -73,7 +73,7 @@ static bool settled(const struct open *o)
 static void owe(struct qp *qp)
 {
 	if (list_empty(&qp->open.link))
-		list_add_tail(&qp->x->opens, &qp->open.link);
+		list_add_tail(&qp->x->work.opens, &qp->open.link);
 }
 
 static void ask_in(struct qp *qp, uint64_t ns)
@@ -146,9 +146,9 @@ struct qp *open_next(struct xport *x, struct pkt *p)
 {
 	struct qp *qp;
 
-	if (list_empty(&x->opens))
+	if (list_empty(&x->work.opens))
 		return NULL;
-	qp = list_entry(x->opens.next, struct qp, open.link);
+	qp = list_entry(x->work.opens.next, struct qp, open.link);
 	open_fill(qp, p, false);
 	qp->open.heard = 0;
 	list_del(&qp->open.link);
@@ -171,7 +171,7 @@ static void opened(struct qp *qp, uint32_t epoch)
 
 	qp->open.theirs = epoch;
 	set_plain(qp, false);
-	list_del(&qp->peer_link);
+	list_del(&qp->on.waiting);
 	qp_kick(qp);
 	ack_again(qp);
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)

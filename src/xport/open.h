@@ -33,7 +33,7 @@ struct xport;
  * @ask_at:	then it is asked again, TIME_NEVER: it is not; @ask_ns: and then
  *		after so long
  * @told_ns:	when a question without our epoch was answered last, 0: never
- * @link:	on xport.opens while an OPEN is to be sent
+ * @link:	on xport.work.opens while an OPEN is to be sent
  */
 struct open {
 	uint32_t mine, theirs, heard;

@@ -27,14 +27,14 @@ void owe_by(struct qp *qp, uint64_t due_ns)
 	struct peer *p = qp->peer;
 
 	qp->resp.ack.owed = true;
-	if (list_empty(&qp->ack_link)) {
+	if (list_empty(&qp->on.owed)) {
 		if (list_empty(&p->acks.owed))
 			p->acks.due_ns = due_ns;
-		list_add_tail(&p->acks.owed, &qp->ack_link);
+		list_add_tail(&p->acks.owed, &qp->on.owed);
 	}
 	p->acks.due_ns = MIN(p->acks.due_ns, due_ns);
 	if (list_empty(&p->acks.link))
-		list_add_tail(&qp->x->ack_peers, &p->acks.link);
+		list_add_tail(&qp->x->work.ack_peers, &p->acks.link);
 }
 
 void ack_owe(struct qp *qp)
@@ -147,7 +147,7 @@ bool ack_leaving(const struct qp *qp)
 void ack_again(struct qp *qp)
 {
 	if (qp->resp.ack.owed && list_empty(&qp->peer->acks.link))
-		list_add_tail(&qp->x->ack_peers, &qp->peer->acks.link);
+		list_add_tail(&qp->x->work.ack_peers, &qp->peer->acks.link);
 }
 
 void ack_cancel(struct qp *qp)
@@ -155,7 +155,7 @@ void ack_cancel(struct qp *qp)
 	struct peer *p = qp->peer;
 
 	qp->resp.ack.owed = false;
-	list_del(&qp->ack_link);
+	list_del(&qp->on.owed);
 	if (p && list_empty(&p->acks.owed))
 		list_del(&p->acks.link);
 }
@@ -171,7 +171,7 @@ void owe_check(const struct qp *qp)
 {
 	const struct resp_ack *a = &qp->resp.ack;
 
-	CHECK(a->owed == !list_empty(&qp->ack_link));
+	CHECK(a->owed == !list_empty(&qp->on.owed));
 	CHECK(a->answers <= ANSWERS_KNOWN);
 	CHECK((a->xack & (XACK_HOLD | XACK_RESUME)) !=
 	      (XACK_HOLD | XACK_RESUME));

@@ -94,8 +94,8 @@ struct peer_quota {
 
 /**
  * struct peer_acks - What is owed to a peer (owe.c, ack.c).
- * @owed:	QPs (qp.ack_link) with an ACK owed to it
- * @link:	on xport.ack_peers while @owed is not empty
+ * @owed:	QPs (qp.on.owed) with an ACK owed to it
+ * @link:	on xport.work.ack_peers while @owed is not empty
  * @out:	bursts with ACKs to it that are planned and not committed
  * @due_ns:	when the oldest owed ACK must leave
  * @after_ns:	the socket was full: no burst of ACKs before
@@ -135,7 +135,7 @@ struct peer_hello {
  * @quiet:	of a standard one: it let a request end, and was not heard of since
  * @late:	how late packets come that others overtook (reorder.c)
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
- * @stalled:	QPs (qp.peer_link) that wait for budget
+ * @stalled:	QPs (qp.on.waiting) that wait for budget
  * @heard_ns:	when anything came from it to a QP; @probed_ns: when any asked it
  */
 struct peer {

@@ -4,11 +4,11 @@
  * (src/LAYERS has their order), by the row of its transport service.
  *
  * Theory of operation. A QP is in one of three relations to the engine:
- *  - on xport.runnable: qp_tx() may find something to send;
+ *  - on xport.work.runnable: qp_tx() may find something to send;
  *  - moving: a burst (tx_moving) or a run (rx_moving) of it is being executed
  *    outside the lock; that half is not planned again before the commit;
  *  - waiting: for a packet, a page (struct waiter), a time (timer) or budget
- *    (peer_link). Whatever ends a wait calls qp_kick() or qp_drainable().
+ *    (on.waiting). Whatever ends a wait calls qp_kick() or qp_drainable().
  * Entering ERR takes effect at once. The queues are flushed at the end of a call from
  * outside xport/, when nothing of the QP moves any more: a flushed buffer is the
  * program's again, and a function that fails the QP half way through its requests
@@ -179,34 +179,34 @@ static void copy_attr(struct qp_attr *to, const struct qp_attr *from,
 int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 	       uint32_t slots, const uint64_t seed[2])
 {
-	*x = (struct xport){.mem = mem, .cnt = cnt, .slots = slots};
+	*x = (struct xport){.mem = mem, .cnt = cnt, .pool.slots = slots};
 #ifdef NOPIN_DEBUG
 	x->checked = true;
 #endif
 	x->rnd = (struct rnd){seed[0], seed[1], 0};
-	x->accepted = heap_array(slots, sizeof(*x->accepted));
-	if (!x->accepted)
+	x->pool.accepted = heap_array(slots, sizeof(*x->pool.accepted));
+	if (!x->pool.accepted)
 		return -ENOMEM;
 	x->ack_delay_ns = UINT64_C(20) * 1000;
 	x->strategies = strategy_set(STRATEGY_ADAPTIVE);
-	list_init(&x->runnable);
-	list_init(&x->drainable);
-	list_init(&x->opens);
-	list_init(&x->ack_peers);
-	list_init(&x->read_waiters);
-	list_init(&x->idle_waiters);
-	list_init(&x->fired);
-	list_init(&x->raised);
-	list_init(&x->errors);
+	list_init(&x->work.runnable);
+	list_init(&x->work.drainable);
+	list_init(&x->work.opens);
+	list_init(&x->work.ack_peers);
+	list_init(&x->work.read_waiters);
+	list_init(&x->work.idle_waiters);
+	list_init(&x->work.fired);
+	list_init(&x->work.raised);
+	list_init(&x->work.errors);
 	timerq_init(&x->timers);
 	return 0;
 }
 
 void xport_close(struct xport *x)
 {
-	CHECK(list_empty(&x->runnable) && list_empty(&x->drainable));
+	CHECK(list_empty(&x->work.runnable) && list_empty(&x->work.drainable));
 	timerq_fini(&x->timers);
-	heap_free(x->accepted);
+	heap_free(x->pool.accepted);
 }
 
 void peer_init(struct peer *p, const struct endpoint *ep,
@@ -228,13 +228,13 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 {
 	*qp = (struct qp){
 		.x = x, .cfg = *cfg, .connected = cfg->transport->connected};
-	list_init(&qp->run_link);
+	list_init(&qp->on.runnable);
 	list_init(&qp->shares);
-	list_init(&qp->peer_link);
-	list_init(&qp->idle_link);
-	list_init(&qp->ack_link);
-	list_init(&qp->err_link);
-	list_init(&qp->drain_link);
+	list_init(&qp->on.waiting);
+	list_init(&qp->on.idle);
+	list_init(&qp->on.owed);
+	list_init(&qp->on.errors);
+	list_init(&qp->on.drainable);
 	list_init(&qp->open.link);
 	qp->open.ask_at = TIME_NEVER;
 	waiter_init(&qp->req.wait, qp);
@@ -284,17 +284,17 @@ static void qp_disconnect(struct qp *qp)
 	waiter_cancel(m, &qp->resp.wait);
 	waiter_cancel(m, &qp->resp.replay.wait);
 	share_set(qp, NULL);
-	list_del(&qp->run_link);
-	list_del(&qp->peer_link);
-	list_del(&qp->idle_link);
-	list_del(&qp->drain_link);
+	list_del(&qp->on.runnable);
+	list_del(&qp->on.waiting);
+	list_del(&qp->on.idle);
+	list_del(&qp->on.drainable);
 	timerq_set(&qp->x->timers, &qp->timer, TIME_NEVER);
 }
 
 void qp_fini(struct qp *qp)
 {
 	qp_disconnect(qp);
-	list_del(&qp->err_link);
+	list_del(&qp->on.errors);
 	mem_account_gone(qp->x->mem, &qp->account);
 }
 
@@ -589,5 +589,5 @@ void peer_answered(struct xport *x, struct peer *peer)
 {
 	qp_kick_all(&peer->stalled);
 	if (!list_empty(&peer->acks.owed) && list_empty(&peer->acks.link))
-		list_add_tail(&x->ack_peers, &peer->acks.link);
+		list_add_tail(&x->work.ack_peers, &peer->acks.link);
 }

@@ -47,6 +47,19 @@ struct qp_config {
 	void *owner;
 };
 
+/**
+ * struct qp_links - The lists that a QP is on.
+ * @runnable:	xport.work.runnable: it may have something to send
+ * @drainable:	xport.work.drainable: what it keeps may be placeable
+ * @waiting:	peer.stalled, for budget or slots, or xport.work.read_waiters
+ * @idle:	xport.work.idle_waiters: for the moves in a region
+ * @owed:	peer.acks.owed: an ACK is owed
+ * @errors:	xport.work.errors: an event is to be delivered
+ */
+struct qp_links {
+	struct list runnable, drainable, waiting, idle, owed, errors;
+};
+
 /** struct qp */
 struct qp {
 	struct xport *x;
@@ -56,12 +69,7 @@ struct qp {
 	uint16_t cause; /* enum wc_cause: why it failed */
 	enum strategy fault; /* NONE: as the NIC */
 	struct peer *peer;
-	struct list run_link; /* xport.runnable */
-	struct list peer_link; /* peer.stalled or xport.read_waiters */
-	struct list idle_link; /* xport.idle_waiters */
-	struct list ack_link; /* peer.acks.owed */
-	struct list err_link; /* xport.errors */
-	struct list drain_link; /* xport.drainable */
+	struct qp_links on;
 	struct timer timer;
 	uint32_t events; /* bit per enum nic_event_type to deliver */
 	bool tx_moving, rx_moving;

@@ -23,21 +23,21 @@ static uint32_t read_most(const struct qp *qp)
 	uint64_t most;
 
 	if (!qp->peer->late.wait_ns)
-		return x->read_budget;
+		return x->budget.read;
 	most = (uint64_t)win_spare(x, &qp->req.win) *
 	       flow_charge(false, 1, qp->mtu);
-	return (uint32_t)MIN(x->read_budget, most);
+	return (uint32_t)MIN(x->budget.read, most);
 }
 
 bool reads_may_ask(struct qp *qp, uint32_t charge)
 {
 	struct xport *x = qp->x;
 
-	if (!x->read_out || qp->peer->quiet ||
-	    (uint64_t)x->read_out + charge <= read_most(qp))
+	if (!x->budget.read_out || qp->peer->quiet ||
+	    (uint64_t)x->budget.read_out + charge <= read_most(qp))
 		return true;
-	if (list_empty(&qp->peer_link))
-		list_add_tail(&x->read_waiters, &qp->peer_link);
+	if (list_empty(&qp->on.waiting))
+		list_add_tail(&x->work.read_waiters, &qp->on.waiting);
 	return false;
 }
 
@@ -46,14 +46,14 @@ void reads_quiet(struct qp *qp, bool quiet)
 	struct peer *p = qp->peer;
 
 	if (quiet && !p->quiet)
-		qp_kick_all(&qp->x->read_waiters);
+		qp_kick_all(&qp->x->work.read_waiters);
 	p->quiet = quiet;
 }
 
 void reads_asked(struct qp *qp, uint32_t charge)
 {
 	qp->req.charge.reads += charge;
-	qp->x->read_out += charge;
+	qp->x->budget.read_out += charge;
 }
 
 void reads_asked_again(struct qp *qp, psn_t to, uint32_t charge)
@@ -79,8 +79,8 @@ void reads_done(struct qp *qp, uint32_t charge)
 
 	charge = MIN(charge, qp->req.charge.reads);
 	qp->req.charge.reads -= charge;
-	x->read_out -= charge;
-	qp_kick_all(&x->read_waiters);
+	x->budget.read_out -= charge;
+	qp_kick_all(&x->work.read_waiters);
 }
 
 void reads_answered(struct qp *qp, psn_t before)
@@ -114,6 +114,6 @@ void reads_check(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	CHECK(r->charge.reads <= qp->x->read_out);
+	CHECK(r->charge.reads <= qp->x->budget.read_out);
 	CHECK(r->charge.read_twice <= r->charge.reads);
 }

@@ -118,8 +118,8 @@ static bool peer_in_doubt(struct qp *qp, const struct wqe *w)
 	} else {
 		p->hello.insist = true;
 	}
-	if (list_empty(&qp->peer_link))
-		list_add_tail(&p->stalled, &qp->peer_link);
+	if (list_empty(&qp->on.waiting))
+		list_add_tail(&p->stalled, &qp->on.waiting);
 	return true;
 }
 

@@ -365,7 +365,7 @@ static void notify(struct qp *qp, uint32_t counter)
 
 	if (!e)
 		return;
-	eventcount_raise(e, &qp->x->raised);
+	eventcount_raise(e, &qp->x->work.raised);
 	count(qp->x->cnt, CNT_notified);
 }
 

@@ -17,15 +17,15 @@ enum verdict qp_invalidate(struct qp *qp, uint32_t key, bool *revoked)
 	*revoked = true;
 	if (mr_idle(m, key))
 		return V_OK;
-	if (list_empty(&qp->idle_link))
-		list_add_tail(&qp->x->idle_waiters, &qp->idle_link);
+	if (list_empty(&qp->on.idle))
+		list_add_tail(&qp->x->work.idle_waiters, &qp->on.idle);
 	return V_WAIT;
 }
 
 void qp_moves_ended(struct xport *x)
 {
-	list_for_each_safe(l, tmp, &x->idle_waiters) {
-		struct qp *qp = list_entry(l, struct qp, idle_link);
+	list_for_each_safe(l, tmp, &x->work.idle_waiters) {
+		struct qp *qp = list_entry(l, struct qp, on.idle);
 
 		list_del(l);
 		qp_kick(qp);

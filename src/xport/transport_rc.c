@@ -76,8 +76,8 @@ static bool rc_tx(struct qp *qp, struct burst *b)
 
 	if (!found && open_waits(qp)) {
 		/* requests wait for the answer to our question */
-		if (list_empty(&qp->peer_link))
-			list_add_tail(&qp->peer->stalled, &qp->peer_link);
+		if (list_empty(&qp->on.waiting))
+			list_add_tail(&qp->peer->stalled, &qp->on.waiting);
 		live_wait_open(qp);
 		return false;
 	}

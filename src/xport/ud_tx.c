@@ -68,7 +68,7 @@ struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer)
 {
 	struct peer *before = qp->peer;
 
-	list_del(&qp->peer_link);
+	list_del(&qp->on.waiting);
 	qp->ud.to = *to;
 	qp->peer = peer;
 	return before;
@@ -161,8 +161,8 @@ bool ud_tx(struct qp *qp, struct burst *b)
 	if (idle(qp) || ud_next(qp))
 		return false;
 	if (qp->peer->kind == PEER_PROBING) {
-		if (list_empty(&qp->peer_link))
-			list_add_tail(&qp->peer->stalled, &qp->peer_link);
+		if (list_empty(&qp->on.waiting))
+			list_add_tail(&qp->peer->stalled, &qp->on.waiting);
 		return false;
 	}
 	burst_reset(b, qp, qp->peer, false);

@@ -216,11 +216,11 @@ static struct accepted *place_for(struct xport *x, struct window *w,
 	if (a)
 		return a;
 	if (!slot_for(x, w, pkt)) {
-		x->slots_short = true;
+		x->pool.short_of = true;
 		return NULL;
 	}
 	slot = slot_get(x->mem);
-	a = &x->accepted[slot];
+	a = &x->pool.accepted[slot];
 	a->slot = slot;
 	++*w->held;
 	if (is_data(w, pkt) && w->data++)

@@ -21,53 +21,78 @@ struct mem;
 struct qp;
 
 /**
- * struct xport - What all QPs of a NIC share.
- * @strategies:	what may answer a missing page, where QP and region do not
- *		choose
- * @push_budget: bytes of our own receive buffer that peers may push into
- * @granted:	of these told to peers == sum of peer.flow.granted
- * @read_budget: bytes of our own receive buffer that READ responses may fill
- * @read_out:	of these asked for and not yet received
- * @slots:	of the redirect pool that there may be
- * @slots_short: since somebody looked, a peer or a packet found none
+ * struct xport_pool - The redirect pool (window.c, credit.c).
+ * @accepted:	one for each slot
+ * @slots:	that there may be
+ * @short_of:	since somebody looked, a peer or a packet found none
  * @lent:	slots that peers were lent == sum of peer.lend.lent
  * @lent_left:	of these not filled: free
  * @firsts:	slots that hold first packets of QPs == sum of peer.lend.firsts
  * @serial:	of the last quota told to any peer
+ * @sources:	slots that hold datagrams, by a hash of the address they are from
+ */
+struct xport_pool {
+	struct accepted *accepted;
+	uint32_t slots, lent, lent_left, firsts, serial;
+	bool short_of;
+	uint32_t sources[64];
+};
+
+/**
+ * struct xport_budget - Our own receive buffer (flow.c, reads.c).
+ * @push:	bytes that peers may push into
+ * @granted:	of these told to peers == sum of peer.flow.granted
+ * @read:	bytes that READ responses may fill
+ * @read_out:	of these asked for and not yet received
+ */
+struct xport_budget {
+	uint32_t push, granted, read, read_out;
+};
+
+/**
+ * struct xport_work - What is to be done, or waits.
+ * @runnable:	QPs with something to send
+ * @drainable:	QPs whose slots may be placeable now
+ * @opens:	QPs with an OPEN to send (open.c)
+ * @ack_peers:	peers with ACKs owed to them
+ * @fired:	CQs with an event to deliver
+ * @raised:	counters whose waiters are to be told
+ * @errors:	QPs with an asynchronous event to deliver
+ * @read_waiters: QPs that wait for budget.read
+ * @idle_waiters: QPs that wait for the moves in a revoked region
+ */
+struct xport_work {
+	struct list runnable, drainable, opens, ack_peers;
+	struct list fired, raised, errors;
+	struct list read_waiters, idle_waiters;
+};
+
+/**
+ * struct xport - What all QPs of a NIC share.
+ * @strategies:	what may answer a missing page, where QP and region do not
+ *		choose
  * @ack_delay_ns: how long an ACK may be owed
+ * @peers:	that share receive buffer and redirect pool
+ * @plain:	QPs that nobody answered (open.c)
+ * @starved:	a QP found no free ticket
  * @checked:	at the end of each call from outside xport/ the QP is asserted to be as it
  *		always is (qp.c)
- * @now:	the time, for all that is called; while timers run: up to when all was heard
- * @sources:	slots that hold datagrams, by a hash of the address they are from
+ * @now:	the time in this section under the engine lock, for all that is called;
+ *		while timers run: up to when all was heard
+ * @fresh_ns:	os_fresh_after() of this step
  */
 struct xport {
 	struct mem *mem;
 	struct counters *cnt;
 	struct rnd rnd;
-	struct accepted *accepted; /* one for each slot of the redirect pool */
-	uint32_t slots, lent, lent_left, firsts, serial;
-	bool slots_short;
-	strategies_t strategies;
-	uint32_t push_budget, granted;
-	uint32_t read_budget, read_out;
-	uint64_t ack_delay_ns;
-	uint32_t sources[64];
-	struct list runnable; /* QPs with something to send */
-	struct list drainable; /* QPs whose slots may be placeable now */
-	struct list read_waiters; /* QPs that wait for read_budget */
-	struct list idle_waiters; /* and for the moves in a revoked region */
-	struct list opens; /* QPs with an OPEN to send (open.c) */
-	struct list ack_peers; /* peers with ACKs owed to them */
-	struct list fired; /* CQs with an event to deliver */
-	struct list raised; /* counters whose waiters are to be told */
-	struct list errors; /* QPs with an asynchronous event to deliver */
+	struct xport_pool pool;
+	struct xport_budget budget;
+	struct xport_work work;
 	struct timerq timers;
-	unsigned peers; /* that share push_budget and the redirect pool */
-	unsigned plain; /* QPs that nobody answered (open.c) */
-	bool checked;
-	bool starved; /* a QP found no free ticket */
-	uint64_t now; /* of this lock section */
-	uint64_t fresh_ns; /* os_fresh_after() of this step */
+	strategies_t strategies;
+	uint64_t ack_delay_ns, now, fresh_ns;
+	unsigned peers, plain;
+	bool starved, checked;
 };
 
 int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,

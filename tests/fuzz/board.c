@@ -112,7 +112,7 @@ static void use(struct rig *r, struct input *in)
 
 	spt_map(r->nic->mem, vpn, eat_u8(in) * UINT64_C(16), true,
 		os_now(r->os));
-	r->nic->x.slots_short |= eat_u8(in) & 1;
+	r->nic->x.pool.short_of |= eat_u8(in) & 1;
 }
 
 static void check(const struct rig *r)
@@ -154,7 +154,7 @@ static void check(const struct rig *r)
 	CHECK(r->nic->mem->tickets.pagers <=
 	      MAX(a->share[ARB_PAGERS] / 1000, (uint64_t)1));
 	CHECK(r->nic->mem->pool.bound <= SLOTS && r->nic->mem->pool.bound > 0);
-	CHECK(r->nic->x.slots <= MAX(a->share[ARB_SLOTS], (uint64_t)16));
+	CHECK(r->nic->x.pool.slots <= MAX(a->share[ARB_SLOTS], (uint64_t)16));
 }
 
 /* No character but those of JSON, and as many brackets. */

@@ -187,11 +187,11 @@ void node_sums(const struct node *node)
 
 	list_for_each(l, &node->nic->peers.all)
 		peer_sums(node, list_entry(l, struct peer, link), &sum);
-	same(node, "responses asked for", sum.reads, x->read_out);
-	same(node, "bytes granted", sum.granted, x->granted);
-	same(node, "slots lent", sum.lent, x->lent);
-	same(node, "slots lent and free", sum.left, x->lent_left);
-	same(node, "slots of first packets", sum.firsts, x->firsts);
+	same(node, "responses asked for", sum.reads, x->budget.read_out);
+	same(node, "bytes granted", sum.granted, x->budget.granted);
+	same(node, "slots lent", sum.lent, x->pool.lent);
+	same(node, "slots lent and free", sum.left, x->pool.lent_left);
+	same(node, "slots of first packets", sum.firsts, x->pool.firsts);
 }
 
 void node_mix(const struct node *node)

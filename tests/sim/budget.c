@@ -184,7 +184,7 @@ static void check_bounds(const struct run *r)
 		       "process %u has %u pagers", i, nic->mem->tickets.asked);
 		EXPECT(r->w,
 		       nic->mem->pool.bound <= nic->mem->cfg.slots &&
-			       nic->x.lent_left <= slots_free(nic->mem),
+			       nic->x.pool.lent_left <= slots_free(nic->mem),
 		       "process %u lent more slots than there are", i);
 		EXPECT(r->w,
 		       table(&r->proc[i])->live <=

@@ -23,23 +23,24 @@ static bool engine_acts(const struct nic_qp *nq)
 {
 	const struct qp *qp = &nq->qp;
 
-	return nq->posted || !list_empty(&qp->run_link) ||
-	       !list_empty(&qp->drain_link) || !qp_idle(qp) || ack_leaves(qp) ||
-	       qp->timer.at_ns <= os_now(nq->nic->os);
+	return nq->posted || !list_empty(&qp->on.runnable) ||
+	       !list_empty(&qp->on.drainable) || !qp_idle(qp) ||
+	       ack_leaves(qp) || qp->timer.at_ns <= os_now(nq->nic->os);
 }
 
 /* Nobody can ask a standard peer whether it lives: who has the room for responses
  * ends, and then it may be sent to. */
 static bool waits_for_room(const struct qp *qp)
 {
-	return !qp_open(qp) && !list_empty(&qp->peer_link) && qp->x->read_out;
+	return !qp_open(qp) && !list_empty(&qp->on.waiting) &&
+	       qp->x->budget.read_out;
 }
 
 /* A page, a ticket, moves in a region that was revoked; or what the peer is. */
 static bool host_acts(const struct qp *qp)
 {
 	return waits_for_room(qp) || qp->req.wait.ticket.v ||
-	       qp->req.rsp_wait.ticket.v || !list_empty(&qp->idle_link) ||
+	       qp->req.rsp_wait.ticket.v || !list_empty(&qp->on.idle) ||
 	       qp->peer->hello.timer.at_ns != TIME_NEVER;
 }
 

@@ -430,9 +430,9 @@ static void watch_bounds(void)
 	for (unsigned i = 0; i < u.ends; i++) {
 		const struct qp *qp = &u.end[i].qp->qp;
 
-		EXPECT(u.w, 5 * qp->ud.held <= 4 * (qp->x->slots + 1),
+		EXPECT(u.w, 5 * qp->ud.held <= 4 * (qp->x->pool.slots + 1),
 		       "I4: a QP holds %u slots of %u", qp->ud.held,
-		       qp->x->slots);
+		       qp->x->pool.slots);
 	}
 	for (unsigned i = 0; i < u.w->cfg.nodes; i++)
 		node_watch(&u.w->node[i]);
@@ -501,13 +501,14 @@ static void check_slots(void)
 	for (unsigned i = 0; i < u.w->cfg.nodes; i++) {
 		const struct nic *nic = u.w->node[i].nic;
 
-		for (unsigned k = 0; k < ARRAY_SIZE(nic->x.sources); k++)
-			EXPECT(u.w, nic->x.sources[k] == 0,
+		for (unsigned k = 0; k < ARRAY_SIZE(nic->x.pool.sources); k++)
+			EXPECT(u.w, nic->x.pool.sources[k] == 0,
 			       "%u slots of a source are left",
-			       nic->x.sources[k]);
+			       nic->x.pool.sources[k]);
 		/* one source alone may have six of ten */
 		EXPECT(u.w,
-		       nic->cnt.v[CNT_slots_used_max] >= nic->x.slots / 2 ||
+		       nic->cnt.v[CNT_slots_used_max] >=
+				       nic->x.pool.slots / 2 ||
 			       !nic->cnt.v[CNT_drop_no_backup],
 		       "dropped %" PRIu64 " with most slots free",
 		       nic->cnt.v[CNT_drop_no_backup]);

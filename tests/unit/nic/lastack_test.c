@@ -141,7 +141,7 @@ static void send_completes(void)
 	know_pages(&side[1]);
 	RECEIVE_UNTIL(resp()->ack.owed);
 	assert_false(cq_empty(&side[1].cq->cq));
-	assert_true(nic->x.ack_peers.next != &nic->x.ack_peers);
+	assert_true(nic->x.work.ack_peers.next != &nic->x.work.ack_peers);
 }
 
 static void take_completion(void)

@@ -137,9 +137,9 @@ static void look__slots_short_by_chance(void **state)
 	const struct arbiter *a = &nic->arbiter;
 
 	(void)state;
-	nic->x.slots_short = true;
+	nic->x.pool.short_of = true;
 	(void)look();
-	assert_false(nic->x.slots_short);
+	assert_false(nic->x.pool.short_of);
 	assert_in_range(a->mine[ARB_SLOTS].demand, 1, SLOTS / 2);
 }
 
@@ -180,11 +180,11 @@ static void look__plenty_of_slots(void **state)
 	n.res[ARB_SLOTS].demand = 20;
 	post(&n);
 	look_often();
-	assert_int_equal(nic->x.slots, SLOTS);
+	assert_int_equal(nic->x.pool.slots, SLOTS);
 	n.res[ARB_SLOTS].demand = SLOTS;
 	post(&n);
 	look_often();
-	assert_in_range(nic->x.slots, 1, SLOTS / 2);
+	assert_in_range(nic->x.pool.slots, 1, SLOTS / 2);
 }
 
 /* Nobody shares with us any more: we have what we are configured to. */

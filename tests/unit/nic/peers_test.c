@@ -173,15 +173,15 @@ static void share__hello_of_anybody(void **state)
 	settle(1);
 	p = to->qp->qp.peer;
 	granted = p->flow.granted;
-	all = to->nic->x.granted;
+	all = to->nic->x.budget.granted;
 	assert_true(granted > 0);
 	rx = (struct os_rx){.src = p->asked, .dst = p->local, .port = p->port};
-	to->nic->x.push_budget /= 2;
+	to->nic->x.budget.push /= 2;
 	nic_tick(to->nic);
 	peers_hello(to->nic, &hello, &rx);
 	assert_int_equal(p->flow.granted, granted);
-	assert_int_equal(to->nic->x.granted, all);
-	to->nic->x.push_budget *= 2;
+	assert_int_equal(to->nic->x.budget.granted, all);
+	to->nic->x.budget.push *= 2;
 	close_all(1);
 }
 

@@ -41,7 +41,7 @@ static inline unsigned take_slots(struct nic *nic, int *slot, unsigned max)
 	list_for_each(l, &nic->peers.all) {
 		list_entry(l, struct peer, link)->lend.lent = 0;
 	}
-	nic->x.lent_left = 0;
+	nic->x.pool.lent_left = 0;
 	while (n < max && slots_free(nic->mem))
 		slot[n++] = slot_get(nic->mem);
 	return n;

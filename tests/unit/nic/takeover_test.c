@@ -272,9 +272,9 @@ static void engine_plan__ack_keeps_its_peer(void **state)
 
 static uint64_t next_ack(const struct nic *nic)
 {
-	const struct list *l = nic->x.ack_peers.next;
+	const struct list *l = nic->x.work.ack_peers.next;
 
-	assert_false(list_empty(&nic->x.ack_peers));
+	assert_false(list_empty(&nic->x.work.ack_peers));
 	return list_entry(l, struct peer, acks.link)->acks.due_ns;
 }
 
@@ -462,7 +462,7 @@ static void peers__a_quota_is_told_again(void **state)
 
 	(void)state;
 	assert_true(credit_settled(p));
-	assert_int_equal(p->lend.lent, nic->x.slots / 2);
+	assert_int_equal(p->lend.lent, nic->x.pool.slots / 2);
 	assert_int_equal(side[1].qp->qp.peer->quota.slots, p->lend.lent);
 	p->lend.echoed = p->lend.serial - 1;
 	timerq_set(&nic->peers.timers, &p->hello.timer, os_now(nic->os));
@@ -635,7 +635,7 @@ static void flow__late_hold_charges_nobody(void **state)
 	for (int i = 0; i < SIDES; i++)
 		side_connect(&b[i], &b[!i]);
 	know_pages(&side[0]);
-	side[1].nic->x.push_budget = 212992 / 100 * 45; /* a default buffer */
+	side[1].nic->x.budget.push = 212992 / 100 * 45; /* a default buffer */
 	post(&side[0], WR_WRITE, 8);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	know_pages(&side[0]);

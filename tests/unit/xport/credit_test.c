@@ -127,7 +127,7 @@ static void close_all(void)
 	for (unsigned i = 0; i < PEERS; i++)
 		if (s.pair[i].here)
 			leave(i);
-	assert_int_equal(s.x.lent_left, 0);
+	assert_int_equal(s.x.pool.lent_left, 0);
 	xport_close(&s.x);
 	mem_close(s.mem);
 }
@@ -396,7 +396,7 @@ static void credit__any_number_is_news_at_first(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(before); i++) {
 		open_with(1);
-		s.x.serial = before[i];
+		s.x.pool.serial = before[i];
 		join(0);
 		assert_true(credit_lend(&s.x, l));
 		assert_int_not_equal(l->lend.serial, credit_echo(b));
@@ -419,7 +419,7 @@ static void credit__of_who_is_silent(void **state)
 		for (unsigned k = 0; k <= i; k++)
 			credit_lend(&s.x, &s.pair[k].lender);
 	}
-	assert_true(slots_free(s.mem) - s.x.lent_left >= SLOTS / 4);
+	assert_true(slots_free(s.mem) - s.x.pool.lent_left >= SLOTS / 4);
 	for (unsigned i = 0; i < PEERS; i++)
 		credit_silent(&s.x, &s.pair[i].lender);
 	for (unsigned i = 0; i < PEERS; i++) {

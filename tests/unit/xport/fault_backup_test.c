@@ -43,8 +43,8 @@ static int teardown(void **state)
 	for (int i = 0; i < 2; i++)
 		win_reset(&s.x, &s.qp[i].resp.win, 0);
 	assert_int_equal(slots_free(s.mem), SLOTS);
-	for (unsigned i = 0; i < ARRAY_SIZE(s.x.sources); i++)
-		assert_int_equal(s.x.sources[i], 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(s.x.pool.sources); i++)
+		assert_int_equal(s.x.pool.sources[i], 0);
 	xport_close(&s.x);
 	mem_close(s.mem);
 	free(*state);

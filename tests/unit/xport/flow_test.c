@@ -34,8 +34,8 @@ static int setup(void **state)
 				      .peer = &s.peer,
 				      .mtu = 1024,
 				      .open = {.mine = 1, .theirs = 1}};
-		list_init(&s.qp[i].peer_link);
-		list_init(&s.qp[i].run_link);
+		list_init(&s.qp[i].on.waiting);
+		list_init(&s.qp[i].on.runnable);
 	}
 	return 0;
 }
@@ -43,8 +43,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	for (int i = 0; i < QPS; i++) {
-		list_del(&s.qp[i].peer_link);
-		list_del(&s.qp[i].run_link);
+		list_del(&s.qp[i].on.waiting);
+		list_del(&s.qp[i].on.runnable);
 	}
 	xport_close(&s.x);
 	mem_close(s.mem);
@@ -54,7 +54,7 @@ static int teardown(void **state)
 
 static bool runs(const struct qp *qp)
 {
-	return !list_empty(&qp->run_link);
+	return !list_empty(&qp->on.runnable);
 }
 
 /* The first has sent, and there is too little left for the second. */
@@ -63,7 +63,7 @@ static void use_up(void)
 	assert_true(flow_may_send(&s.qp[0], CHARGE));
 	flow_sent(&s.qp[0], END, CHARGE);
 	assert_false(flow_may_send(&s.qp[1], CHARGE));
-	assert_false(list_empty(&s.qp[1].peer_link));
+	assert_false(list_empty(&s.qp[1].on.waiting));
 	assert_false(runs(&s.qp[1]));
 }
 
@@ -72,7 +72,7 @@ static void check_woken(void)
 {
 	assert_int_equal(s.peer.flow.in_flight, 0);
 	assert_true(runs(&s.qp[1]));
-	assert_true(list_empty(&s.qp[1].peer_link));
+	assert_true(list_empty(&s.qp[1].on.waiting));
 	assert_true(flow_may_send(&s.qp[1], CHARGE));
 }
 
@@ -118,7 +118,7 @@ static void flow__unsent_wakes(void **state)
 static void flow__reads_of_a_quiet_peer(void **state)
 {
 	(void)state;
-	s.x.read_budget = CHARGE;
+	s.x.budget.read = CHARGE;
 	assert_true(reads_may_ask(&s.qp[0], CHARGE));
 	reads_asked(&s.qp[0], CHARGE);
 	assert_false(reads_may_ask(&s.qp[1], CHARGE));
@@ -131,7 +131,7 @@ static void flow__reads_of_a_quiet_peer(void **state)
 	assert_false(reads_may_ask(&s.qp[0], CHARGE));
 	reads_forget(&s.qp[1]);
 	assert_true(reads_may_ask(&s.qp[0], CHARGE));
-	assert_int_equal(s.x.read_out, 0);
+	assert_int_equal(s.x.budget.read_out, 0);
 }
 
 int main(void)

@@ -58,9 +58,9 @@ static void open_qp(enum peer_kind kind)
 	memset(&s, 0, sizeof(s));
 	s.x.now = 1000 * MS;
 	s.x.cnt = &s.cnt;
-	list_init(&s.x.runnable);
-	list_init(&s.x.read_waiters);
-	list_init(&s.x.ack_peers);
+	list_init(&s.x.work.runnable);
+	list_init(&s.x.work.read_waiters);
+	list_init(&s.x.work.ack_peers);
 	timerq_init(&s.x.timers);
 	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
 	peer_init(&s.peer, &ep, &ip);
@@ -93,7 +93,7 @@ static void close_qp(void)
 	ack_cancel(&s.qp);
 	s.qp.state = QPS_ERR;
 	qp_rearm(&s.qp);
-	list_del(&s.qp.run_link);
+	list_del(&s.qp.on.runnable);
 	timerq_fini(&s.x.timers);
 	free(s.sq);
 }
@@ -521,7 +521,7 @@ static void wait_for_window(void)
 	r->una = r->snd = r->max = r->acc = MAX_PSN;
 	live_moved(&s.qp);
 	live_stop(&s.qp);
-	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
+	list_add_tail(&s.peer.stalled, &s.qp.on.waiting);
 	s.peer.heard_ns = s.peer.probed_ns = s.x.now;
 	live_none_sent(&s.qp);
 }
@@ -543,7 +543,7 @@ static void live__window(void **state)
 	assert_int_equal(r->probe.question, 0);
 	assert_int_equal(live_waits(&s.qp, &at), LIVE_WINDOW);
 	/* who had the window is gone, and kicked us */
-	list_del(&s.qp.peer_link);
+	list_del(&s.qp.on.waiting);
 	pass(FIRST_NS);
 	assert_int_equal(r->retries, RETRIES - 1);
 	assert_int_not_equal(r->probe.question, 0);
@@ -611,7 +611,7 @@ static void live__window_of_own(void **state)
 {
 	(void)state;
 	open_qp(PEER_NOPIN);
-	list_add_tail(&s.peer.stalled, &s.qp.peer_link);
+	list_add_tail(&s.peer.stalled, &s.qp.on.waiting);
 	for (uint64_t end = s.x.now + FIRST_NS; s.x.now < end;) {
 		live_none_sent(&s.qp);
 		pass(20 * MS);
@@ -724,7 +724,7 @@ static void live__opens_late(void **state)
 	(void)state;
 	open_qp(PEER_STANDARD);
 	s.qp.open.mine = MINE;
-	list_init(&s.x.opens);
+	list_init(&s.x.work.opens);
 	for (int i = 0; i < RETRIES; i++) {
 		pass(timeout_ns);
 		s.qp.req.snd = MAX_PSN;

@@ -42,9 +42,9 @@ static int begin(void **state)
 	memset(&s, 0, sizeof(s));
 	s.x.cnt = &s.cnt;
 	s.x.rnd = (struct rnd){1, 2, 3};
-	list_init(&s.x.opens);
-	list_init(&s.x.runnable);
-	list_init(&s.x.ack_peers);
+	list_init(&s.x.work.opens);
+	list_init(&s.x.work.runnable);
+	list_init(&s.x.work.ack_peers);
 	timerq_init(&s.x.timers);
 	if (timerq_reserve(&s.x.timers, 1))
 		return -1;
@@ -63,7 +63,7 @@ static int end(void **state)
 	(void)state;
 	open_end(&s.qp);
 	qp_rearm(&s.qp);
-	list_del(&s.qp.run_link);
+	list_del(&s.qp.on.runnable);
 	timerq_fini(&s.x.timers);
 	return 0;
 }

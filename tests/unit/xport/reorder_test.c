@@ -101,7 +101,7 @@ static void flow_copies_came__others_go_on(void **state)
 {
 	const uint32_t each = flow_charge(false, 1, 1024);
 	struct counters cnt = {0};
-	struct xport x = {.read_budget = 1 << 20, .cnt = &cnt};
+	struct xport x = {.budget.read = 1 << 20, .cnt = &cnt};
 	struct peer p = {.kind = PEER_NOPIN,
 			 .flow.budget = 4 * each,
 			 .late = {.wait_ns = 300 * US}};
@@ -118,9 +118,9 @@ static void flow_copies_came__others_go_on(void **state)
 
 	(void)state;
 	list_init(&p.stalled);
-	list_init(&x.runnable);
-	list_init(&other.peer_link);
-	list_init(&other.run_link);
+	list_init(&x.work.runnable);
+	list_init(&other.on.waiting);
+	list_init(&other.on.runnable);
 	timerq_init(&x.timers);
 	assert_int_equal(timerq_reserve(&x.timers, 1), 0);
 	deadlines_none(qp.req.at, REQ_DEADLINES);
@@ -138,7 +138,7 @@ static void flow_copies_came__others_go_on(void **state)
 	x.now = 1300 * US;
 	req_timeout(&qp);
 	assert_true(list_empty(&p.stalled));
-	assert_ptr_equal(x.runnable.next, &other.run_link);
+	assert_ptr_equal(x.work.runnable.next, &other.on.runnable);
 	assert_true(flow_may_send(&other, each));
 	qp_rearm(&qp);
 	timerq_fini(&x.timers);
@@ -167,7 +167,7 @@ static void flow_whole__once_seen_in_order(void **state)
 static void flow_again__once(void **state)
 {
 	const uint32_t charge = 10000, each = flow_charge(false, 1, 1024);
-	struct xport x = {.read_budget = 1 << 20};
+	struct xport x = {.budget.read = 1 << 20};
 	struct peer p = {.kind = PEER_NOPIN};
 	struct qp qp = {.x = &x,
 			.peer = &p,
@@ -177,7 +177,7 @@ static void flow_again__once(void **state)
 
 	(void)state;
 	list_init(&p.stalled);
-	list_init(&x.read_waiters);
+	list_init(&x.work.read_waiters);
 	deadlines_none(r->at, REQ_DEADLINES);
 	r->snd = r->max = 8;
 	flow_sent(&qp, 8, charge);
@@ -196,16 +196,16 @@ static void flow_again__once(void **state)
 	reads_asked(&qp, charge);
 	for (int i = 0; i < 1000; i++)
 		reads_asked_again(&qp, 4, charge);
-	assert_int_equal(x.read_out, 2 * charge);
+	assert_int_equal(x.budget.read_out, 2 * charge);
 	reads_answered(&qp, 3);
-	assert_int_equal(x.read_out, 2 * charge);
+	assert_int_equal(x.budget.read_out, 2 * charge);
 	/* not after what is behind it */
 	reads_answered(&qp, 4);
-	assert_int_equal(x.read_out, charge);
+	assert_int_equal(x.budget.read_out, charge);
 	reads_asked_again(&qp, 8, charge);
 	flow_forget(&qp);
 	reads_forget(&qp);
-	assert_int_equal(x.read_out, 0);
+	assert_int_equal(x.budget.read_out, 0);
 	assert_int_equal(r->charge.read_twice, 0);
 }
 
@@ -213,7 +213,7 @@ static void flow_again__once(void **state)
 static void late_open(struct qp *qp)
 {
 	list_init(&qp->peer->stalled);
-	list_init(&qp->x->read_waiters);
+	list_init(&qp->x->work.read_waiters);
 	timerq_init(&qp->x->timers);
 	assert_int_equal(timerq_reserve(&qp->x->timers, 1), 0);
 	deadlines_none(qp->req.at, REQ_DEADLINES);
@@ -225,7 +225,7 @@ static void late_open(struct qp *qp)
 static void flow_again__late(void **state)
 {
 	const uint32_t each = flow_charge(false, 1, 1024);
-	struct xport x = {.read_budget = 1 << 20};
+	struct xport x = {.budget.read = 1 << 20};
 	struct peer p = {.kind = PEER_NOPIN, .late = {.wait_ns = 300 * US}};
 	struct qp qp = {.x = &x,
 			.peer = &p,
@@ -284,7 +284,7 @@ static void flow_again__ends(void **state)
 
 	(void)state;
 	for (unsigned behind = 0; behind < 4; behind++) {
-		struct xport x = {.read_budget = 1 << 20};
+		struct xport x = {.budget.read = 1 << 20};
 		struct peer p = {.kind = PEER_NOPIN,
 				 .late = {.wait_ns = WAIT * MS}};
 		struct qp qp = {.x = &x,
