@@ -68,7 +68,7 @@ void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 		(struct resource){.used = true,
 				  .atomic = p->op & OPF_ATOMIC,
 				  .psn = p->psn,
-				  .num = request_psns(qp, p),
+				  .num = request_psns(p, qp->mtu),
 				  .va = p->va,
 				  .rkey = p->rkey,
 				  .len = p->dma_len,
@@ -116,9 +116,8 @@ static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 void replay_duplicate(struct qp *qp, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
-	uint32_t first = r->replay.next < RESOURCES_MAX
-				 ? 0
-				 : r->replay.next - RESOURCES_MAX;
+	/* the count wraps; what was never used covers nothing */
+	const uint32_t first = r->replay.next - RESOURCES_MAX;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC))) {
 		ack_repeat(qp);

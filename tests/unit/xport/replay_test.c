@@ -571,6 +571,19 @@ static void replay_unsent__of_a_qp_that_failed(void **state)
 	assert_false(deadline_waits(s.qp.resp.at[RESP_PAUSE]));
 }
 
+/* READs and atomics are counted in 32 bits. */
+static void replay_duplicate__where_the_count_wraps(void **state)
+{
+	(void)state;
+	s.qp.resp.replay.next = s.qp.resp.replay.at = UINT32_MAX;
+	add_atomic(PSN, 1);
+	add_atomic(psn_add(PSN, 1), 2);
+	send();
+	repeat_atomic(PSN);
+	assert_int_equal(s.cnt.v[CNT_drop_psn], 0);
+	assert_int_equal(send(), 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -596,6 +609,7 @@ int main(void)
 		T(replay_duplicate__of_what_is_half_answered),
 		T(replay_duplicate__while_a_run_moves),
 		T(replay_duplicate__of_the_oldest),
+		T(replay_duplicate__where_the_count_wraps),
 		T(replay_unsent__comes_again),
 		T(replay_unsent__from_where_it_was),
 		T(replay_unsent__nothing_of_another_burst),
