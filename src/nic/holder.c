@@ -70,9 +70,9 @@ static const char *who_text(const struct os_holder *who, char *buf, size_t size)
 static void say_news(struct nic *nic)
 {
 	static const char *const what[ROCE_NUM] = {
-		[ROCE_STRANGER] = " holds UDP port 4791",
-		[ROCE_REFUSED] = ", which holds UDP port 4791, refuses it",
-		[ROCE_SILENT] = ", which holds UDP port 4791, does not answer",
+		[ROCE_STRANGER] = "",
+		[ROCE_REFUSED] = ", which passes nothing on to it",
+		[ROCE_SILENT] = ", which does not answer",
 	};
 	struct os_holder who;
 	enum roce_state state;
@@ -84,7 +84,8 @@ static void say_news(struct nic *nic)
 	who = nic->roce.who;
 	nic_unlock(nic);
 	if (what[state])
-		log_warn("standard peers do not reach this NIC: %s%s",
+		log_warn("standard peers do not reach this NIC: UDP port 4791 "
+			 "is held by %s%s",
 			 who_text(&who, buf, sizeof(buf)), what[state]);
 	else if (state == ROCE_TAKEN)
 		log_warn("standard peers do not reach this NIC: UDP port 4791 "
