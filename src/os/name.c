@@ -113,7 +113,7 @@ struct claim_arg {
 /* Return: what holds @port, which is no descriptor any more, or -errno. */
 static int port_in_flight(int port)
 {
-	int ends[2], ret;
+	int ends[2] = {-1, -1}, ret;
 
 	if (port < 0)
 		return port;

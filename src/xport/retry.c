@@ -459,5 +459,4 @@ void retry_check(const struct qp *qp)
 	CHECK(!(l->lost & l->resent) && !(l->lost & l->gap) &&
 	      !(l->gap & l->resent));
 	CHECK(!l->gap || deadline_waits(r->at[REQ_GAP]));
-	CHECK(!deadline_waits(r->at[REQ_SUSPEND]) || r->suspend_ns);
 }

@@ -167,6 +167,7 @@ static void rig_open(struct rig *r, struct input *in)
 	r->peer_ip.b[15] ^= 0x80;
 	sim_host_use(r->os);
 	CHECK(nic_open(&r->nic, &cfg) == 0);
+	r->nic->x.checked = true;
 	CHECK(nic_pd_alloc(r->nic, &r->pd) == 0);
 	CHECK(nic_cq_create(r->nic, NULL, NULL, 4 * DEPTH, NULL, &r->cq) == 0);
 	rig_memory(r);
