@@ -9,6 +9,9 @@ typedef uint32_t psn_t; /* always < 2^24 */
 
 #define PSN_MASK UINT32_C(0xffffff)
 
+/* The distance of two PSNs that tells which is ahead of the other. */
+#define PSN_AHEAD_MAX INT32_C(0x7fffff)
+
 static inline psn_t psn_add(psn_t a, uint32_t n)
 {
 	return (a + n) & PSN_MASK;

@@ -46,6 +46,8 @@ struct failure {
 	uint16_t cause;
 };
 
+#define READ_BYTES_MAX (UINT32_C(1) << 31) /* IBTA 9.7.2 */
+
 static const struct failure invalid_request = {
 	AETH_NAK | NAK_INVALID_REQUEST, WC_WR_FLUSH_ERR, QP_EVENT_REQ_ERR,
 	CAUSE_NAKED | AETH_NAK | NAK_INVALID_REQUEST};
@@ -134,7 +136,8 @@ static bool length_ok(const struct qp *qp, const struct pkt *p)
 	if (p->op & OPF_ATOMIC)
 		return !(p->va & 7);
 	if (p->op & OPF_READ)
-		return p->dma_len <= UINT32_C(1) << 31;
+		return p->dma_len <= READ_BYTES_MAX &&
+		       request_psns(p, qp->mtu) <= PSN_AHEAD_MAX;
 	if (!(p->op & OPF_LAST) && p->payload_len != qp->mtu)
 		return false;
 	if (p->payload_len > qp->mtu)
@@ -274,7 +277,7 @@ static void exec_advance(struct qp *qp, const struct pkt *p,
 		run->resources++;
 	run_begin(run, qp, false);
 	run->num++;
-	qp->resp.plan = psn_add(p->psn, request_psns(qp, p));
+	qp->resp.plan = psn_add(p->psn, request_psns(p, qp->mtu));
 }
 
 enum exec_result resp_execute(struct qp *qp, const struct pkt *p,

@@ -259,6 +259,23 @@ static void resp_take_ahead(struct qp *qp, const struct pkt *p,
 	}
 }
 
+/* Do the PSNs that @p stands for end where all that is not placed can still be told from
+ * what is? A requester has no more of them outstanding (IBTA 9.7.1). A READ that is too
+ * long even alone is refused when nothing is before it (resp_execute()), and is dropped
+ * until then: what is kept has not been looked at. */
+static bool within_reach(const struct qp *qp, const struct pkt *p,
+			 const struct rx_run *run)
+{
+	const struct resp *r = &qp->resp;
+	const int32_t ahead = psn_diff(p->psn, r->win.head);
+	const bool kept = r->wait.ticket.v || (qp->rx_moving && !run->qp);
+
+	if (ahead == 0 && !kept)
+		return true;
+	return ahead >= 0 &&
+	       request_psns(p, qp->mtu) <= (uint32_t)(PSN_AHEAD_MAX - ahead);
+}
+
 enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 		       struct payload payload, struct rx_run *run)
 {
@@ -278,6 +295,10 @@ enum rx_result resp_rx(struct qp *qp, const struct pkt *p,
 	if (!r->established && qp->state == QPS_RTR)
 		qp_event(qp, QP_EVENT_COMM_EST);
 	r->established = true;
+	if (ahead >= 0 && !within_reach(qp, p, run)) {
+		count(qp->x->cnt, CNT_drop_psn);
+		return RX_NEXT;
+	}
 	if (ahead == 0)
 		return take_next(qp, p, payload, run);
 	if (ahead > 0) {
@@ -383,7 +404,7 @@ static void resp_placed(struct qp *qp, struct rx_run *run, unsigned i)
 		answer_later(qp, p);
 	else
 		r->ack.to = psn_add(p->psn, rp->more);
-	r->win.head = psn_add(p->psn, request_psns(qp, p) + rp->more);
+	r->win.head = psn_add(p->psn, request_psns(p, qp->mtu) + rp->more);
 	if (completes) {
 		receive_done(&rp->recv);
 		qp_push_cqe(qp, qp->cfg.recv_cq, &rp->cqe);

@@ -18,6 +18,7 @@
 #include "xport/kept.h"
 #include "xport/qp.h"
 #include "xport/rx.h"
+#include "xport/wqe.h"
 #include "xport/xport.h"
 
 #include <errno.h>
@@ -269,20 +270,13 @@ const struct pkt *win_keep_run(struct xport *x, struct window *w,
 	return NULL;
 }
 
-/* How many PSNs a waiting packet stands for: a READ request names a range. */
-static uint32_t span_of(const struct accepted *a, uint32_t mtu)
-{
-	if (a->pkt.opcode != OP_READ_REQ || a->pkt.dma_len <= mtu)
-		return 1;
-	return DIV_ROUND_UP(a->pkt.dma_len, mtu);
-}
-
+/* None that is kept reaches so far that this does not end (resp_rx()). */
 void win_advance(struct window *w, uint32_t mtu)
 {
 	struct accepted *a;
 
 	while ((a = win_at(w, w->next)))
-		w->next = psn_add(w->next, span_of(a, mtu));
+		w->next = psn_add(w->next, request_psns(&a->pkt, mtu));
 }
 
 bool win_behind(const struct window *w)

@@ -68,9 +68,10 @@ bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
 	return false;
 }
 
-uint32_t request_psns(const struct qp *qp, const struct pkt *p)
+/* What it asks for is as long as the peer says. */
+uint32_t request_psns(const struct pkt *p, uint32_t mtu)
 {
-	if (p->opcode != OP_READ_REQ || p->dma_len <= qp->mtu)
+	if (p->opcode != OP_READ_REQ || p->dma_len <= mtu)
 		return 1;
-	return DIV_ROUND_UP(p->dma_len, qp->mtu);
+	return (uint32_t)DIV_ROUND_UP((uint64_t)p->dma_len, mtu);
 }

@@ -33,7 +33,8 @@ bool wqe_passed(const struct wqe *w, psn_t at);
 /** req_wqe_at() - The started WQE that @psn belongs to. false: none. */
 bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index);
 
-/** request_psns() - Count the PSNs that a request packet takes. */
-uint32_t request_psns(const struct qp *qp, const struct pkt *p);
+/** request_psns() - Count the PSNs that a request packet takes: for a READ as many as its
+ * answer has packets of @mtu bytes, up to 2^24, however much it may ask for. */
+uint32_t request_psns(const struct pkt *p, uint32_t mtu);
 
 #endif

@@ -30,7 +30,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "xport_hold_test", "xport_fault_resume_test", "xport_replay_test",
          "xport_ahead_test", "xport_life_test", "xport_fault_test", "xport_exec_test",
          "xport_fault_adaptive_test", "xport_fault_rnr_test",
-         "xport_reset_test", "xport_next_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",
+         "xport_reset_test", "xport_resp_test", "xport_next_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",
          "xport_burst_test", "xport_reset_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",
          "xport_comp_test", "xport_burst_test", "xport_reset_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",
          "xport_comp_test", "xport_reads_test", "xport_burst_test", "xport_reset_test", "xport_receive_test", "xport_fault_backup_test", "xport_ud_test",

@@ -197,10 +197,9 @@ static void req_wqe_at__of_the_longest(void **state)
 
 static uint32_t psns(uint8_t opcode, uint32_t len)
 {
-	const struct qp qp = {.mtu = MTU_MIN};
 	const struct pkt p = {.opcode = opcode, .dma_len = len};
 
-	return request_psns(&qp, &p);
+	return request_psns(&p, MTU_MIN);
 }
 
 /* A READ request has as many as its responses. */
@@ -212,6 +211,8 @@ static void request_psns__of_a_read(void **state)
 	assert_int_equal(psns(OP_READ_REQ, MTU_MIN), 1);
 	assert_int_equal(psns(OP_READ_REQ, MTU_MIN + 1), 2);
 	assert_int_equal(psns(OP_READ_REQ, MOST), HALF);
+	/* it is refused, but counted before that */
+	assert_int_equal(psns(OP_READ_REQ, UINT32_MAX), PSN_MASK + 1);
 }
 
 static void request_psns__of_others(void **state)
