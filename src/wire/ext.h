@@ -19,7 +19,7 @@ enum open_flag {
 
 /* What else an OP_X_ACK says. */
 enum xack_flag {
-	XACK_SACK = 1 << 0, /* sack is valid: bit i = accepted + 1 + i came */
+	XACK_SACK = 1 << 0, /* sack is valid: bit i = accepted + 2 + i came */
 	XACK_HOLD = 1 << 1, /* pages of `psn` are being fetched; packets from
 			     * there on were forgotten; wait for XACK_RESUME */
 	XACK_RESUME = 1 << 2, /* send again from `psn`, now */
