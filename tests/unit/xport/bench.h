@@ -71,6 +71,7 @@ static inline void bench_open(struct bench *b, enum peer_kind kind, psn_t psn)
 	b->slots = open_memory_as(&b->mem, &b->x, &b->cnt, BENCH_SLOTS, 32,
 				  true);
 	b->x.now = BENCH_BEGIN;
+	b->x.checked = true;
 	b->x.strategies = strategy_set(STRATEGY_REDIRECT);
 	cfg.pd = mr.pd = b->pd = (uint32_t)pd_alloc(b->mem);
 	assert_int_equal(mr_register(b->mem, &mr, &b->key), 0);

@@ -61,7 +61,10 @@ static enum exec_result run_it(void)
 	const enum exec_result res = resp_execute(
 		&s.qp, &pkt[pkts], payload_of_step(payload), &s.run);
 
-	pkts += res == EXEC_OK;
+	if (res == EXEC_OK) {
+		pkts++;
+		s.qp.resp.win.next = s.qp.resp.plan;
+	}
 	return res;
 }
 
