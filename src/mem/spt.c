@@ -141,8 +141,8 @@ static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
 }
 
 /**
- * spt_drop_ahead() - A page that was fetched ahead is fetched again, or nobody will
- * use it: forget it.
+ * spt_drop_ahead() - Forget a page that was fetched ahead, if nobody will use it. One
+ * that is asked for again remains known: it may well be there, and the answer tells.
  * @m:		the NIC's memory
  * @vpn:	page; nothing happens if it is any other
  */

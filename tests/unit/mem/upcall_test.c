@@ -342,6 +342,37 @@ static void ageing__stale_is_no_event(void **state)
 	assert_int_equal(mr_free(f.m, key), 0);
 }
 
+/* Nor is that it is asked for again, whoever asks: it may well be there. */
+static void ageing__stale_ahead_is_no_event(void **state)
+{
+	const struct dma d = fix_dma(&f, FIRST * PAGE_BYTES, PAGE_BYTES, true);
+	uint32_t key = reg_usual();
+
+	(void)state;
+	for (int absent = 0; absent < 2; absent++)
+		for (int fetch = 0; fetch < 2; fetch++) {
+			fix_sleep(&f, 1000 * MS);
+			spt_map_ahead(f.m, FIRST, 1, true, f.now, f.fresh, key);
+			fix_sleep(&f, 1000 * MS);
+			waiter_init(&f.w, NULL);
+			assert_int_equal(
+				fetch ? dma_fetch(f.m, &d, f.now, f.fresh, &f.w)
+				      : fix_run(&f, &d, &f.w),
+				V_WAIT);
+			none();
+			if (absent) {
+				spt_absent(f.m, FIRST, 1);
+				expect(UPCALL_EVICTED, IOVA, PAGE_BYTES);
+			}
+			fix_done(&f, fix_next(&f), 1, false);
+			none();
+			assert_true(fix_ready(&f, FIRST, true));
+			assert_int_equal(spt_unmap(f.m, FIRST, 1), 0);
+			expect(UPCALL_EVICTED, IOVA, PAGE_BYTES);
+		}
+	assert_int_equal(mr_free(f.m, key), 0);
+}
+
 static void ageing__swept(void **state)
 {
 	uint32_t key = reg_usual();
@@ -521,6 +552,7 @@ int main(void)
 		EXACT(upcall__only_bytes_of_the_region),
 		EXACT(upcall__ends_of_the_address_space),
 		AGEING(ageing__stale_is_no_event),
+		AGEING(ageing__stale_ahead_is_no_event),
 		AGEING(ageing__swept),
 		AGEING(ageing__fork),
 		EXACT(watch__finds_what_a_model_finds),
