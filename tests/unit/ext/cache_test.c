@@ -37,6 +37,24 @@ static char *all, *mem;
 
 /* --- an owner and its users ------------------------------------------------ */
 
+static int (*advise)(struct ibv_pd *in, enum ibv_advise_mr_advice advice,
+		     uint32_t flags, struct ibv_sge *sge, uint32_t num);
+static unsigned advised; /* requests for pages of owners */
+
+static int advise_counted(struct ibv_pd *in, enum ibv_advise_mr_advice advice,
+			  uint32_t flags, struct ibv_sge *sge, uint32_t num)
+{
+	__atomic_add_fetch(&advised, 1, __ATOMIC_RELEASE);
+	return advise(in, advice, flags, sge, num);
+}
+
+/* Until a thread of the owner is at work for a user, @times after the test began. */
+static void owner_works(unsigned times)
+{
+	while (__atomic_load_n(&advised, __ATOMIC_ACQUIRE) < times)
+		usleep(1000);
+}
+
 static void *serve(void *arg)
 {
 	struct nopin_owner_event e;
@@ -102,6 +120,9 @@ static int setup_table(void **state, const char *entries)
 	setenv("NOPIN_ENTRIES", entries, 1);
 	pair_retries = 0; /* 2 s until a peer is given up */
 	pair_open(state);
+	advised = 0;
+	advise = verbs_get_ctx(ctx)->advise_mr;
+	verbs_get_ctx(ctx)->advise_mr = advise_counted;
 	all = mmap(NULL, LEN + BLOCK, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mem = all + BLOCK - (uintptr_t)all % BLOCK;
@@ -557,7 +578,7 @@ static void ready__others_do_not_wait(void **state)
 	(void)state;
 	assert_int_equal(nopin_mr_suspend(region, 0), 0);
 	assert_int_equal(pthread_create(&t, NULL, wait_thread, &rc), 0);
-	usleep(50000);
+	owner_works(1);
 	assert_int_equal(ready(0, 0, 1), EBUSY);
 	assert_int_equal(ready(1, (uint64_t)(other - mem), PAGE), 0);
 	assert_int_equal(nopin_mr_resume(region), 0);
@@ -613,7 +634,7 @@ static void user__lies_twice(void **state)
 	(void)state;
 	assert_int_equal(nopin_mr_suspend(region, 0), 0);
 	assert_true(misses(0, 0));
-	usleep(50000);
+	owner_works(1);
 	notify(end[0].ends.qp[0], &end[0].card);
 	usleep(100000);
 	assert_int_equal(end[0].gone, 0);
