@@ -21,8 +21,7 @@ enum {
 	PATIENCE_US = 10000000,
 };
 
-#define MS     UINT64_C(1000000)
-#define SECOND (1000 * MS)
+#define MS UINT64_C(1000000)
 
 static struct nopin_owner *owner;
 static struct end {
@@ -213,7 +212,7 @@ static int ready(int i, uint64_t offset, uint64_t len)
 	do {
 		moves = kernel_moves();
 		rc = nopin_cache_ready(end[i].c, (uintptr_t)mem + offset, len,
-				       10 * SECOND,
+				       UINT64_MAX,
 				       (enum nopin_wait)(offset % 3));
 	} while (rc == EAGAIN && (kernel_moves() != moves || SANITIZED));
 	return rc;
