@@ -97,6 +97,17 @@ pinning)
 		exit 1
 	fi
 	;;
+decisions)
+	# What a comment cites of doc/decisions.md is there.
+	files '*.[ch]' '*.def' '*.pml' '*.py' | xargs grep -hoE \
+		'design (D[0-9]+|§[0-9]+)(, D[0-9]+)*|\<I[1-9]\>' |
+		grep -oE '(D|§|I)[0-9]+' | sort -u | while read -r cited; do
+		grep -qE "^(## |- \*\*)$cited[.* ]" doc/decisions.md || {
+			echo "$cited is not in doc/decisions.md"
+			exit 1
+		}
+	done
+	;;
 clocks)
 	# No test is decided by how long something takes: who reads a clock says
 	# what for.
