@@ -108,6 +108,19 @@ decisions)
 		}
 	done
 	;;
+glossary)
+	# Each word is used in the files that own it.
+	grep '^| ' doc/glossary.md | sed 1d | while IFS='|' read -r _ words _ owners _; do
+		for owner in $(echo "$owners" | tr -d ,); do
+			echo "$words" | tr ',' '\n' | while read -r word; do
+				grep -qi -- "$word" "$owner" || {
+					echo "doc/glossary.md: no '$word' in $owner"
+					exit 1
+				}
+			done || exit 1
+		done
+	done
+	;;
 clocks)
 	# No test is decided by how long something takes: who reads a clock says
 	# what for.
