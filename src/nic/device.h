@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.h: a NIC of this process: all of its state, its lock.
- *
- * Locks, in the order they are taken:
- *   nic_qp.sq_lock  ->  nic_qp.rq_lock  ->  engine lock
- *   nic_cq.poll              ->  engine lock
- *   nic.news.lock  ->  engine lock  ->  nic.idle.lock
- *   engine lock  ->  nic.gids_lock
- *   channel and async queues, counters: leaves
- * The engine lock is never held across a call that may block.
+ * The order of locks is in doc/architecture.md. The engine lock is never held across a
+ * call that may block.
  */
 #ifndef NOPIN_NIC_DEVICE_H
 #define NOPIN_NIC_DEVICE_H
