@@ -18,6 +18,8 @@ import unittest
 NOPIN, FILES = sys.argv[1:3]
 LIBDIR = os.path.join(os.path.dirname(os.path.realpath(NOPIN)), "../../lib")
 
+MAN = os.path.join(os.path.dirname(__file__), "../../man")
+
 WITH_SBIN = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin")
 
 
@@ -30,6 +32,29 @@ class Commands(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("nopin run", nopin("--help").stdout)
         self.assertRegex(nopin("--version").stdout, r"^nopin \d")
+
+    def test_help_of_each_command(self):
+        """It names the options that the manual page has, and no others."""
+        pages = {"stat": ["stat"], "suspend": ["suspend", "move", "resume"],
+                 None: ["run", "trace"]}
+        listed = re.findall(r"^  nopin (\w+)", nopin("--help").stdout, re.M)
+        self.assertEqual(sorted(listed), sorted(sum(pages.values(), [])))
+        for page, commands in pages.items():
+            named = set()
+            for command in commands:
+                for flag in "--help", "-h":
+                    done = nopin(command, flag)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertTrue(done.stdout.startswith(
+                        f"usage: nopin {command} "), done.stdout)
+                named |= set(re.findall(r"--[a-z-]+", done.stdout))
+            described = set()
+            if page:
+                with open(os.path.join(MAN, f"nopin-{page}.1"),
+                          encoding="utf-8") as file:
+                    described = set(re.findall(
+                        r"--[a-z-]+", file.read().replace("\\-", "-")))
+            self.assertEqual(named, described)
 
     def test_usage_errors(self):
         for args in ([], ["nosuch"], ["--nosuch"], ["run"], ["run", "--"],

@@ -17,6 +17,9 @@ enum {
 /** complain() - A line on standard error, with our name before it. */
 __attribute__((format(printf, 1, 2))) void complain(const char *fmt, ...);
 
+/** complain_usage() - Complain that command @name is used otherwise. Return: EXIT_USAGE. */
+int complain_usage(const char *name);
+
 enum { ASK_WHY_MAX = 256, ASK_PATIENCE_MS = 5000 };
 
 /**

@@ -553,12 +553,8 @@ int stat_main(int argc, char **argv)
 	struct told *t;
 	size_t n;
 
-	if (!parse(argc, argv)) {
-		complain("usage: nopin stat [PID] "
-			 "[--json | --openmetrics | --watch[=SECONDS]], or "
-			 "nopin stat --host [--json]");
-		return EXIT_USAGE;
-	}
+	if (!parse(argc, argv))
+		return complain_usage(argv[0]);
 	if (args.host)
 		return host();
 	if (args.form == FORM_WATCH)

@@ -121,17 +121,6 @@ static bool write_request(const struct order *o, char req[REQUEST_MAX])
 	return n < REQUEST_MAX;
 }
 
-static int usage(const char *name)
-{
-	if (strcmp(name, "move") == 0)
-		complain("usage: nopin move PID --region R_KEY (--recreate | "
-			 "--to-file FILE | --to-node N)");
-	else
-		complain("usage: nopin %s PID [--region R_KEY | --all]%s", name,
-			 strcmp(name, "suspend") == 0 ? " [--expect MS]" : "");
-	return EXIT_USAGE;
-}
-
 int suspend_main(int argc, char **argv)
 {
 	struct order o = {.name = argv[0]};
@@ -139,7 +128,7 @@ int suspend_main(int argc, char **argv)
 	size_t len;
 
 	if (!parse(&o, argc, argv))
-		return usage(argv[0]);
+		return complain_usage(argv[0]);
 	if (!write_request(&o, req)) {
 		complain("%s: that is too long", o.name);
 		return EXIT_USAGE;
