@@ -369,10 +369,11 @@ static void write_line(const char *line, int len)
 int main(int argc, char **argv)
 {
 	struct options o = {.first = 1, .jobs = 2};
+	const bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	int failed = 0;
 
-	if (!parse(argc, argv, &o)) {
-		fprintf(stderr,
+	if (help || !parse(argc, argv, &o)) {
+		fprintf(help ? stdout : stderr,
 			"sim_run [--scenario NAME] [--seed N] [--seeds N]\n"
 			"        [--jobs J] [--verbose] [--soak]\n"
 			"sim_run --table\n"
@@ -382,7 +383,7 @@ int main(int argc, char **argv)
 			"says\n"
 			"--seed alone runs that seed; with --seeds it is the "
 			"first of so many.\n");
-		return 2;
+		return help ? 0 : 2;
 	}
 	log_set(LOG_WARN, write_line);
 	if (o.hashes && !o.expect)
