@@ -108,6 +108,16 @@ decisions)
 		}
 	done
 	;;
+inventory)
+	# All that nopin.h has is listed, and nothing that it has not.
+	declared=$(grep -oE '\<nopin_[a-z_]+\(' src/ext/nopin.h | tr -d '(' | sort -u)
+	listed=$(grep -oE '`nopin_[a-z_]+\(\)`' doc/beyond-verbs.md | tr -d '`()' | sort -u)
+	[ "$declared" = "$listed" ] || {
+		echo "doc/beyond-verbs.md and src/ext/nopin.h differ:"
+		printf '%s\n' "$declared" "$listed" | sort | uniq -u
+		exit 1
+	}
+	;;
 glossary)
 	# Each word is used in the files that own it.
 	grep '^| ' doc/glossary.md | sed 1d | while IFS='|' read -r _ words _ owners _; do
