@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.h: a NIC of this process: all of its state, its lock.
- * The order of locks is in doc/architecture.md. The engine lock is never held across a
+ * The order of locks is in doc/threads.md. The engine lock is never held across a
  * call that may block.
  */
 #ifndef NOPIN_NIC_DEVICE_H

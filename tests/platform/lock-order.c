@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lock-order.c: ThreadSanitizer reports locks that are taken in two orders, though no
  * thread ever waited: so the tests that are built with it assert the order of locks in
- * doc/architecture.md wherever they take two.
+ * doc/threads.md wherever they take two.
  */
 #include "fact.h"
 
