@@ -87,8 +87,7 @@ enum page {
 	PAGE_CHEAP,
 	PAGE_AHEAD,
 	PAGE_READY,
-	PAGE_NOW,
-	PAGE_NUM
+	PAGE_NOW
 };
 
 /* --- key, PD, rights, bounds --------------------------------------------- */

@@ -15,7 +15,7 @@ struct waiter;
  * waiter.fault. OPEN: begun, no pager has answered; left by fault_answered().
  * Both end in NO, by fault_end() or fault_give_up().
  */
-enum fault_state { FAULT_NO, FAULT_OPEN, FAULT_ANSWERED, FAULT_STATE_NUM };
+enum fault_state { FAULT_NO, FAULT_OPEN, FAULT_ANSWERED };
 
 void fault_begin(struct mem *m, struct waiter *w, uint32_t key, bool merged,
 		 bool replaced, uint64_t now_ns);

@@ -18,13 +18,7 @@ struct mr;
  * KEY_SUSPENDED: likewise, but an access waits; left by mr_resume().
  * KEY_REVOKED: cannot be accessed; exists until mr_free() finds no hold.
  */
-enum key_state {
-	KEY_FREE,
-	KEY_LIVE,
-	KEY_SUSPENDED,
-	KEY_REVOKED,
-	KEY_STATE_NUM
-};
+enum key_state { KEY_FREE, KEY_LIVE, KEY_SUSPENDED, KEY_REVOKED };
 
 /*
  * KEY_REGION: of a region, L_Key and R_Key. KEY_WINDOW: of a memory window of type 1, the

@@ -17,7 +17,7 @@ struct pages {
 	uint64_t start, end;
 };
 
-enum over { OVER_NO, OVER_YES, OVER_LOOK, OVER_NUM };
+enum over { OVER_NO, OVER_YES, OVER_LOOK };
 
 struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind);
 bool over_allowed(const struct key_row *row, const struct dma *d,

@@ -14,13 +14,7 @@ struct mr;
  * for what the pager said by spt_use(), else for good: then it was a waste. In
  * order: what has to be looked at again is below what is ready.
  */
-enum spt_state {
-	SPT_ABSENT,
-	SPT_AHEAD,
-	SPT_READABLE,
-	SPT_WRITABLE,
-	SPT_STATE_NUM
-};
+enum spt_state { SPT_ABSENT, SPT_AHEAD, SPT_READABLE, SPT_WRITABLE };
 
 /* SPT_SPARED: entries of a set that minimums of regions may keep (spare.c). */
 enum { SPT_WAYS = 4, SPT_SPARED = 2, SPT_VICTIMS = 4096 };

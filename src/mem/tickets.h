@@ -27,7 +27,7 @@ enum {
  *	ticket_unsent(). With @valid 0, what it answers is out of date; out of
  *	the hash, so nobody joins it any more.
  */
-enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT, TICKET_STATE_NUM };
+enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT };
 
 /**
  * struct ticket - One outstanding fault for a run of pages.

@@ -27,7 +27,7 @@ enum {
 	SCATTER_MIN = 1024, /* payload below this goes through staging */
 };
 
-enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND, STEP_NUM };
+enum step_kind { STEP_NONE, STEP_RX, STEP_DRAIN, STEP_SEND };
 
 /**
  * struct step - One plan, its moves and its commit. Lives in NIC memory, so

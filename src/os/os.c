@@ -160,11 +160,7 @@ uintptr_t os_self(void)
 
 void os_relax(void)
 {
-#if defined(__x86_64__)
 	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
 }
 
 bool os_child(const struct os *os)

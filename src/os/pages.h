@@ -17,7 +17,7 @@ struct os;
  * block (never-touched private anonymous memory where there is no swap, no
  * memory limit near, no userfaultfd, no huge pages).
  */
-enum os_backing { BACKING_UNKNOWN, BACKING_CHEAP, BACKING_SLOW, BACKING_NUM };
+enum os_backing { BACKING_UNKNOWN, BACKING_CHEAP, BACKING_SLOW };
 
 enum { OS_PAGES_SLOW_NS = 200000 };
 

@@ -42,7 +42,9 @@ extern const char nopin_touch_begin[], nopin_touch_fail[];
 
 /* clang-format off */
 /* NOLINTBEGIN(hicpp-no-assembler): the point of this file */
-#if defined(__x86_64__)
+#ifndef __x86_64__
+#error "touch.c: no guarded load and store for this machine"
+#endif
 __asm__(".pushsection .text\n.cfi_startproc\n"
 	TOUCH_FUNCTION("nopin_touch_begin")
 	TOUCH_FUNCTION("nopin_touch_load")
@@ -58,27 +60,6 @@ __asm__(".pushsection .text\n.cfi_startproc\n"
 	"ret\n"
 	".cfi_endproc\n.popsection\n");
 #define TOUCH_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
-#elif defined(__aarch64__)
-__asm__(".pushsection .text\n.balign 4\n.cfi_startproc\n"
-	TOUCH_FUNCTION("nopin_touch_begin")
-	TOUCH_FUNCTION("nopin_touch_load")
-	"ldrb w1, [x0]\n"
-	"mov w0, #0\n"
-	"ret\n"
-	TOUCH_FUNCTION("nopin_touch_store")
-	"1: ldxrb w1, [x0]\n"
-	"stxrb w2, w1, [x0]\n"
-	"cbnz w2, 1b\n"
-	"mov w0, #0\n"
-	"ret\n"
-	TOUCH_FUNCTION("nopin_touch_fail")
-	"mov w0, #-14\n"
-	"ret\n"
-	".cfi_endproc\n.popsection\n");
-#define TOUCH_PC(uc) ((uc)->uc_mcontext.pc)
-#else
-#error "touch.c: no guarded load and store for this machine"
-#endif
 /* NOLINTEND(hicpp-no-assembler) */
 /* clang-format on */
 

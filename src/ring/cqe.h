@@ -25,8 +25,7 @@ enum wc_status {
 	WC_RETRY_EXC_ERR,
 	WC_RNR_RETRY_EXC_ERR,
 	WC_FATAL_ERR = 19,
-	WC_GENERAL_ERR = 21,
-	WC_NUM
+	WC_GENERAL_ERR = 21
 };
 
 enum cqe_flag {

@@ -31,7 +31,7 @@
 
 #include <stdint.h>
 
-enum sync_kind { SYNC_NONE, SYNC_SEM, SYNC_WAITQ, SYNC_KIND_NUM };
+enum sync_kind { SYNC_NONE, SYNC_SEM, SYNC_WAITQ };
 
 enum {
 	SYNC_OBJECTS_MAX = 1 << 16,

@@ -17,7 +17,7 @@
  * STANDARD: it did not; nothing but HELLO and OPEN is said to its own port.
  * Which packets a QP sends follows from qp.open.
  */
-enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD, PEER_NUM };
+enum peer_kind { PEER_NONE, PEER_PROBING, PEER_NOPIN, PEER_STANDARD };
 
 enum { PATHS_MAX = 8 };
 

@@ -61,7 +61,7 @@ static inline struct window *fault_window(const struct fault *f)
  * KEPT: the packet is safe; FORGOTTEN: it is to come again; or (sources) what is
  * to be sent waits.
  */
-enum fault_answer { FAULT_NEXT, FAULT_KEPT, FAULT_FORGOTTEN, FAULT_NUM };
+enum fault_answer { FAULT_NEXT, FAULT_KEPT, FAULT_FORGOTTEN };
 
 /**
  * struct strategy_ops
