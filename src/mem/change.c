@@ -51,8 +51,7 @@ bool spt_was_replaced(struct spt *s, uint64_t vpn)
 	return true;
 }
 
-/* Something becomes of an entry that nobody used. */
-static void ahead_over(struct spt *s, uint64_t e)
+void entry_wasted(struct spt *s, uint64_t e)
 {
 	struct mem *m = mem_of(s);
 
@@ -83,7 +82,7 @@ void entry_over(struct spt *s, uint64_t e, uint64_t set, enum upcall_reason why)
 	struct mem *m = mem_of(s);
 	uint64_t vpn;
 
-	ahead_over(s, e);
+	entry_wasted(s, e);
 	s->live--;
 	if (likely(m->watch.num == 0))
 		return;

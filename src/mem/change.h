@@ -21,6 +21,9 @@ void entry_over(struct spt *s, uint64_t e, uint64_t set,
 /** entry_end() - The same, of one in its place. */
 void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why);
 
+/** entry_wasted() - Count a page that was fetched ahead and not used, if @e is one. */
+void entry_wasted(struct spt *s, uint64_t e);
+
 /** entry_tell() - A page that was ready, or fetched to be, is not any more. */
 void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why);
 

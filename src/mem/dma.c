@@ -441,6 +441,7 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 	if (!wait->begun_ns)
 		wait->begun_ns = w->now_ns;
 	ticket_wait(m, t, wait);
+	spt_miss_ahead(m, vpn);
 	if (!wait->advice)
 		foresee(w, vpn, merged);
 	else if (!merged)

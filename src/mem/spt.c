@@ -141,8 +141,7 @@ static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
 }
 
 /**
- * spt_drop_ahead() - Forget a page that was fetched ahead, if nobody will use it. One
- * that is asked for again remains known: it may well be there, and the answer tells.
+ * spt_drop_ahead() - Forget a page that was fetched ahead, if nobody will use it.
  * @m:		the NIC's memory
  * @vpn:	page; nothing happens if it is any other
  */
@@ -228,6 +227,15 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 	mem_account(m, NULL, key, ACCT_prefetch_pages, 1);
 }
 
+/* It is as if it had not been fetched ahead. */
+static void ahead_settle(struct spt *s, uint64_t *e)
+{
+	enum spt_state state = e_aux(*e) & AHEAD_WRITABLE ? SPT_WRITABLE
+							  : SPT_READABLE;
+
+	*e = e_make(*e & TAG_MASK, s->exact ? 0 : e_stamp(*e), state);
+}
+
 /**
  * spt_use() - A page is accessed.
  * @m:		the NIC's memory
@@ -238,13 +246,27 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 bool spt_use(struct mem *m, uint64_t vpn)
 {
 	uint64_t *e = spt_find(&m->spt, vpn);
-	enum spt_state state;
 
 	if (!e || e_state(*e) != SPT_AHEAD)
 		return false;
-	state = e_aux(*e) & AHEAD_WRITABLE ? SPT_WRITABLE : SPT_READABLE;
-	*e = e_make(*e & TAG_MASK, m->spt.exact ? 0 : e_stamp(*e), state);
+	ahead_settle(&m->spt, e);
 	return true;
+}
+
+/**
+ * spt_miss_ahead() - A page is asked for. If it was fetched ahead that was in vain, but
+ * what is known of it remains: it may well be there, and the answer tells.
+ * @m:		the NIC's memory
+ * @vpn:	page; nothing happens if it is any other
+ */
+void spt_miss_ahead(struct mem *m, uint64_t vpn)
+{
+	uint64_t *e = spt_find(&m->spt, vpn);
+
+	if (likely(!e || e_state(*e) != SPT_AHEAD))
+		return;
+	entry_wasted(&m->spt, *e);
+	ahead_settle(&m->spt, e);
 }
 
 /* --- making -------------------------------------------------------------- */

@@ -11,8 +11,8 @@ struct mr;
 
 /*
  * SPT_AHEAD: fetched ahead and not used yet. Entered by spt_install_ahead(); left
- * for what the pager said by spt_use(), else for good: then it was a waste. In
- * order: what has to be looked at again is below what is ready.
+ * for what the pager said by spt_use() or, as a waste, by spt_miss_ahead(); else for
+ * good, as a waste. In order: what has to be looked at again is below what is ready.
  */
 enum spt_state { SPT_ABSENT, SPT_AHEAD, SPT_READABLE, SPT_WRITABLE };
 
@@ -62,6 +62,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 		       uint32_t key);
 bool spt_use(struct mem *m, uint64_t vpn);
+void spt_miss_ahead(struct mem *m, uint64_t vpn);
 void spt_drop_ahead(struct mem *m, uint64_t vpn);
 int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages);
 void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages);
