@@ -98,11 +98,11 @@ static bool peer_lives(int fd)
 
 /**
  * cred_check() - See cred.h.
- * @who: set, also to a stranger's; zero if the kernel does not tell
+ * @who: set, also to a stranger's; pid 0 and no uid if the kernel does not tell
  */
 int cred_check(int fd, bool apart, struct ucred *who)
 {
-	struct ucred peer = {0};
+	struct ucred peer = {.uid = UINT32_MAX, .gid = UINT32_MAX};
 	socklen_t len = sizeof(peer);
 	long ret;
 

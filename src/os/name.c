@@ -217,8 +217,10 @@ static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 {
 	unsigned of_user = 0, strangers = 0;
 
+	if (os->claim.guests == OS_GUESTS_MAX)
+		return false;
 	if (!stranger)
-		return os->claim.guests < OS_GUESTS_MAX;
+		return true;
 	if (os->claim.port_fd < 0)
 		return false; /* the port might be another's while it believes us */
 	if (sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) != 0)

@@ -540,6 +540,25 @@ static void os_holder_ask__whose(void **state)
 	name_new(NULL);
 }
 
+/* A filter of system calls may keep that from us: then it is nobody, not root. */
+static void os_holder_ask__kernel_does_not_tell(void **state)
+{
+	struct os *holder = host_plain(), *os = host_plain();
+	const int claim = holder_begin(holder, name, 7);
+	struct os_holder who = {0};
+
+	(void)state;
+	refuse(SYS_getsockopt, -1, 0, EPERM);
+	assert_int_equal(os_holder_ask(os, name, &who), -EPERM);
+	refuse_none();
+	assert_int_equal(who.pid, 0);
+	assert_int_equal(who.uid, OS_NO_USER);
+	os_claim_unshare(holder);
+	os_unclaim(holder, claim);
+	os_close(holder);
+	os_close(os);
+}
+
 /* As the user @uid, of this thread alone: the C library's would be all threads'. */
 static void be(uid_t uid)
 {
@@ -589,6 +608,12 @@ static void os_claim_share__half_for_strangers(void **state)
 	assert_int_equal(n, OS_GUESTS_MAX / 2);
 	n += ask_as(os, 0, fds + n);
 	assert_int_equal(n, OS_GUESTS_MAX);
+	while (n--)
+		os_holder_leave(os, fds[n]);
+	/* what is ours may fill all of it, and then there is no room in their half */
+	n = ask_as(os, 0, fds);
+	assert_int_equal(n, OS_GUESTS_MAX);
+	assert_int_equal(ask_as(os, STRANGER, fds + n), 0);
 	while (n--)
 		os_holder_leave(os, fds[n]);
 	os_claim_unshare(holder);
@@ -678,6 +703,7 @@ int main(void)
 		cmocka_unit_test(os_claim_share__without_a_table),
 		cmocka_unit_test(os_claim__without_a_door),
 		cmocka_unit_test(os_holder_ask__whose),
+		cmocka_unit_test(os_holder_ask__kernel_does_not_tell),
 		cmocka_unit_test(os_claim__child_lives_on),
 	};
 
