@@ -324,11 +324,16 @@ bool ack_append(struct qp *qp, struct burst *b)
 static void ack_unsaid(struct qp *qp, const struct burst_ack *a)
 {
 	struct resp *r = &qp->resp;
+	uint32_t old = next_forgot(r->next) ? XACK_RESUME : XACK_HOLD;
 
+	/* an order that is owed is newer */
+	if (r->ack.xack & (XACK_HOLD | XACK_RESUME))
+		old = XACK_HOLD | XACK_RESUME;
 	set_owed(r, a->syndrome, a->psn, true);
+	/* a failed QP does not say that a page is missing */
+	r->ack.page_rnr.owed &= qp_receives(qp);
 	r->ack.said = psn_add(r->win.head, PSN_MASK - 1);
-	r->ack.xack |= a->xack & ~(uint32_t)(next_forgot(r->next) ? XACK_RESUME
-								  : XACK_HOLD);
+	r->ack.xack |= a->xack & ~old;
 	if (qp_receives(qp) || (qp->state == QPS_ERR && r->ack.nak.owed))
 		ack_owe(qp);
 }

@@ -273,8 +273,10 @@ static void exec_advance(struct qp *qp, const struct pkt *p,
 		m->msn = (m->msn + 1) & PSN_MASK;
 		m->met = (struct met){.ns = 0};
 	}
-	if (p->op & (OPF_READ | OPF_ATOMIC))
+	if (p->op & (OPF_READ | OPF_ATOMIC)) {
 		run->resources++;
+		replay_planned(qp);
+	}
 	run_begin(run, qp, false);
 	run->num++;
 	qp->resp.plan = psn_add(p->psn, request_psns(p, qp->mtu));

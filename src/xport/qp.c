@@ -378,7 +378,6 @@ static void qp_enter(struct qp *qp, enum qp_state from, enum qp_state to,
 		qp->cfg.transport->ready(qp, peer);
 		qp->mtu = qp->attr.path_mtu;
 		resp_reset(qp);
-		win_reset(qp->x, &qp->resp.win, qp->attr.rq_psn);
 	}
 	if (from == QPS_RTR && to == QPS_RTS)
 		req_reset(qp);
@@ -520,6 +519,7 @@ void qp_rx_commit(struct rx_run *run)
 		return;
 	qp->rx_moving = false;
 	qp->cfg.transport->rx_commit(run);
+	replay_run_over(qp);
 	dma_release(qp->x->mem, &run->holds, 0, !run->moves.error, qp->x->now);
 	qp_moves_ended(qp->x);
 	rx_run_init(run);

@@ -58,6 +58,16 @@ uint32_t replay_pending(const struct qp *qp, uint32_t *room)
 	return n;
 }
 
+void replay_planned(struct qp *qp)
+{
+	qp->resp.replay.coming++;
+}
+
+void replay_run_over(struct qp *qp)
+{
+	qp->resp.replay.coming = 0;
+}
+
 void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 {
 	struct resp *r = &qp->resp;
@@ -107,7 +117,7 @@ static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 	count(qp->x->cnt, CNT_replays);
 	gso_missing(qp, &r->gso, p->psn);
 	s->again |= s->at == s->num;
-	s->at = s->from = k;
+	s->at = s->from = s->was = k;
 	if ((int32_t)(r->replay.at - i) > 0)
 		r->replay.at = i;
 	qp_kick(qp);
@@ -259,18 +269,24 @@ bool replay_tx(struct qp *qp, struct burst *b)
 void replay_unsent(struct qp *qp, const struct burst *b, int error)
 {
 	struct resp *r = &qp->resp;
+	const uint32_t has_room = r->replay.next + r->replay.coming -
+				  RESOURCES_MAX;
+	uint32_t from = b->res;
 
-	if (!qp_receives(qp) || r->replay.next - b->res > RESOURCES_MAX)
+	if (!qp_receives(qp) || r->replay.next - from > RESOURCES_MAX)
 		return;
-	for (uint32_t i = b->res; i != r->replay.next; i++) {
+	/* What would take the room that a run counts on is lost. */
+	if ((int32_t)(has_room - from) > 0)
+		from = has_room;
+	for (uint32_t i = from; i != r->replay.next; i++) {
 		struct resource *s = res_at(r, i);
 
 		/* unless more of it was asked for again meanwhile */
 		if (s->burst == r->replay.bursts)
 			s->at = MIN(s->at, s->was);
 	}
-	if ((int32_t)(r->replay.at - b->res) > 0)
-		r->replay.at = b->res;
+	if ((int32_t)(r->replay.at - from) > 0)
+		r->replay.at = from;
 	if (error == -EAGAIN) {
 		r->at[RESP_PAUSE] = qp->x->now + PAUSE_FULL_NS;
 		qp_rearm(qp);
@@ -281,7 +297,7 @@ void replay_check(const struct qp *qp)
 {
 	const struct resp_replay *r = &qp->resp.replay;
 
-	CHECK(r->next - r->at <= RESOURCES_MAX);
+	CHECK(r->next - r->at + r->coming <= RESOURCES_MAX);
 	for (uint32_t i = r->at; i != r->next; i++) {
 		const struct resource *s = &r->res[i % RESOURCES_MAX];
 

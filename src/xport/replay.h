@@ -13,6 +13,13 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error);
 
 /** replay_pending() - READs and atomics not answered whole; @room: in the ring. */
 uint32_t replay_pending(const struct qp *qp, uint32_t *room);
+
+/**
+ * replay_planned() - One more READ or atomic is in the run that is planned: room is kept
+ * for it. replay_run_over() - The run was committed.
+ */
+void replay_planned(struct qp *qp);
+void replay_run_over(struct qp *qp);
 void replay_add(struct qp *qp, const struct pkt *pkt, uint64_t original);
 void replay_duplicate(struct qp *qp, const struct pkt *pkt);
 

@@ -87,13 +87,14 @@ struct resp_hold {
 /**
  * struct resp_replay - Answers to READs and atomics (replay.c).
  * @res:	ring; of [at, next) some are not answered whole
+ * @coming:	READs and atomics of the run that moves
  * @bursts:	counts bursts of responses
  * @answering:	one is on its way to the socket: an ACK must not overtake it
  * @wait:	for the source page of a response
  */
 struct resp_replay {
 	struct resource res[RESOURCES_MAX];
-	uint32_t next, at, bursts;
+	uint32_t next, at, coming, bursts;
 	bool answering;
 	struct waiter wait;
 };

@@ -50,8 +50,7 @@ void retry_kick(struct qp *qp);
 /** retry_gap_timeout() - Take what others overtook for lost, if it is time. */
 void retry_gap_timeout(struct qp *qp);
 
-/** retry_check() - Assert what is always so of the PSNs of a requester, of struct
- * req_loss and of struct req_hold. */
+/** retry_check() - Assert what is always so of the PSNs and losses of a requester. */
 void retry_check(const struct qp *qp);
 
 #endif

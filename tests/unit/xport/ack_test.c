@@ -707,6 +707,32 @@ static void ack_commit__of_the_life_before(void **state)
 	assert_int_equal(s.peer.acks.after_ns, 0);
 }
 
+/* While "hold" is with the socket the region is resumed. */
+static void ack_commit__an_order_that_is_over(void **state)
+{
+	(void)state;
+	resp(0)->next = NEXT_FORGOT;
+	ack_say(&s.qp[0], XACK_HOLD);
+	heard();
+	ack_say(&s.qp[0], XACK_RESUME);
+	commit(0, -EAGAIN);
+	assert_int_equal(resp(0)->ack.xack & (XACK_HOLD | XACK_RESUME),
+			 XACK_RESUME);
+}
+
+/* The program ends the QP while the RNR NAK of a page is with the socket: a failed QP
+ * does not say that. */
+static void ack_commit__of_a_page_and_a_qp_that_failed(void **state)
+{
+	(void)state;
+	ack_page_rnr(&s.qp[0], 9, 0);
+	heard();
+	s.qp[0].state = QPS_ERR;
+	commit(0, -EAGAIN);
+	assert_false(resp(0)->ack.page_rnr.owed);
+	assert_false(resp(0)->ack.owed);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -744,6 +770,8 @@ int main(void)
 		T(ack_commit__an_ack_before_a_nak),
 		T(ack_commit__of_a_qp_that_failed),
 		T(ack_commit__of_the_life_before),
+		T(ack_commit__an_order_that_is_over),
+		T(ack_commit__of_a_page_and_a_qp_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -545,6 +545,80 @@ static void replay_unsent__asked_for_meanwhile(void **state)
 	check(0, OP_READ_RESP_FIRST, PSN, MTU);
 }
 
+/* The tail is asked for while all of it, again, is with the socket. */
+static void replay_unsent__its_tail_asked_for_meanwhile(void **state)
+{
+	(void)state;
+	add_read(PSN, LONG);
+	send();
+	repeat_read(PSN, LONG, 0);
+	assert_int_equal(make(), 4);
+	repeat_read(PSN, LONG, 2);
+	commit(-EFAULT);
+	assert_int_equal(send(), 2);
+	check(0, OP_READ_RESP_FIRST, psn_add(PSN, 2), MTU);
+	check(1, OP_READ_RESP_LAST, psn_add(PSN, 3), MTU);
+}
+
+/* The oldest of as many READs as there is room for is with the socket again, with the
+ * beginning of a long one, while a run moves that has @coming more. */
+static void oldest_did_not_leave(unsigned coming)
+{
+	const psn_t next = psn_add(PSN, RESOURCES_MAX - 1);
+
+	for (unsigned i = 0; i + 1 < RESOURCES_MAX; i++) {
+		add_read(psn_add(PSN, i), MTU);
+		assert_int_equal(send(), 1);
+	}
+	add_read(next, BENCH_PAGES * PAGE_BYTES);
+	repeat_read(PSN, MTU, 0);
+	assert_true(make() > 1);
+	check(0, OP_READ_RESP_ONLY, PSN, MTU);
+	assert_int_equal(room(), RESOURCES_MAX - 1);
+	s.qp.rx_moving = true;
+	while (coming--)
+		replay_planned(&s.qp);
+	commit(-EFAULT);
+	s.qp.rx_moving = false;
+}
+
+/* From when it is planned until it is committed a run has room for what it brings. */
+static void replay_planned__by_a_run(void **state)
+{
+	const struct pkt p = read_of(PSN, BENCH_BASE, 1);
+
+	(void)state;
+	qp_rx(&s.qp, &p, (struct payload){NULL}, &s.run);
+	assert_int_equal(s.qp.resp.replay.coming, 1);
+	s.run.moves.done = s.run.moves.num;
+	qp_rx_commit(&s.run);
+	assert_int_equal(s.qp.resp.replay.coming, 0);
+	assert_int_equal(pending(), 1);
+	send();
+}
+
+static void replay_unsent__while_a_run_moves(void **state)
+{
+	(void)state;
+	oldest_did_not_leave(0);
+	assert_int_equal(room(), 0);
+	assert_true(send() > 1);
+	check(0, OP_READ_RESP_ONLY, PSN, MTU);
+}
+
+/* What would take the room of that is lost, and can be asked for again. */
+static void replay_unsent__while_a_run_needs_the_room(void **state)
+{
+	(void)state;
+	oldest_did_not_leave(1);
+	assert_int_equal(room(), 1);
+	replay_run_over(&s.qp);
+	repeat_read(PSN, MTU, 0);
+	assert_int_equal(room(), 0);
+	assert_true(send() > 1);
+	check(0, OP_READ_RESP_ONLY, PSN, MTU);
+}
+
 /* The QP wakes when the socket is to be tried again. */
 static void replay_unsent__as_the_socket_was_full(void **state)
 {
@@ -614,6 +688,10 @@ int main(void)
 		T(replay_unsent__from_where_it_was),
 		T(replay_unsent__nothing_of_another_burst),
 		T(replay_unsent__asked_for_meanwhile),
+		T(replay_unsent__its_tail_asked_for_meanwhile),
+		T(replay_planned__by_a_run),
+		T(replay_unsent__while_a_run_moves),
+		T(replay_unsent__while_a_run_needs_the_room),
 		T(replay_unsent__as_the_socket_was_full),
 		T(replay_unsent__of_a_qp_that_failed),
 	};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* retry_test.c: what is sent again, or did not leave. */
+#include "bench.h"
+#include "ring/cqe.h"
+#include "ring/wqe.h"
+#include "xport/burst.h"
+#include "xport/req.h"
+#include "xport/tx.h"
+
+#include <errno.h>
+
+enum { MTU = BENCH_MTU, PSN = PSN_MASK, LEN = 64 };
+
+static struct bench s;
+static struct burst b;
+
+static int setup_as(enum peer_kind kind)
+{
+	bench_open(&s, kind, PSN);
+	s.peer.path.gso = true;
+	s.peer.flow.budget = 1 << 20;
+	s.peer.quota.slots = BENCH_SLOTS;
+	s.peer.read_chunk = 64;
+	s.x.budget.push = s.x.budget.read = 1 << 20;
+	s.x.peers = 1;
+	s.qp.attr.max_rd_atomic = 16;
+	s.qp.attr.rnr_retry = 7;
+	s.qp.attr.sq_psn = PSN;
+	req_reset(&s.qp);
+	for (unsigned i = 0; i < BENCH_PAGES; i++)
+		bench_page_comes(&s, i);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_as(PEER_NOPIN);
+}
+
+static int setup_standard(void **state)
+{
+	(void)state;
+	return setup_as(PEER_STANDARD);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	bench_close(&s);
+	return 0;
+}
+
+static void post(uint8_t op, uint64_t id, uint32_t len)
+{
+	struct wqe *w = wq_reserve(&s.sq);
+
+	assert_non_null(w);
+	*w = (struct wqe){.wr_id = id,
+			  .op = op,
+			  .flags = WQE_SIGNALED,
+			  .length = len,
+			  .num_sge = 1,
+			  .raddr = BENCH_BASE,
+			  .rkey = s.key};
+	*wqe_sge(w) = (struct sge){bench_page((unsigned)id), len, s.key};
+	wq_publish(&s.sq);
+	qp_posted(&s.qp);
+}
+
+/* The packet @i of the burst. */
+static struct pkt packet(unsigned i)
+{
+	const struct seg *g = &b.seg[i];
+	struct pkt p;
+
+	assert_true(i < b.nsegs);
+	assert_int_equal(pkt_parse(b.bytes + g->hdr, g->hdr_len,
+				   g->hdr_len + g->payload_len + g->trailer_len,
+				   &p),
+			 CNT_NUM);
+	return p;
+}
+
+/* The response to the READ at PSN is taken; its bytes have not moved yet. */
+static void response_comes(void)
+{
+	static uint8_t data[MTU];
+	struct pkt p = bench_pkt(&s, OP_READ_RESP_ONLY, PSN);
+
+	p.payload_len = LEN;
+	p.syndrome = AETH_ACK | AETH_CREDIT_INVALID;
+	qp_rx(&s.qp, &p, (struct payload){.at = data}, &s.run);
+	assert_true(s.qp.rx_moving);
+}
+
+static void response_is_placed(void)
+{
+	s.run.moves.done = s.run.moves.num;
+	qp_rx_commit(&s.run);
+}
+
+static void socket_has_room(void)
+{
+	s.x.now += 100 * BENCH_MS;
+	timerq_set(&s.x.timers, &s.qp.timer, TIME_NEVER);
+	qp_timeout(&s.qp);
+}
+
+/* A burst may have left but for its end: a READ of it is answered before the socket says
+ * that it is full. Nothing of that is taken back, or the next request would begin where
+ * this one ended, and its first packet would never leave. */
+static void retry_unsent__while_an_answer_to_it_moves(void **state)
+{
+	const struct req *r = &s.qp.req;
+	struct cqe e;
+
+	(void)state;
+	post(WR_READ, 1, LEN);
+	assert_true(qp_tx(&s.qp, &b));
+	response_comes();
+	qp_tx_commit(&b, -EAGAIN);
+	response_is_placed();
+	assert_int_equal(r->una, psn_add(PSN, 1));
+	assert_int_equal(r->snd, r->una);
+	assert_int_equal(r->max, r->una);
+	assert_int_equal(r->charge.out, 0);
+	assert_int_equal(cq_take(&s.cq, 1, &e), 1);
+	assert_int_equal(e.wr_id, 1);
+	socket_has_room();
+	post(WR_WRITE, 2, 3 * MTU);
+	assert_true(qp_tx(&s.qp, &b));
+	assert_int_equal(packet(0).opcode, OP_WRITE_FIRST);
+	assert_int_equal(packet(0).psn, psn_add(PSN, 1));
+	qp_tx_commit(&b, 0);
+}
+
+/* It did not leave, so it leaves again, with its first packet. */
+static void retry_unsent__comes_again(void **state)
+{
+	const struct req *r = &s.qp.req;
+
+	(void)state;
+	post(WR_WRITE, 1, 3 * MTU);
+	assert_true(qp_tx(&s.qp, &b));
+	assert_true(psn_diff(r->max, PSN) > 0);
+	qp_tx_commit(&b, -EAGAIN);
+	assert_int_equal(r->snd, PSN);
+	assert_int_equal(r->max, PSN);
+	socket_has_room();
+	assert_true(qp_tx(&s.qp, &b));
+	assert_int_equal(packet(0).opcode, OP_WRITE_FIRST);
+	assert_int_equal(packet(0).psn, PSN);
+	qp_tx_commit(&b, 0);
+}
+
+int main(void)
+{
+#define T(f)                                                                   \
+	cmocka_unit_test_setup_teardown(f, setup, teardown),                   \
+		cmocka_unit_test_setup_teardown(f, setup_standard, teardown)
+	const struct CMUnitTest tests[] = {
+		T(retry_unsent__while_an_answer_to_it_moves),
+		T(retry_unsent__comes_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
