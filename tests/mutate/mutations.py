@@ -780,6 +780,8 @@ MUTATIONS = [
      "\t\told = XACK_HOLD | XACK_RESUME;", "\t\t;"),
     ("ack: a failed QP owes that a page is missing", "src/xport/ack.c",
      "\tr->ack.page_rnr.owed &= qp_receives(qp);\n", ""),
+    ("log: a line waits for its reader", "src/os/wait.c",
+     "if (sys_ppoll(&fd, 1, &now) == 1 && fd.revents == POLLOUT)", "(void)now, (void)fd;"),
     ("prefetch: what is asked for again is told to be lost", "src/mem/dma.c",
      "spt_miss_ahead(m, vpn);", "spt_drop_ahead(m, vpn);"),
     ("prefetch: what is asked for again was of use", "src/mem/spt.c",

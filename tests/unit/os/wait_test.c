@@ -9,6 +9,7 @@
 #include "os/pages.h"
 #include "os/wait.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -315,6 +316,60 @@ static void os_wait_in_verb__another_thread_calls_setuid(void **state)
 	os_event_close(v.fd);
 }
 
+/* --- a line for people ------------------------------------------------------- */
+
+/* Standard error is the end of @fds that is written. Return: what it was. */
+static int stderr_to_pipe(int *fds)
+{
+	const int was = dup(STDERR_FILENO);
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
+	return was;
+}
+
+static void stderr_back(int was, const int *fds)
+{
+	assert_int_equal(dup2(was, STDERR_FILENO), STDERR_FILENO);
+	close(was);
+	close(fds[1]);
+}
+
+/* A line is lost where it would have to wait for a reader, as locks are held. */
+static void os_log__does_not_wait(void **state)
+{
+	static char page[PAGE_BYTES];
+	int fds[2], flags, was;
+
+	(void)state;
+	was = stderr_to_pipe(fds);
+	flags = fcntl(fds[1], F_GETFL);
+	assert_int_equal(fcntl(fds[1], F_SETFL, flags | O_NONBLOCK), 0);
+	while (write(fds[1], page, sizeof(page)) > 0)
+		;
+	assert_int_equal(fcntl(fds[1], F_SETFL, flags), 0);
+	os_log("lost\n", 5);
+	assert_int_equal(read(fds[0], page, sizeof(page)), sizeof(page));
+	os_log("read\n", 5);
+	stderr_back(was, fds);
+	while (read(fds[0], page, sizeof(page)) == sizeof(page))
+		;
+	assert_memory_equal(page, "read\n", 5);
+	close(fds[0]);
+}
+
+/* It ends no program. */
+static void os_log__nobody_reads(void **state)
+{
+	int fds[2], was;
+
+	(void)state;
+	was = stderr_to_pipe(fds);
+	close(fds[0]);
+	os_log("lost\n", 5);
+	stderr_back(was, fds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +384,8 @@ int main(void)
 		cmocka_unit_test(os_wait_in_verb__another_thread_calls_setuid),
 		cmocka_unit_test(os_kick__is_for_the_background_thread),
 		cmocka_unit_test(os_kick__wakes_a_sleeper),
+		cmocka_unit_test(os_log__does_not_wait),
+		cmocka_unit_test(os_log__nobody_reads),
 	};
 
 	return cmocka_run_group_tests(tests, open_host, close_host);
