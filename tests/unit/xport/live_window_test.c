@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* live_window_test.c: when a retry is spent for what cannot be sent, as others have the window.
+ */
+#include "clocks.h"
+
+/* All is done but what others, who have the window, do not let go. */
+static void wait_for_window(void)
+{
+	struct req *r = &s.qp.req;
+
+	open_qp(PEER_NOPIN);
+	r->una = r->snd = r->max = r->acc = MAX_PSN;
+	live_moved(&s.qp);
+	live_stop(&s.qp);
+	list_add_tail(&s.peer.stalled, &s.qp.on.waiting);
+	s.peer.heard_ns = s.peer.probed_ns = s.x.now;
+	live_none_sent(&s.qp);
+}
+
+/* Nothing could be sent, as others have the window: the peer's silence counts, of
+ * whatever QP, and only one of those that wait asks. */
+static void live__window(void **state)
+{
+	struct req *r = &s.qp.req;
+	uint64_t at;
+
+	(void)state;
+	wait_for_window();
+	for (int i = 0; i < 1000; i++) {
+		pass(20 * MS);
+		s.peer.heard_ns = s.peer.probed_ns = s.x.now;
+	}
+	assert_int_equal(r->retries, RETRIES);
+	assert_int_equal(r->probe.question, 0);
+	assert_int_equal(live_waits(&s.qp, &at), LIVE_WINDOW);
+	/* who had the window is gone, and kicked us */
+	list_del(&s.qp.on.waiting);
+	pass(FIRST_NS);
+	assert_int_equal(r->retries, RETRIES - 1);
+	assert_int_not_equal(r->probe.question, 0);
+	/* some of it came when others were silent, too */
+	live_sent(&s.qp, true);
+	r->snd = r->max = psn_add(MAX_PSN, 1);
+	pass(NEXT_NS);
+	assert_int_equal(r->retries, RETRIES - 2);
+	close_qp();
+}
+
+/* In SQD nothing is begun: what is posted waits for the program. */
+static void live__drained(void **state)
+{
+	(void)state;
+	wait_for_window();
+	s.qp.state = QPS_SQD;
+	pass(10 * FIRST_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	s.qp.state = QPS_RTS;
+	live_none_sent(&s.qp);
+	pass(FIRST_NS);
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* Nor does the question who the peer is cost anything then. */
+static void live__drained_before_it_opened(void **state)
+{
+	(void)state;
+	for (int drained = 0; drained < 2; drained++) {
+		wait_for_window();
+		s.qp.open.theirs = 0;
+		s.qp.open.known = true;
+		s.qp.state = drained ? QPS_SQD : QPS_RTS;
+		live_wait_open(&s.qp);
+		pass(FIRST_NS);
+		assert_int_equal(s.qp.req.retries, RETRIES - !drained);
+		close_qp();
+	}
+}
+
+/* One that has the window asks, too, and its own QP over there is gone: its questions
+ * are not answered, and say nothing of the peer. Ours are. */
+static void live__window_of_dead(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	wait_for_window();
+	for (int i = 0; i < 1000; i++) {
+		pass(20 * MS);
+		s.peer.probed_ns = s.x.now;
+		if (r->probe.asked)
+			answer(MAX_PSN - 1, MAX_PSN - 1, 0);
+	}
+	assert_int_equal(r->retries, RETRIES);
+	assert_int_not_equal(r->probe.question, 0);
+	close_qp();
+}
+
+/* Who has packets on their way, and more that find the window full, is silent itself,
+ * however often what is on its way is sent again. */
+static void live__window_of_own(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	list_add_tail(&s.peer.stalled, &s.qp.on.waiting);
+	for (uint64_t end = s.x.now + FIRST_NS; s.x.now < end;) {
+		live_none_sent(&s.qp);
+		pass(20 * MS);
+		s.peer.heard_ns = s.x.now;
+		live_sent(&s.qp, false);
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES - 1);
+	close_qp();
+}
+
+/* Our process did not run, and the first to run asked for its own QP. */
+static void live__window_did_not_run(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	wait_for_window();
+	s.x.now += FIRST_NS;
+	s.peer.probed_ns = s.x.now;
+	pass(NEXT_NS);
+	assert_int_equal(r->retries, RETRIES);
+	assert_int_not_equal(r->probe.question, 0);
+	close_qp();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(live__window),
+		cmocka_unit_test(live__drained),
+		cmocka_unit_test(live__drained_before_it_opened),
+		cmocka_unit_test(live__window_of_dead),
+		cmocka_unit_test(live__window_of_own),
+		cmocka_unit_test(live__window_did_not_run),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
