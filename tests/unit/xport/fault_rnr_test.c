@@ -84,12 +84,53 @@ static void rnr__of_a_page_missed_since(void **state)
 	assert_int_equal(told_ns(-(int64_t)BENCH_MS / 2), rnr_code_to_ns(1));
 }
 
+/* It comes again before it is said that it is to: that is not said any more, and the peer
+ * bears as much silence as before. */
+static void rnr__of_a_packet_that_came(void **state)
+{
+	struct resp *r = &s.qp.resp;
+	uint64_t silence;
+
+	(void)state;
+	s.x.strategies = strategy_set(STRATEGY_RNR);
+	write_comes(0);
+	silence = r->at[RESP_SILENCE] - s.x.now;
+	s.x.now = r->at[RESP_SILENCE];
+	qp_timeout(&s.qp);
+	assert_true(r->ack.page_rnr.owed);
+	assert_true(deadline_ahead(r->at[RESP_SILENCE], s.x.now + silence));
+	write_comes(0);
+	assert_false(r->ack.page_rnr.owed);
+	assert_true(next_forgot(r->next) && !next_rnr(r->next));
+	assert_int_equal(r->at[RESP_SILENCE], s.x.now + silence);
+}
+
+/* The peer's silence begins when something waits, not when something did before that. */
+static void silence__of_what_is_placed(void **state)
+{
+	struct resp *r = &s.qp.resp;
+
+	(void)state;
+	write_comes(0);
+	assert_true(deadline_waits(r->at[RESP_SILENCE]));
+	bench_page_comes(&s, 0);
+	pages_brought(s.mem);
+	while (qp_drain(&s.qp, &s.run))
+		commit_run(&s.run, true);
+	assert_int_equal(r->win.head, 1);
+	assert_false(deadline_waits(r->at[RESP_SILENCE]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rnr__as_long_as_the_page_took,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(rnr__of_a_page_missed_since,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(rnr__of_a_packet_that_came,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(silence__of_what_is_placed,
 						setup, teardown),
 	};
 

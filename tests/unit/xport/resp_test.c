@@ -3,6 +3,7 @@
  * placed they may reach.
  */
 #include "bench.h"
+#include "mem/pool.h"
 #include "xport/wqe.h"
 
 static struct bench s;
@@ -119,6 +120,22 @@ static void read__in_the_place_of_a_write(void **state)
 	bench_close(&s);
 }
 
+/* Requests before it are being placed by another run: it is kept, if at all, and so not
+ * looked at. */
+static void read__while_moves_are_out(void **state)
+{
+	(void)state;
+	begin(PEER_NOPIN);
+	s.qp.mtu = MTU_MIN;
+	s.qp.rx_moving = true;
+	assert_int_equal(
+		request_comes(OP_READ_REQ, first, (UINT32_C(1) << 31) + 1),
+		first);
+	assert_int_equal(s.cnt.v[CNT_drop_psn], 1);
+	assert_int_equal(s.qp.resp.win.num, 0);
+	bench_close(&s);
+}
+
 /* With nothing before it, it is refused. */
 static void read__too_long_for_any(void **state)
 {
@@ -135,6 +152,35 @@ static void read__too_long_for_any(void **state)
 	}
 }
 
+/* Its page goes before it is placed, and there is no slot for it: what is said from now on is
+ * said of it, and not of one behind it. */
+static void put_back__without_a_slot(void **state)
+{
+	int slot[BENCH_SLOTS];
+	unsigned n = 0;
+
+	(void)state;
+	begin(PEER_NOPIN);
+	bench_page_comes(&s, 0);
+	assert_int_equal(request_comes(OP_WRITE_ONLY, first, 1),
+			 psn_add(first, 1));
+	/* no receive is posted */
+	assert_int_equal(request_comes(OP_SEND_ONLY, psn_add(first, 1), 0),
+			 psn_add(first, 1));
+	assert_int_equal(s.qp.resp.ack.nak.psn, psn_add(first, 1));
+	assert_int_equal(s.run.num, 1);
+	while (slots_free(s.mem))
+		slot[n++] = slot_get(s.mem);
+	commit_run(&s.run, false);
+	assert_int_equal(s.qp.resp.win.next, first);
+	assert_int_equal(s.qp.resp.next, NEXT_UNSAID);
+	assert_false(s.qp.resp.ack.nak.owed);
+	assert_true(s.qp.resp.ack.owed);
+	while (n)
+		slot_put(s.mem, slot[--n]);
+	bench_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,7 +188,9 @@ int main(void)
 		cmocka_unit_test(read__too_long_to_be_kept),
 		cmocka_unit_test(read__many_that_are_long),
 		cmocka_unit_test(read__in_the_place_of_a_write),
+		cmocka_unit_test(read__while_moves_are_out),
 		cmocka_unit_test(read__too_long_for_any),
+		cmocka_unit_test(put_back__without_a_slot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
