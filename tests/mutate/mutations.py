@@ -1940,4 +1940,13 @@ MUTATIONS = [
     ("resp: a NAK for what is behind the packet that is lost", "src/xport/resp.c",
      "\tr->ack.nak = (struct nak){0};\n\tresp_next(r, lost->ext",
      "\tresp_next(r, lost->ext"),
+    ("live: what was forgotten is progress only beyond what ever was", "src/xport/live.c",
+     "\tl->best = una ? r->acc : l->best;\n",
+     ""),
+    ("live: a repetition that did not leave counts", "src/xport/live.c",
+     "if (r->live.trial == TRIAL_MADE && from == r->una)",
+     "if (0)"),
+    ("live: an RNR for what is done explains", "src/xport/live.c",
+     "return psn_diff(p->psn, r->una) >= 0;",
+     "return true;"),
 ]

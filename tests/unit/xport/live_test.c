@@ -43,6 +43,28 @@ static void live__ack_of_nothing(void **state)
 	close_qp();
 }
 
+/* An RNR explains why what is not placed has to wait, and nothing else. */
+static void live__rnr_for_a_request_that_is_done(void **state)
+{
+	struct pkt p = {.opcode = OP_X_ACK,
+			.ext = true,
+			.syndrome = AETH_RNR | 1,
+			.accepted = UNA - 1};
+
+	(void)state;
+	for (psn_t psn = UNA - 1; psn <= UNA; psn++) {
+		open_qp(PEER_NOPIN);
+		p.psn = psn;
+		for (int i = 0; i < 21; i++) {
+			pass(100 * MS);
+			live_heard(&s.qp, &p, false);
+		}
+		assert_int_equal(s.qp.req.retries,
+				 psn == UNA ? RETRIES : RETRIES - 1);
+		close_qp();
+	}
+}
+
 /* Nor is one for which everything is sent again, of a nopin or of what may be one. */
 static void sent_again_and_again(enum peer_kind kind)
 {
@@ -259,6 +281,42 @@ static void live__progress(void **state)
 	close_qp();
 }
 
+/* What was accepted beyond what is placed now was forgotten: it is progress once more. */
+static void live_moved__accepted_anew_behind_what_was_placed(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	r->acc = MAX_PSN;
+	assert_true(live_moved(&s.qp));
+	r->una = r->acc = UNA + 1;
+	assert_true(live_moved(&s.qp));
+	assert_false(live_moved(&s.qp));
+	r->acc++;
+	assert_true(live_moved(&s.qp));
+	r->acc--;
+	assert_false(live_moved(&s.qp));
+	close_qp();
+}
+
+/* Our socket did not take the repetition: an answer says nothing of it. */
+static void live_unsent__the_oldest_is_due_still(void **state)
+{
+	(void)state;
+	for (int oldest = 0; oldest < 2; oldest++) {
+		open_qp(PEER_NOPIN);
+		answer_all(FIRST_NS - 20 * MS, 0);
+		pass(20 * MS);
+		assert_int_equal(s.qp.req.live.trial, TRIAL_MADE);
+		live_unsent(&s.qp, oldest ? UNA : UNA + 1);
+		assert_int_equal(live_repeats(&s.qp.req), oldest);
+		answer(UNA - 1, UNA - 1, 0);
+		assert_int_equal(s.qp.req.retries, RETRIES - !oldest);
+		close_qp();
+	}
+}
+
 /* The peer says that it has answered the READ, @ns long. */
 static void has_answered(uint64_t ns)
 {
@@ -455,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live__silence),
 		cmocka_unit_test(live__ack_of_nothing),
+		cmocka_unit_test(live__rnr_for_a_request_that_is_done),
 		cmocka_unit_test(live__sent_again_and_again),
 		cmocka_unit_test(live__moves_nothing),
 		cmocka_unit_test(live__earlier_question),
@@ -465,6 +524,9 @@ int main(void)
 		cmocka_unit_test(live__answered_and_not_come),
 		cmocka_unit_test(live__busy),
 		cmocka_unit_test(live__progress),
+		cmocka_unit_test(
+			live_moved__accepted_anew_behind_what_was_placed),
+		cmocka_unit_test(live_unsent__the_oldest_is_due_still),
 		cmocka_unit_test(live__page_of_ours),
 		cmocka_unit_test(live__did_not_run),
 		cmocka_unit_test(live__ours),
