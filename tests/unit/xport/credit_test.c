@@ -429,12 +429,129 @@ static void credit__of_who_is_silent(void **state)
 	close_all();
 }
 
+/* Not each peer answers at once: a third finds something, though the first was told to
+ * leave some only now. */
+static void credit_lend__leaves_some_to_who_comes_next(void **state)
+{
+	(void)state;
+	open_with(1);
+	for (unsigned i = 0; i < 3; i++) {
+		join(i);
+		assert_true(credit_lend(&s.x, &s.pair[i].lender));
+		assert_int_not_equal(s.pair[i].lender.lend.told, 0);
+	}
+	close_all();
+}
+
+/* One peer with many QPs leaves a fifth of the slots for first packets to others. */
+static void credit_first__leaves_some_to_others(void **state)
+{
+	static struct window w[SLOTS];
+	unsigned taken = 0, i;
+
+	(void)state;
+	open_with(1);
+	join(0);
+	join(1);
+	for (i = 0; i < SLOTS; i++)
+		w[i].peer = &s.pair[0].lender;
+	while (credit_first(&s.x, &w[taken], true))
+		taken++;
+	assert_in_range(taken, SLOTS / 8 * 7 / 10, SLOTS / 8 * 8 / 10);
+	w[taken].peer = &s.pair[1].lender;
+	assert_true(credit_first(&s.x, &w[taken], true));
+	for (i = 0; i <= taken; i++)
+		credit_first(&s.x, &w[i], false);
+	close_all();
+}
+
+/* The pool is to grow when a peer has filled what it was lent. */
+static void credit_fill__the_last_is_a_shortage(void **state)
+{
+	struct peer *l = &s.pair[0].lender;
+
+	(void)state;
+	open_with(1);
+	join(0);
+	credit_lend(&s.x, l);
+	s.x.pool.short_of = false;
+	while (credit_left(l) > 1)
+		credit_fill(&s.x, l, true);
+	assert_false(s.x.pool.short_of);
+	credit_fill(&s.x, l, true);
+	assert_true(s.x.pool.short_of);
+	while (l->lend.filled)
+		credit_fill(&s.x, l, false);
+	close_all();
+}
+
+/* Who waits for more goes on when there is more, and not when that is old. */
+static void credit_take__wakes_who_waits(void **state)
+{
+	struct peer *b = &s.pair[0].borrower;
+	struct qp *qp = &s.pair[0].conn[0].qp;
+
+	(void)state;
+	open_with(1);
+	join(0);
+	list_init(&qp->on.runnable);
+	list_init(&qp->on.waiting);
+	list_add_tail(&b->stalled, &qp->on.waiting);
+	credit_take(b, 1, 2);
+	assert_true(list_empty(&b->stalled));
+	assert_ptr_equal(s.x.work.runnable.next, &qp->on.runnable);
+	list_del(&qp->on.runnable);
+	list_add_tail(&b->stalled, &qp->on.waiting);
+	credit_take(b, 9, 1);
+	assert_true(list_empty(&qp->on.runnable));
+	list_del(&qp->on.waiting);
+	close_all();
+}
+
+/* Of a new life of the peer: nothing that it lent before is kept to, and what we lend has
+ * not been heard. */
+static void credit_of__another_life(void **state)
+{
+	struct peer *l = &s.pair[0].lender, *b = &s.pair[0].borrower;
+	struct qp *qp = &s.pair[0].conn[0].qp;
+
+	(void)state;
+	open_with(1);
+	join(0);
+	credit_of(l, 7);
+	credit_lend(&s.x, l);
+	credit_of(b, 8);
+	credit_take(b, l->lend.told, l->lend.serial);
+	credit_echoed(&s.x, l, credit_echo(b));
+	credit_sent(qp, 3);
+	credit_of(l, 7);
+	credit_of(b, 8);
+	assert_true(credit_settled(l));
+	assert_int_equal(b->quota.slots, l->lend.told);
+	assert_int_equal(b->quota.kept, l->lend.serial);
+	credit_of(l, 9);
+	credit_of(b, 9);
+	assert_false(credit_settled(l));
+	assert_int_equal(b->quota.slots, 0);
+	assert_int_equal(credit_echo(b), 0); /* two are out beyond none */
+	credit_take(b, 5, 1); /* whatever the number */
+	assert_int_equal(b->quota.slots, 5);
+	assert_int_equal(credit_echo(b), 1);
+	credit_placed(qp, 3);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(credit__any_number_is_news_at_first),
 		cmocka_unit_test(credit__of_who_is_silent),
 		cmocka_unit_test(credit__lowered_in_two_steps),
+		cmocka_unit_test(credit_lend__leaves_some_to_who_comes_next),
+		cmocka_unit_test(credit_first__leaves_some_to_others),
+		cmocka_unit_test(credit_fill__the_last_is_a_shortage),
+		cmocka_unit_test(credit_take__wakes_who_waits),
+		cmocka_unit_test(credit_of__another_life),
 		cmocka_unit_test(credit__left_to_other_qps),
 		cmocka_unit_test(credit__finds_a_slot),
 		cmocka_unit_test(credit_bound__finds_a_slot),
