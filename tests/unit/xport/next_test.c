@@ -68,6 +68,9 @@ static void next__rnr_for_a_page(void **state)
 	assert_true(next_forgot(NEXT_FORGOT_RNR) && next_rnr(NEXT_FORGOT_RNR));
 	assert_int_equal(TOLD(NEXT_DROPPED_RNR, NEXT_FORGIVEN), NEXT_RNR);
 	assert_int_equal(TOLD(NEXT_DROPPED_RNR, NEXT_CAME), NEXT_FORGOT);
+	/* and before it was here, too */
+	assert_int_equal(TOLD(NEXT_NO_RECEIVE, NEXT_DROPPED), NEXT_FORGOT_RNR);
+	assert_int_equal(TOLD(NEXT_DROPPED_RNR, NEXT_DROPPED), NEXT_FORGOT_RNR);
 	/* the page was quicker than the NAK */
 	assert_int_equal(TOLD(NEXT_DROPPED_RNR, NEXT_RNR_UNSAID), NEXT_FORGOT);
 	assert_int_equal(TOLD(NEXT_DROPPED_RNR, NEXT_FORGIVEN, NEXT_RNR_UNSAID),
@@ -98,6 +101,8 @@ static void next__lost(void **state)
 	assert_int_equal(TOLD(NEXT_LOST), NEXT_UNSAID);
 	assert_int_equal(TOLD(NEXT_LOST_NAK), NEXT_GAP);
 	assert_int_equal(TOLD(NEXT_NO_RECEIVE, NEXT_LOST), NEXT_UNSAID);
+	assert_int_equal(TOLD(NEXT_OVERTAKEN, NEXT_LOST), NEXT_UNSAID);
+	assert_int_equal(TOLD(NEXT_OVERTAKEN, NEXT_LOST_NAK), NEXT_GAP);
 	assert_int_equal(TOLD(NEXT_NO_RECEIVE, NEXT_LOST_NAK), NEXT_GAP);
 	assert_int_equal(TOLD(NEXT_DROPPED_RNR, NEXT_LOST), NEXT_FORGOT);
 }
