@@ -32,6 +32,20 @@ static void roce_welcome__not_for_ever(void **state)
 	silent = false;
 }
 
+/* Another may run. */
+static void roce_welcome__of_one_after_one_that_was_late(void **state)
+{
+	(void)state;
+	forget_holder();
+	guest->roce.late = true;
+	silent = true;
+	waited = 0;
+	until_waited = 3;
+	connect_one_more();
+	assert_int_equal(waited, 3);
+	assert_true(guest->roce.told);
+}
+
 /* The QP is made while the holder begins, and connected at once. */
 static void roce_welcome__of_one_that_begins(void **state)
 {
@@ -227,12 +241,37 @@ static void roce_text__without_a_pid(void **state)
 		strstr(text_of(guest), "\"state\":\"refused\",\"uid\":1001}"));
 }
 
+/* Who held it once is not told of who holds it now. */
+static void roce_text__ours_after_it_was_anothers(void **state)
+{
+	(void)state;
+	holder->roce.who = (struct os_holder){12, 1001};
+	assert_non_null(strstr(text_of(holder), "\"state\":\"ours\"}"));
+}
+
+/* What is said is so now; what was never asked is not for being said. */
+static void roce_text__looks_first(void **state)
+{
+	(void)state;
+	need(0);
+	nic_lock(holder);
+	roce_release(holder);
+	nic_unlock(holder);
+	guest->roce.try_ns = 0;
+	assert_non_null(strstr(text_of(guest), "\"state\":\"ours\"}"));
+	holder->roce.state = ROCE_UNASKED;
+	holder->roce.try_ns = 0;
+	assert_non_null(strstr(text_of(holder), "\"state\":\"unasked\"}"));
+	assert_true(holder->roce.guest < 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_roce, sides_close)
 	const struct CMUnitTest tests[] = {
 		T(roce_welcome__before_the_first_packet),
 		T(roce_welcome__not_for_ever),
+		T(roce_welcome__of_one_after_one_that_was_late),
 		T(roce_welcome__of_one_that_begins),
 		T(roce_welcome__of_one_that_never_begins),
 		T(roce_text__states),
@@ -244,6 +283,8 @@ int main(void)
 		T(roce_turn__of_a_port_that_is_taken),
 		T(roce_turn__of_a_closed_guest),
 		T(roce_text__without_a_pid),
+		T(roce_text__ours_after_it_was_anothers),
+		T(roce_text__looks_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

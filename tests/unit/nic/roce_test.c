@@ -46,6 +46,28 @@ static void roce_trusts__not_the_holder_itself(void **state)
 	assert_false(roce_trusts(holder, &p, &from));
 }
 
+/* It let us in and has said nothing: the secret that we have is another holder's. */
+static void roce_trusts__not_before_it_was_told(void **state)
+{
+	const uint64_t secret = holder->roce.secret;
+
+	(void)state;
+	need(0);
+	forget_holder();
+	silent = true;
+	waited = 0;
+	until_waited = UINT_MAX;
+	need(0);
+	assert_true(guest->roce.guest >= 0 && !guest->roce.told);
+	assert_int_equal(guest->roce.secret, secret);
+	send_from_holder(secret);
+	assert_false(believed());
+	assert_true(guest->roce.guest >= 0);
+	until_waited = 0; /* now it says it */
+	send_from_holder(secret);
+	assert_true(believed());
+}
+
 /* The connection ends before anything was told: then nothing is passed on, which is
  * said once, and tried again in a second. */
 static void roce_claim__refused(void **state)
@@ -136,6 +158,24 @@ static void roce_claim__short_of_descriptors(void **state)
 	assert_true(holder->roce.claim >= 0 && holder->roce.port >= 0);
 }
 
+/* Nobody needs it yet: it is looked for again all the same, as others may. */
+static void roce_claim__short_of_descriptors_before_it_matters(void **state)
+{
+	(void)state;
+	forget_holder();
+	guest->roce.state = ROCE_UNASKED;
+	guest->roce.wanted = false;
+	nameless = -EMFILE;
+	nic_lock(guest);
+	roce_claim(guest);
+	nic_unlock(guest);
+	nameless = 0;
+	assert_int_equal(guest->roce.state, ROCE_UNASKED);
+	guest->roce.try_ns = 0; /* the second is over */
+	turn();
+	assert_true(guest->roce.guest >= 0);
+}
+
 /* What was found before it mattered may be long ago. */
 static void roce_needed__after_the_port_was_taken(void **state)
 {
@@ -150,6 +190,41 @@ static void roce_needed__after_the_port_was_taken(void **state)
 	need(0);
 	assert_int_equal(guest->roce.state, ROCE_UNASKED);
 	port_is_free(port);
+}
+
+/* And so may be since when that was doubted. */
+static void roce_needed__after_a_doubt(void **state)
+{
+	int port;
+
+	(void)state;
+	port = port_without_name();
+	guest->roce.wanted = false;
+	forget_holder();
+	guest->roce.state = ROCE_UNASKED;
+	guest->roce.doubt_ns = 1;
+	need(0);
+	assert_int_equal(guest->roce.state, ROCE_UNASKED);
+	assert_true(guest->roce.doubt_ns > 1);
+	port_is_free(port);
+}
+
+/* What was doubted before the connection is nothing that the holder did not say. */
+static void roce_claim__after_a_doubt(void **state)
+{
+	(void)state;
+	need(0);
+	forget_holder();
+	silent = true;
+	waited = 0;
+	until_waited = UINT_MAX;
+	guest->roce.doubt_ns = 1;
+	need(0);
+	assert_true(guest->roce.guest >= 0);
+	guest->roce.try_ns = 0;
+	need(0);
+	assert_int_equal(guest->roce.state, ROCE_SERVED);
+	silent = false;
 }
 
 /* The connection waits to be let in, and the holder ends: that is no refusal. */
@@ -338,10 +413,14 @@ int main(void)
 		T(roce_trusts__port_and_secret),
 		T(roce_trusts__nobody_after_its_end),
 		T(roce_trusts__not_the_holder_itself),
+		T(roce_trusts__not_before_it_was_told),
 		T(roce_claim__refused),
 		T(roce_claim__without_a_name),
 		T(roce_claim__short_of_descriptors),
+		T(roce_claim__short_of_descriptors_before_it_matters),
 		T(roce_needed__after_the_port_was_taken),
+		T(roce_needed__after_a_doubt),
+		T(roce_claim__after_a_doubt),
 		T(roce_claim__of_a_holder_that_has_ended),
 		T(roce_changed__wakes_the_thread_that_looks),
 		T(roce_needed__by_a_qp_of_datagrams),
