@@ -2003,4 +2003,7 @@ MUTATIONS = [
     ("holder: the pid of who held it once is said", "src/nic/holder.c",
      "if (holds[state] && who.pid)",
      "if (who.pid)"),
+    ("spt: what was seen long ago ends what was fetched ahead", "src/mem/spt.c",
+     "\t\tif (!s->exact && s->tick - at > SWEEP_TICKS)\n\t\t\treturn;\n\t\tredo_ahead",
+     "\t\tredo_ahead"),
 ]

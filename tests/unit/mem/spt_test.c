@@ -289,6 +289,26 @@ static void spt_install__keeps_writable(void **state)
 	fix_close(&f);
 }
 
+/* What was seen long ago says nothing of a page that was fetched ahead since. */
+static void spt_install__old_news_of_a_page_fetched_ahead(void **state)
+{
+	struct fix f;
+	uint64_t tick;
+
+	(void)state;
+	for (unsigned old = 0; old < 2; old++) {
+		fix_open_ageing(&f, 64);
+		fix_sleep(&f, TICK << 19);
+		spt_tick(&f.m->spt, f.now);
+		tick = f.m->spt.tick;
+		spt_install_ahead(f.m, 10, true, tick, 0);
+		spt_install(f.m, 10, true, -1, tick - (1 << 18) - old);
+		assert_int_equal(spt_use(f.m, 10), old);
+		assert_int_equal(num_entries(&f), 1);
+		fix_close(&f);
+	}
+}
+
 /* --- replacement --------------------------------------------------------- */
 
 static void spt_place__oldest_goes(void **state)
@@ -487,6 +507,7 @@ int main(void)
 		cmocka_unit_test(spt_protect_all__readable_only),
 		cmocka_unit_test(spt_protect_all__many_in_a_tick),
 		cmocka_unit_test(spt_install__keeps_writable),
+		cmocka_unit_test(spt_install__old_news_of_a_page_fetched_ahead),
 		cmocka_unit_test(spt_place__oldest_goes),
 		cmocka_unit_test(spt_place__half_a_table_fits),
 		cmocka_unit_test(spt_was_replaced__counts_table_misses),
