@@ -7,7 +7,7 @@ RAISE = """
 	struct eventcount *named = eventcount_find(qp->x->mem, qp->cfg.pd, p->imm);
 
 	if (named)
-		eventcount_raise(named, &qp->x->raised);
+		eventcount_raise(named, &qp->x->work.raised);
 """
 
 MUTATIONS = [
@@ -138,7 +138,7 @@ MUTATIONS = [
      "NEXT_LOST : NEXT_LOST_NAK);\n\tif (!lost->ext)", "NEXT_LOST : NEXT_LOST_NAK);\n\tif (0)"),
     ("ack: who holds is not told that it came", "src/xport/fault.c",
      "win_advance(&r->win, qp->mtu);\n\t\tfault_forgiven(qp);",
-     "win_advance(&r->win, qp->mtu);\n\t\tr->forgot = false;"),
+     "win_advance(&r->win, qp->mtu);\n\t\tresp_next(r, NEXT_FORGIVEN);"),
     ("ack: a late RNR is one for the next request", "src/xport/reply.c",
      "(nak ? 0 : -1)", "(nak ? -1 : -1)"),
     ("ack: one that a filter refuses is tried without end", "src/nic/engine.c",
@@ -714,7 +714,7 @@ MUTATIONS = [
      "return win_behind(&r->win) || r->rsp_wait.ticket.v ||",
      "return"),
     ("live: who did not run was not answered", "src/xport/live.c",
-     "asked_ns + UNASKED_NS > qp->x->now", "1"),
+     "l->asked_ns + UNASKED_NS > qp->x->now", "true"),
     ("live: a QP that is gone over there asks for all", "src/xport/live.c",
      "p->heard_ns + HEARD_NS > now_ns", "1"),
     ("live: others are heard of for what is on its way", "src/xport/live.c",
@@ -914,7 +914,7 @@ MUTATIONS = [
     ("notify: delivered before its moves", "src/xport/exec.c",
      "\trp->notifies = notifies(qp, p, &rp->counter);\n",
      "\tif (notifies(qp, p, &rp->counter))\n\t\teventcount_raise("
-     "eventcount_find(qp->x->mem, qp->cfg.pd, rp->counter), &qp->x->raised);\n"),
+     "eventcount_find(qp->x->mem, qp->cfg.pd, rp->counter), &qp->x->work.raised);\n"),
     ("notify: anybody's counter", "src/mem/eventcount.c",
      "return e && e->pd == pd ? e : NULL;", "return e;"),
     ("notify: a stale name", "src/mem/eventcount.c",
@@ -1258,11 +1258,11 @@ MUTATIONS = [
     ("cache: what was lost before the answer is not told again",
      "src/cache/news.c", "if (r->doubt)", "if (0)"),
     ("cache: what was lost is told before the answer", "src/cache/news.c",
-     "put(r, &(struct news){.kind = NEWS_ANSWER, .result = result});\n"
+     "news_put(r, &(struct news){.kind = NEWS_ANSWER, .result = result});\n"
      "\tr->silent = false;\n\tif (r->doubt)\n"
      "\t\ttell(r, r->addr, r->last);",
      "if (r->doubt)\n\t\ttell(r, r->addr, r->last);\n"
-     "\tput(r, &(struct news){.kind = NEWS_ANSWER, .result = result});\n"
+     "\tnews_put(r, &(struct news){.kind = NEWS_ANSWER, .result = result});\n"
      "\tr->silent = false;"),
     ("cache: only what is lost whole is in doubt", "src/cache/news.c",
      "addr <= r->last && r->addr <= last;", "addr <= r->addr && r->last <= last;"),
@@ -1306,7 +1306,7 @@ MUTATIONS = [
     ("cache: a user may ask for two things at once", "src/ext/owner.c",
      "!s->busy && !s->left", "!s->left"),
     ("cache: of a new region nobody hears", "src/ext/owner.c",
-     "lost(o, a->addr, a->last);\n\tnic_counter_raise(o->bell->nic);\n"
+     "owner_lost(o, a->addr, a->last);\n\tnic_counter_raise(o->bell->nic);\n"
      "\treturn mr;", "return mr;"),
     ("cache: of a block only what was named is made ready", "src/ext/owner.c",
      ".to = a.last | (s->theirs.words - 1)", ".to = a.last"),
@@ -1352,7 +1352,7 @@ MUTATIONS = [
      "src/sync/home.c", "word_add(h, object, 1) < SYNC_UNITS_MAX",
      "word_add(h, object, 1) < INT64_MAX"),
     ("sync: one unit too many stays", "src/sync/home.c",
-     "word_add(h, object, -UINT64_C(1));\n\t\treturn SYNC_FULL;",
+     "home_word_add(h, object, -UINT64_C(1));\n\t\treturn SYNC_FULL;",
      "return SYNC_FULL;"),
     ("sync: what was granted to one who gave up is lost", "src/sync/home.c",
      "if (was == SEAT_GRANTED)", "if (was == SEAT_NUM)"),
@@ -1429,7 +1429,7 @@ MUTATIONS = [
      "if (refused)\n\t\tnic->roce.state = ROCE_REFUSED;", ""),
     ("gates: a refusal is read when its second is over", "src/nic/holder.c",
      "if (nic->roce.guest >= 0)\n\t\t\tnic->roce.try_ns = nic->x.now;",
-     "if (0)\n\t\t\tnic->roce.try_ns = now;"),
+     "if (0)\n\t\t\tnic->roce.try_ns = nic->x.now;"),
     ("gates: without a descriptor the port is held without a name", "src/nic/roce.c",
      "nic->roce.short_of = roce_is_short(claim);", "nic->roce.short_of = false;"),
     ("gates: without a descriptor nobody asks again", "src/nic/roce.c",
@@ -1842,7 +1842,7 @@ MUTATIONS = [
     ("comp: an error completes only if that was asked for", "src/xport/comp.c",
      "status != WC_SUCCESS || qp->cfg.sq_sig_all", "qp->cfg.sq_sig_all"),
     ("reads: a sum beyond 32 bits fits", "src/xport/reads.c",
-     "(uint64_t)x->budget.read_out + charge <=", "x->read_out + charge <="),
+     "(uint64_t)x->budget.read_out + charge <=", "x->budget.read_out + charge <="),
     ("reads: more may be late than there are slots", "src/xport/reads.c",
      "if (!qp->peer->late.wait_ns)", "if (1)"),
     ("reads: a QP gives back what others asked for", "src/xport/reads.c",
