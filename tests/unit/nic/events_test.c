@@ -368,52 +368,71 @@ static void channel__reads_errors(void **state)
 	assert_false(unread);
 }
 
+/* Signals for one thread until its call has returned: one that comes before the call
+ * ends nothing. */
+static struct {
+	pthread_t whom, by;
+	bool returned;
+	unsigned handled;
+} signals;
+
 static void on_signal(int sig)
 {
 	(void)sig;
-	__atomic_store_n(&flooded, NULL, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&signals.handled, 1, __ATOMIC_RELAXED);
+}
+
+static void *signals_main(void *arg)
+{
+	while (!__atomic_load_n(&signals.returned, __ATOMIC_ACQUIRE)) {
+		usleep(1000);
+		pthread_kill(signals.whom, SIGALRM);
+	}
+	return arg;
+}
+
+static void signals_begin(void)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+
+	signals.whom = pthread_self();
+	signals.returned = false;
+	signals.handled = 0;
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	assert_int_equal(pthread_create(&signals.by, NULL, signals_main, NULL),
+			 0);
+}
+
+static void signals_end(void)
+{
+	assert_true(__atomic_load_n(&signals.handled, __ATOMIC_RELAXED) > 0);
+	__atomic_store_n(&signals.returned, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(signals.by, NULL), 0);
+	signal(SIGALRM, SIG_IGN); /* the last one may still be on its way */
 }
 
 /* Whoever waits finds packets without end, none for it: the signal comes in. */
 static void channel__signal_among_packets(void **state)
 {
-	struct sigaction act = {.sa_handler = on_signal};
 	void *cookie;
 
 	(void)state;
-	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
 	__atomic_store_n(&flooded, side[0].nic->os, __ATOMIC_RELAXED);
-	alarm(1);
+	signals_begin();
 	assert_int_equal(nic_channel_get(channel[0], &cookie), -EINTR);
-	assert_null(__atomic_load_n(&flooded, __ATOMIC_RELAXED));
-	signal(SIGALRM, SIG_DFL);
-}
-
-static void *kill_main(void *arg)
-{
-	const pthread_t whom = *(pthread_t *)arg;
-
-	while (__atomic_load_n(&flooded, __ATOMIC_RELAXED)) {
-		usleep(1000);
-		pthread_kill(whom, SIGALRM);
-	}
-	return NULL;
+	signals_end();
+	__atomic_store_n(&flooded, NULL, __ATOMIC_RELAXED);
 }
 
 /* A NIC whose events nobody runs the engine for, too. */
 static void async__signal(void **state)
 {
-	struct sigaction act = {.sa_handler = on_signal};
-	pthread_t self = pthread_self(), id;
 	struct nic_event ev;
 
 	(void)state;
-	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
-	__atomic_store_n(&flooded, (const void *)&self, __ATOMIC_RELAXED);
-	assert_int_equal(pthread_create(&id, NULL, kill_main, &self), 0);
+	signals_begin();
 	assert_int_equal(nic_async_get(async[0], &ev), -EINTR);
-	assert_int_equal(pthread_join(id, NULL), 0);
-	signal(SIGALRM, SIG_DFL);
+	signals_end();
 }
 
 static void async__what_is_last_is_told_last(void **state)
