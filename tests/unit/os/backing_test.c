@@ -15,6 +15,20 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 
+/* The clocks: they move when the test says so, and to read smaps takes @scan_ns. */
+static uint64_t time_ns = 1000000 * MS, cpu_ns, scan_ns = MS;
+
+uint64_t clock_ns(void)
+{
+	return time_ns;
+}
+
+/* Asked before and after. */
+uint64_t clock_cpu_ns(void)
+{
+	return cpu_ns += scan_ns;
+}
+
 /* Is the host itself in a state in which something can be cheap? */
 static bool host_can(void)
 {
@@ -133,7 +147,7 @@ static enum os_backing learned(struct backing_cache *c)
 {
 	const void *p = (void *)0x10000;
 
-	usleep(7000); /* the counters are looked at again */
+	time_ns += 7 * MS; /* the counters are looked at again */
 	fresh_check(clock_ns());
 	return ask(c, p, false, clock_ns()).kind;
 }
@@ -156,7 +170,7 @@ static void backing_of__swap(void **state)
 	redirect("/proc/meminfo", meminfo);
 	redirect("/proc/vmstat", vmstat);
 	redirect("/proc/self/smaps", smaps);
-	usleep(7000);
+	time_ns += 7 * MS;
 	host_look(clock_ns() + second);
 	if (host_is_short()) {
 		backing_close(c);
@@ -222,26 +236,28 @@ static void backing_learn__userfaultfd(void **state)
 	backing_close(c);
 }
 
+static unsigned reads_of_learn(struct backing_cache *c, uint64_t now)
+{
+	refuse_none();
+	learn(c, (uintptr_t)&time_ns, now);
+	return refuse_calls(SYS_pread64);
+}
+
 /* Two questions, one reading; and never more than 1 % of the time. */
 static void backing_learn__seldom(void **state)
 {
 	struct backing_cache *c = backing_open();
-	uint64_t began = clock_ns(), took;
-	unsigned reads = 0;
+	const uint64_t now = clock_ns();
 
 	(void)state;
-	refuse_none();
-	learn(c, (uintptr_t)&began, began);
-	reads = refuse_calls(SYS_pread64);
-	assert_true(reads > 5);
-	took = clock_ns() - began;
-	host_look(began);
-	learn(c, (uintptr_t)&began, began + 900 * MS);
-	assert_true(refuse_calls(SYS_pread64) < reads + 10);
-	/* it was read within that, and counts from then on */
-	learn(c, (uintptr_t)&began,
-	      began + took + MAX(1000 * MS, 100 * took) + 1);
-	assert_true(refuse_calls(SYS_pread64) > reads + 10);
+	assert_true(reads_of_learn(c, now) > 5);
+	assert_int_equal(reads_of_learn(c, now + 1000 * MS - 1), 0);
+	scan_ns = 20 * MS;
+	assert_true(reads_of_learn(c, now + 1000 * MS) > 5);
+	scan_ns = MS;
+	/* read at @now, which is what the clock says */
+	assert_int_equal(reads_of_learn(c, now + 2000 * MS - 1), 0);
+	assert_true(reads_of_learn(c, now + 2000 * MS) > 5);
 	backing_close(c);
 }
 
@@ -291,7 +307,7 @@ static void backing_forget__too_early(void **state)
 	redirect("/proc/vmstat", vmstat);
 	assert_true(learn(c, at, now));
 	assert_true(backing_plain(c, at, &early, now).start <= at && !early);
-	usleep(20000);
+	time_ns += 20 * MS;
 	assert_true(believed());
 	backing_forget(c, at, PAGE_BYTES);
 	assert_int_equal(backing_plain(c, at, &early, now).end, 0);
