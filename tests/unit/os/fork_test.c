@@ -311,16 +311,12 @@ static void os_memory__present_before_fork(void **state)
 
 /* A step that began before is over before the pages change. */
 static bool begun, ended;
-static uint64_t step_ns;
 
-static void *step_thread(void *sem)
+/* While fork() waits. */
+static void end_step(void)
 {
-	begun = os_step_begin();
-	sem_post(sem);
-	usleep((useconds_t)(step_ns / 1000));
-	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+	ended = true;
 	os_step_end(begun);
-	return NULL;
 }
 
 static bool step_ended(void)
@@ -328,32 +324,19 @@ static bool step_ended(void)
 	return ended;
 }
 
-/* Return: did a fork() find it over? */
-static bool fork_waits_for_step(uint64_t ns)
-{
-	pthread_t t;
-	sem_t sem;
-	int ret;
-
-	ended = false;
-	step_ns = ns;
-	sem_init(&sem, 0, 0);
-	assert_int_equal(pthread_create(&t, NULL, step_thread, &sem), 0);
-	while (sem_wait(&sem) != 0)
-		;
-	assert_true(begun);
-	ret = child(step_ended);
-	pthread_join(t, NULL);
-	sem_destroy(&sem);
-	return ret == 0;
-}
-
 static void os_step__fork_waits(void **state)
 {
 	(void)state;
-	assert_true(fork_waits_for_step(MS));
+	begun = os_step_begin();
+	assert_true(begun);
+	meanwhile(SYS_nanosleep, end_step);
+	assert_int_equal(child(step_ended), 0);
 	/* but not for one that is blocked */
-	assert_false(fork_waits_for_step(500 * MS));
+	ended = false;
+	begun = os_step_begin();
+	assert_true(begun);
+	assert_int_not_equal(child(step_ended), 0);
+	end_step();
 	/* nor for what has nothing to do with it */
 	assert_int_equal(child(not_forking), 0);
 }
