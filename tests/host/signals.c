@@ -450,7 +450,8 @@ static void send_some(unsigned long *sent)
 
 /* One signal; nothing comes after it. What was let in is to be noticed without help;
  * what came before the call, or at its end, another one tells of. */
-static void signal_in_traffic(unsigned long *sent, bool is_to_end)
+static void signal_in_traffic(unsigned long *sent, bool is_to_end,
+			      bool in_sleep)
 {
 	const unsigned long was_in = __atomic_load_n(&let_in, __ATOMIC_ACQUIRE);
 	uint64_t until;
@@ -459,6 +460,8 @@ static void signal_in_traffic(unsigned long *sent, bool is_to_end)
 	until = host_now() + host_random() % (MS / 8);
 	while (host_now() < until)
 		;
+	if (in_sleep)
+		until_asleep(&waiter);
 	kill_waiter(is_to_end ? ENDS : GOES_ON);
 	while (is_to_end &&
 	       __atomic_load_n(&noticed, __ATOMIC_ACQUIRE) <
@@ -467,6 +470,17 @@ static void signal_in_traffic(unsigned long *sent, bool is_to_end)
 		    asleep(&waiter))
 			kill_waiter(ENDS);
 	}
+}
+
+/* Was it in a sleep often enough? When the host lets the threads run decides how many
+ * signals that takes. */
+static bool often(int times, bool is_to_end)
+{
+	const unsigned long least = (unsigned long)times / 8;
+
+	return __atomic_load_n(&let_in, __ATOMIC_ACQUIRE) > least &&
+	       (!is_to_end ||
+		__atomic_load_n(&interrupted, __ATOMIC_ACQUIRE) > least);
 }
 
 static void traffic(int times, bool is_to_end)
@@ -481,8 +495,8 @@ static void traffic(int times, bool is_to_end)
 	REQUIRE(pthread_create(&waiter.id, NULL, traffic_main, NULL) == 0);
 	while (!__atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE))
 		host_sleep(MS / 10);
-	for (int i = 0; i < times; i++)
-		signal_in_traffic(&sent, is_to_end);
+	for (int i = 0; i < times || !often(times, is_to_end); i++)
+		signal_in_traffic(&sent, is_to_end, i >= times);
 	while (__atomic_load_n(&received, __ATOMIC_ACQUIRE) < sent)
 		host_sleep(MS / 10); /* no event is lost either */
 	__atomic_store_n(&end, true, __ATOMIC_RELEASE);
@@ -492,11 +506,8 @@ static void traffic(int times, bool is_to_end)
 	printf("%lu messages, %lu signals, of these %lu in a sleep; %lu ended "
 	       "it\n",
 	       sent, handled, let_in, interrupted);
-	REQUIRE(let_in > handled / 8);
 	if (!is_to_end)
 		REQUIRE_EQ(interrupted, 0);
-	else
-		REQUIRE(interrupted > handled / 8);
 	forget();
 }
 
