@@ -465,10 +465,8 @@ static int setup_handler(void **state)
 
 static void wait_handled(uint64_t v)
 {
-	for (int i = 0;
-	     i < 100000 && __atomic_load_n(&handled, __ATOMIC_ACQUIRE) < v; i++)
+	while (__atomic_load_n(&handled, __ATOMIC_ACQUIRE) < v)
 		usleep(100);
-	assert_true(__atomic_load_n(&handled, __ATOMIC_ACQUIRE) >= v);
 }
 
 static void counter__handler(void **state)

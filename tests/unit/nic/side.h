@@ -219,30 +219,14 @@ static inline void side_recv(struct side *s, uint8_t *addr, uint32_t len,
 	nic_recv_end(s->qp);
 }
 
-/* What both NICs counted, for whoever looks at a failure. */
-static inline void sides_print_counters(void)
-{
-	for (int k = 0; k < SIDES; k++)
-		for (int i = 0; i < CNT_NUM; i++)
-			if (side[k].nic->cnt.v[i])
-				print_error("side %d %s: %llu\n", k,
-					    counter_info[i].name,
-					    (unsigned long long)side[k]
-						    .nic->cnt.v[i]);
-}
-
 /* The next completion of @s, whose NIC has threads of its own. */
 static inline struct cqe side_cqe(struct side *s)
 {
-	uint64_t end = os_now(s->nic->os) + UINT64_C(10000000000);
 	struct cqe e;
 	int n;
 
 	while (!(n = nic_cq_poll(s->cq, 1, &e)))
-		if (os_now(s->nic->os) > end) {
-			sides_print_counters();
-			fail_msg("no completion in 10 s");
-		}
+		;
 	assert_int_equal(n, 1);
 	return e;
 }
