@@ -2,6 +2,7 @@
 /* ctl_test.c: who is let in at the control socket, for how long, and how it is
  * answered.
  */
+#include "base/timerq.h"
 #include "host_fixture.h"
 #include "os/names.h"
 #include "os/wait.h"
@@ -11,6 +12,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+
+enum { EVER = 0 };
 
 static struct os *os;
 static int pid; /* ours; a child finds nothing in @os */
@@ -49,10 +52,12 @@ static int dial(void)
 	return fd;
 }
 
-/* As the background thread does. Return: what the last os_ctl_take() said. */
+/* As the background thread does, until something comes, or for @ms. Return: what the
+ * last os_ctl_take() said. */
 static int serve(unsigned ms)
 {
-	const uint64_t end = os_now(os) + ms * UINT64_C(1000000);
+	const uint64_t end = ms == EVER ? TIME_NEVER
+					: os_now(os) + ms * UINT64_C(1000000);
 	int ret = -EAGAIN;
 
 	while (ret == -EAGAIN && os_now(os) < end) {
@@ -92,7 +97,7 @@ static void os_ctl_answer__text(void **state)
 
 	(void)state;
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	assert_memory_equal(req, "what", 4);
 	assert_int_equal(os_ctl_answer(os, NULL, "this\n", 5), 0);
 	assert_int_equal(receive(fd, buf, sizeof(buf), &file), 2);
@@ -111,7 +116,7 @@ static void os_ctl_answer__error(void **state)
 
 	(void)state;
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
 	assert_true(receive(fd, buf, sizeof(buf), &file) > 0);
 	assert_string_equal(buf, "error never");
@@ -126,7 +131,7 @@ static void os_ctl_take__too_long(void **state)
 
 	(void)state;
 	assert_int_equal(send(fd, buf, sizeof(buf), 0), sizeof(buf));
-	assert_int_equal(serve(5000), -EMSGSIZE);
+	assert_int_equal(serve(EVER), -EMSGSIZE);
 	assert_true(receive(fd, said, sizeof(said), &file) > 0);
 	assert_string_equal(said, "error the request is too long");
 	close(fd);
@@ -140,7 +145,7 @@ static void os_ctl_take__who_says_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	assert_int_equal(receive(silent, buf, sizeof(buf), &file), 5);
 	assert_string_equal(buf, "again");
 	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
@@ -156,7 +161,7 @@ static void os_ctl_take__late(void **state)
 	(void)state;
 	assert_int_equal(serve(300), -EAGAIN);
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	assert_int_equal(os_ctl_answer(os, "never", NULL, 0), 0);
 	close(fd);
 }
@@ -194,7 +199,7 @@ static void os_ctl_take__late_and_crossing(void **state)
 	fd = dial();
 	assert_int_equal(send(fd, "what", 4, 0), 4);
 	meanwhile(SYS_shutdown, let_ask_late);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	pthread_join(asks, NULL);
 	assert_int_equal(receive(late_fd, buf, sizeof(buf), &file), 5);
 	assert_string_equal(buf, "again");
@@ -211,7 +216,7 @@ static void os_ctl_answer__no_room(void **state)
 
 	(void)state;
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	refuse(SYS_memfd_create, -1, 0, EMFILE);
 	refuse(SYS_openat, -1, 0, EMFILE);
 	assert_int_equal(os_ctl_answer(os, NULL, "this", 4), -EMFILE);
@@ -242,7 +247,7 @@ static void os_ctl_answer__who_is_gone(void **state)
 
 	(void)state;
 	assert_int_equal(send(fd, "what", 4, 0), 4);
-	assert_int_equal(serve(5000), 4);
+	assert_int_equal(serve(EVER), 4);
 	close(fd);
 	assert_true(os_ctl_answer(os, NULL, "x", 1) < 0);
 }
@@ -274,7 +279,7 @@ static void os_ctl_take__stranger(void **state)
 	assert_true(child >= 0);
 	if (!child)
 		stranger();
-	assert_int_equal(serve(5000), -EPERM);
+	assert_int_equal(serve(EVER), -EPERM);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }

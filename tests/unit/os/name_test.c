@@ -665,7 +665,7 @@ static void os_claim__child_lives_on(void **state)
 	os_unclaim(NULL, fd);
 	os_port_close(os, index);
 	/* as soon as the child has run at all */
-	for (int i = 0; i < 1000; i++) {
+	for (;;) {
 		fd = os_claim(NULL, name);
 		index = os_port_open(os, port, &again);
 		if (fd >= 0 && index >= 0)
@@ -676,7 +676,6 @@ static void os_claim__child_lives_on(void **state)
 			os_port_close(os, index);
 		usleep(5000);
 	}
-	assert_true(fd >= 0);
 	assert_int_equal(index, 0);
 	assert_int_equal(again, port);
 	os_unclaim(NULL, fd);

@@ -354,9 +354,8 @@ static unsigned pagers_now(void)
 /* Threads come and go in their own time. */
 static void expect_pagers(unsigned want)
 {
-	for (int i = 0; i < 1000 && pagers_now() != want; i++)
+	while (pagers_now() != want)
 		usleep(5000);
-	assert_int_equal(pagers_now(), want);
 }
 
 /* The program closes all that is open beyond select(2)'s reach, and has the numbers
@@ -386,7 +385,7 @@ static void os_close__with_a_page_that_hangs(void **state)
 	os = host_plain();
 	assert_int_equal(os_page_ask(os, &req), 0);
 	ready.fd = uffd;
-	assert_int_equal(poll(&ready, 1, 5000), 1);
+	assert_int_equal(poll(&ready, 1, -1), 1);
 	assert_int_equal(read(uffd, &msg, sizeof(msg)), sizeof(msg));
 	os_close(os); /* hangs if it waits for the page, which comes below */
 	assert_int_equal(pipe2(fd, O_NONBLOCK), 0);
