@@ -267,22 +267,13 @@ static void *engine(void *arg)
 	return NULL;
 }
 
-static void event_wait(struct stress *s, uint64_t taken)
+static void event_wait(struct stress *s)
 {
-	struct timespec until;
-	int err = 0;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 10;
 	pthread_mutex_lock(&s->lock);
-	while (!s->events && !err)
-		err = pthread_cond_timedwait(&s->cond, &s->lock, &until);
-	if (s->events)
-		s->events--;
+	while (!s->events)
+		pthread_cond_wait(&s->cond, &s->lock);
+	s->events--;
 	pthread_mutex_unlock(&s->lock);
-	if (err)
-		fail_msg("slept on a completion, at %llu",
-			 (unsigned long long)taken);
 }
 
 /* Poll; if empty, arm and poll once more; if still empty, sleep. */
@@ -299,7 +290,7 @@ static void poll_and_sleep(struct stress *s)
 			got = cq_take(&s->cq, 4, out);
 		}
 		if (!got) {
-			event_wait(s, n);
+			event_wait(s);
 			sleeps++;
 		}
 		for (unsigned i = 0; i < got; i++)
