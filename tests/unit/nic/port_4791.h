@@ -48,19 +48,6 @@ void __wrap_os_kick(struct os *os)
 	__real_os_kick(os);
 }
 
-static inline int setup_roce(void **state)
-{
-	int h, ret;
-
-	holder = guest = NULL;
-	ret = setup_standard(state);
-	h = side[0].nic->roce.port < 0;
-	holder = side[h].nic;
-	guest = side[!h].nic;
-	assert_true(holder->roce.port >= 0 && guest->roce.port < 0);
-	return ret;
-}
-
 /* The holder has not said anything, until it was waited for so often; or it ends the
  * connection instead, before it let us in or after. */
 static bool silent, refuses, resets;
@@ -120,6 +107,22 @@ int __wrap_os_holder_ask(struct os *os, const char *name, struct os_holder *who)
 		return __real_os_holder_ask(os, name, who);
 	refusals--;
 	return -ECONNREFUSED;
+}
+
+static inline int setup_roce(void **state)
+{
+	int h, ret;
+
+	holder = guest = NULL;
+	silent = refuses = resets = stopped = false; /* if a test failed */
+	nameless = 0;
+	refusals = 0;
+	ret = setup_standard(state);
+	h = side[0].nic->roce.port < 0;
+	holder = side[h].nic;
+	guest = side[!h].nic;
+	assert_true(holder->roce.port >= 0 && guest->roce.port < 0);
+	return ret;
 }
 
 /* Nobody was asked yet. */
