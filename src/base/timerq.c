@@ -90,6 +90,7 @@ void timerq_set(struct timerq *q, struct timer *t, uint64_t at_ns)
 	if (at_ns == TIME_NEVER) {
 		if (t->pos)
 			disarm(q, t);
+		t->at_ns = TIME_NEVER;
 		return;
 	}
 	t->at_ns = at_ns;

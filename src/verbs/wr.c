@@ -181,7 +181,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num,
 
 	if (!q->wr)
 		return;
-	q->wr->flags &= (uint8_t)~WQE_INLINE; /* the last setter counts */
+	(void)wqe_set_sges(q->wr, NULL, 0, 0); /* the last setter counts */
 	for (size_t i = 0; i < num && !rc; i++)
 		rc = wqe_add_inline(q->wr, buf[i].addr, buf[i].length,
 				    limits->max_inline);

@@ -21,6 +21,8 @@ static void timerq_set__one(void **state)
 
 	(void)state;
 	timerq_init(&q);
+	timerq_set(&q, &t, TIME_NEVER);
+	assert_int_equal(t.at_ns, TIME_NEVER);
 	assert_int_equal(timerq_next(&q), TIME_NEVER);
 	assert_null(timerq_pop(&q, UINT64_MAX - 1));
 	assert_int_equal(timerq_reserve(&q, 1), 0);

@@ -161,6 +161,28 @@ static void setters__data(void **state)
 	assert_memory_equal(wqe_inline(wqe), "0123678", 7);
 }
 
+/* A list of nothing is nothing, whatever was set before. */
+static void setters__inline_of_nothing(void **state)
+{
+	char data[] = "012";
+
+	(void)state;
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	ibv_wr_set_inline_data(qp, data, 3);
+	ibv_wr_set_inline_data_list(qp, 0, NULL);
+	ibv_wr_send(qp);
+	ibv_wr_set_sge(qp, 7, 8, 9);
+	ibv_wr_set_inline_data_list(qp, 0, NULL);
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct wqe *wqe = fake_wqe(rc.qp, true, i);
+
+		assert_int_equal(wqe->num_sge, 0);
+		assert_int_equal(wqe->length, 0);
+	}
+}
+
 /* Of two the last one counts. */
 static void setters__again(void **state)
 {
@@ -387,6 +409,7 @@ int main(void)
 		rc_test(build__each),
 		rc_test(build__only_what_was_asked_for),
 		rc_test(setters__data),
+		rc_test(setters__inline_of_nothing),
 		rc_test(setters__again),
 		rc_test(complete__all_or_nothing),
 		rc_test(complete__full_queue),
