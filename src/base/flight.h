@@ -25,7 +25,13 @@ extern const struct flight_info flight_info[FLIGHT_NUM];
 
 enum { FLIGHT_EVENTS = 64 };
 
-/** struct flight_event - What @kind says @a and @b mean is in flight.def. */
+/**
+ * struct flight_event
+ * @at_ns:	of the engine's clock
+ * @psn:	that it is about, or 0
+ * @kind:	enum flight_kind
+ * @a, @b:	flight.def gives their meaning for each @kind
+ */
 struct flight_event {
 	uint64_t at_ns;
 	uint32_t psn;
@@ -41,15 +47,17 @@ struct flight {
 };
 
 /**
- * flight_line() - One event for people, without a newline.
- * Return: its length; always terminated, cut at @size - 1.
+ * flight_line() - Format an event for people, without a newline.
+ * @size:	more than 0
+ * Return: length; always terminated, cut at @size - 1.
  */
 size_t flight_line(char *buf, size_t size, const struct flight_event *e,
 		   uint64_t now_ns);
 
-/** flight_log() - The whole ring, oldest first, to the log at debug. */
+/** flight_log() - Log the whole ring at debug, oldest first. */
 void flight_log(const struct flight *f, uint64_t now_ns);
 
+/** flight_note() - Record an event over the oldest one. Context: engine lock. */
 static inline void flight_note(struct flight *f, uint64_t now_ns,
 			       enum flight_kind kind, uint32_t psn, uint16_t a,
 			       uint64_t b)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* timerq.c: see timerq.h. */
+/* timerq.c: a binary heap of pointers to timers; the owner keeps the timers themselves.
+ * Always: q->heap[i]->pos == i + 1 for i < num <= cap, and no timer is due before its
+ * parent at (i - 1) / 2. Timers due at the same time come in any order.
+ */
 #include "base/timerq.h"
 #include "base/check.h"
 #include "base/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 void timerq_init(struct timerq *q)
 {

@@ -10,7 +10,8 @@
 
 #define TIME_NEVER UINT64_MAX
 
-/** struct timer - One deadline of its owner; embed it. @at_ns is read-only. */
+/** struct timer - One deadline of its owner; embed it. @at_ns is read-only: TIME_NEVER
+ * once it was disarmed. */
 struct timer {
 	uint64_t at_ns;
 	uint32_t pos; /* index in the heap + 1, or 0 when not armed */

@@ -102,9 +102,9 @@ static inline void key_unhold(struct key_row *row)
 		region->holds--;
 }
 
-/** mr_live() - Return the region of @key if it can be accessed, or NULL. */
+/** mr_live() - Return the region, live or suspended, that has @key, or NULL. */
 struct mr *mr_live(struct mem *m, uint32_t key);
-/** mr_by_key() - Return the region of @key, also a revoked one, or NULL. */
+/** mr_by_key() - Likewise, also a revoked region. Both: NULL for a key of a window. */
 struct mr *mr_by_key(struct mem *m, uint32_t key);
 /** mr_attr_copy() - Tell what was registered, as it was changed since. */
 void mr_attr_copy(const struct mr *mr, struct mr_attr *out);

@@ -7,20 +7,20 @@
  * Each NIC pins up a note (os/board.c) that says what it has, what it would use, and
  * its weight; reads the notes of the others; and computes its own share of the budget
  * (base/fair.c). It uses what its share is, no more: the table shrinks, the pool
- * lends less to peers, fewer tickets go to pagers. Nobody decides for anybody else,
- * so who lies in its note, or does not keep to its share, changes what the others
- * compute within the bounds of fair_shares(), and that is all.
+ * lends less to peers, fewer tickets go to pagers. No NIC decides for another: a process
+ * that lies in its note, or exceeds its share, changes what the others compute within
+ * the bounds of fair_shares(), and no more.
  *
- * What a NIC would use: where it lately (SHORT_NS) could have done with more, all that
- * it may have by its own configuration; else what it has, and some, or what its regions
- * are promised, if that is more. So what nobody wants is lent to who does, and whoever
- * wants it back takes it at once, as far as it is his share: the sum is above the
- * budget until the others have looked.
+ * A NIC would use all that its own configuration allows, if it lately (SHORT_NS) could
+ * have done with more; else somewhat more than it has, or twice what its regions are
+ * promised, if that is more. Unwanted budget is lent. A NIC that wants its share back
+ * takes it at once: the sum is above the budget until the others have looked.
  *
  * A NIC that does something looks every LOOK_NS; one that does nothing when its
  * background thread wakes anyway, once a second, but that first says that it wants
- * no more than it has. Looking is some system calls that wait for nobody, by the
- * background thread, without a lock.
+ * no more than it has. The background thread looks; the first time the thread that
+ * opens the NIC. No lock is held in its system calls, which wait for no process;
+ * measure() and arbiter_apply() take the engine lock.
  *
  * Pagers' time is shared as milliseconds that they work in a second: a NIC that may
  * have 2000 ms has two tickets with pagers at a time. Each process has threads of its
@@ -87,20 +87,22 @@ static uint64_t some_more(uint64_t n, uint64_t floor)
 	return n + n / 8 + floor;
 }
 
-/* Who is short now counts as that for a while; who is not, would use @most. */
-static void measure_one(struct arbiter *a, enum arb r, uint64_t used, bool is,
-			uint64_t most, uint64_t now_ns)
+/* Set use and demand of @r. For SHORT_NS after @is_short the demand is all that our
+ * configuration allows, else @most. */
+static void measure_one(struct arbiter *a, enum arb r, uint64_t used,
+			bool is_short, uint64_t most, uint64_t now_ns)
 {
 	struct fair *f = &a->mine[r];
 
-	if (is)
+	if (is_short)
 		a->short_ns[r] = now_ns + SHORT_NS;
 	f->used = used;
 	f->demand = a->short_ns[r] > now_ns ? a->cap[r] : MIN(most, a->cap[r]);
 }
 
-/* ms of pagers in a second: what was told of, or those that are at it now. */
-static uint64_t pagers_used(struct nic *nic, uint32_t asked, uint64_t now_ns)
+/* Measure use of pagers, in ms a second: their work since the last call, or the @asked
+ * tickets that they have now, if that is more. Begins the next interval. */
+static uint64_t pagers_measure(struct nic *nic, uint32_t asked, uint64_t now_ns)
 {
 	struct arbiter *a = &nic->arbiter;
 	const uint64_t busy = nic->cnt.v[CNT_service_ns] - a->service_ns;
@@ -153,7 +155,7 @@ static void measure(struct nic *nic, uint64_t now_ns)
 	mem_use(nic->mem, &use);
 	slots_short = nic->x.pool.short_of;
 	nic->x.pool.short_of = false;
-	pagers = pagers_used(nic, use.asked, now_ns);
+	pagers = pagers_measure(nic, use.asked, now_ns);
 	nic_unlock(nic);
 	measure_entries(nic, &use, now_ns);
 	measure_one(a, ARB_SLOTS, use.slots,
@@ -371,7 +373,7 @@ static void add_process(struct text *t, const struct os_note *o, bool first)
 		 first ? "" : ",", o->pid, name, n.weight,
 		 n.rule < ARBITER_NUM ? arbiter_names[n.rule] : "?");
 	for (int r = 0; r < ARB_NUM; r++)
-		/* JSON has no numbers beyond this */
+		/* a note may say anything; many readers of JSON end there */
 		text_add(t,
 			 ",\"%s\":{\"minimum\":%" PRIu64 ",\"demand\":%" PRIu64
 			 ",\"used\":%" PRIu64 ",\"share\":%" PRIu64 "}",

@@ -126,11 +126,11 @@ bool open_insist(struct qp *qp)
 	return qp->open.tries < open_tries_max(qp);
 }
 
-void open_fill(struct qp *qp, struct pkt *p, bool rides)
+/* Fill in the OPEN that is to be sent. @rides: with data, which is answered anyway. */
+static void open_fill(struct qp *qp, struct pkt *p, bool rides)
 {
 	struct open *o = &qp->open;
 
-	/* Data is answered anyway. */
 	*p = (struct pkt){.opcode = OP_X_OPEN,
 			  .ext = true,
 			  .pkey = PKEY_DEFAULT,

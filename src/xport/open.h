@@ -16,22 +16,22 @@ struct xport;
 
 /**
  * struct open - Belongs to the holder of the engine lock. A QP is
- *   open:	@theirs is not 0. It takes nothing without @mine, and stays so for
- *		the rest of this life;
- *   standard:	it is not, and @plain is set or its peer's NIC is no nopin: its
- *		requests go out as standard packets;
- *   unknown:	otherwise: its requests wait.
+ *   open:	@theirs is not 0. It takes nothing without @mine, for the rest of this
+ *		life;
+ *   standard:	@theirs is 0, @known is not set, and the peer's NIC is PEER_STANDARD,
+ *		or PEER_NOPIN with @plain set: its requests go out as standard packets;
+ *   unknown:	otherwise, also with @plain set: its requests wait (open_waits()).
  * The last two take standard packets, too.
  * @mine:	epoch of this life of the QP, 0 before RTR
  * @theirs:	epoch of the peer's life, 0: not known
- * @heard:	what a question that is to be answered said that it is, which proves
- *		nothing
+ * @heard:	epoch that the sender of an unanswered question gave as its own, 0: none;
+ *		it goes into the answer and proves nothing
  * @known:	the peer has shown that it knows @mine
- * @plain:	nobody answered for long; counted in xport.plain
- * @insisted:	it was asked once more, as a request needs a nopin
- * @tries:	how often it was asked and nobody answered
- * @ask_at:	then it is asked again, TIME_NEVER: it is not; @ask_ns: and then
- *		after so long
+ * @plain:	@tries reached its limit while @theirs was 0; counted in xport.plain
+ * @insisted:	open_insist() has begun the asking anew in this life
+ * @tries:	timeouts since open_restart(), at which an OPEN was due again
+ * @ask_at:	when the next OPEN is due, TIME_NEVER: none; @ask_ns: interval that ends
+ *		then, doubled each time
  * @told_ns:	when a question without our epoch was answered last, 0: never
  * @link:	on xport.work.opens while an OPEN is to be sent
  */
@@ -43,16 +43,16 @@ struct open {
 	struct list link;
 };
 
-/** open_take() - An OPEN came from where the peer of @qp is.
- * Return: is the connection open by that, and was not before? */
+/** open_take() - Take an OPEN, which nic/peers.c knows to be from the peer's port.
+ * Return: true if it opened the connection. */
 bool open_take(struct qp *qp, const struct pkt *p);
 
-/** open_proved() - A packet with our epoch came: its sender knows it. To be called
- * while open.known is not set. */
+/** open_proved() - Note that a packet with our epoch came, so that its sender knows it.
+ * Only while open.known is not set. */
 void open_proved(struct qp *qp);
 
-/** open_restart() - The peer's NIC is heard of, or a request needs to know: ask as
- * if nobody had asked before. */
+/** open_restart() - Ask for the peer's epoch now, with count and interval as at first;
+ * @plain and @insisted stay. Does nothing on an open QP. */
 void open_restart(struct qp *qp);
 
 /** open_insist() - A request needs a nopin: ask once more, if that was not done.
@@ -64,15 +64,13 @@ bool open_insist(struct qp *qp);
  * Return: the QP whose port it leaves from, or NULL: there is none. */
 struct qp *open_next(struct xport *x, struct pkt *p);
 
-/** open_begin() - A life of @qp begins: make its epoch, ask for the peer's. */
+/** open_begin() - Begin a life of @qp: make its epoch, ask for the peer's. */
 void open_begin(struct qp *qp);
 
-/** open_end() - And ends. */
+/** open_end() - End it: nothing is asked or sent any more. */
 void open_end(struct qp *qp);
 
-/** open_fill() - Make the OPEN that is to be sent. @rides: with data. */
-void open_fill(struct qp *qp, struct pkt *p, bool rides);
-
+/** open_timeout() - Send the OPEN that is due at open.ask_at, or give up. */
 void open_timeout(struct qp *qp);
 
 /** open_append() - Let an OPEN that is to be sent leave with @b, of requests. */

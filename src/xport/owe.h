@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* owe.h: what is owed to a requester. */
+/* owe.h: decide that the requester is owed an ACK, a NAK or a word to a nopin, and by
+ * when. ack.c makes the packets when they leave.
+ */
 #ifndef NOPIN_XPORT_OWE_H
 #define NOPIN_XPORT_OWE_H
 
@@ -15,10 +17,10 @@ void owe_by(struct qp *qp, uint64_t due_ns);
 void ack_owe(struct qp *qp);
 
 /**
- * ack_received() - Owe the ACK of a receive that completed. The program that sees the
- * completion may end the connection, or itself, at once: so the ACK leaves before the
- * engine gives the thread back. Only where a request has followed each receive so far
- * the ACK goes with the next request.
+ * ack_received() - Owe the ACK of a receive that completed. It is due now: the program
+ * that sees the completion may end the connection, or itself, at once. It waits for the
+ * next request, xport.ack_delay_ns at most, only if one followed each of the last
+ * ANSWERS_KNOWN receives, and requests to this peer carry ACKs (dialect.carries).
  */
 void ack_received(struct qp *qp);
 
@@ -39,11 +41,14 @@ void ack_nak(struct qp *qp, uint8_t syndrome, psn_t psn);
 /** ack_page_rnr() - Owe an RNR for @psn, whose page is missing. @code: its time */
 void ack_page_rnr(struct qp *qp, uint8_t code, psn_t psn);
 
-/** ack_answer() - Answer @question, where the responder is; while something of @qp
- * moves say that first. */
+/** ack_answer() - Owe the answer to @question: where the responder is. While something of
+ * @qp moves, an ACK that says only that goes first. The question came with our epoch
+ * (open.known). */
 void ack_answer(struct qp *qp, uint16_t question);
 
-/** ack_say() - Tell a nopin peer @xack_flags as soon as possible. */
+/** ack_say() - Owe the peer an extension ACK with @xack_flags, due now; of XACK_HOLD and
+ * XACK_RESUME the newer counts. It waits for the peer's epoch if the peer knows ours; if
+ * neither side knows the other's, nothing is owed. */
 void ack_say(struct qp *qp, uint32_t xack_flags);
 
 /** ack_cancel() - Owe no ACK any more. */
