@@ -259,7 +259,9 @@ static uint32_t slots_for(const struct nic *nic)
 static bool arbiter_apply(struct nic *nic)
 {
 	struct arbiter *a = &nic->arbiter;
-	const uint32_t pagers = (uint32_t)(a->share[ARB_PAGERS] / PAGER_MS);
+	/* 1 at least, as pagers_bound() has it, and so not what it is at first */
+	const uint32_t pagers = (uint32_t)MAX(a->share[ARB_PAGERS] / PAGER_MS,
+					      UINT64_C(1));
 	bool more = true;
 
 	nic_lock(nic);

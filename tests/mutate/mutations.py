@@ -787,6 +787,8 @@ MUTATIONS = [
     ("verbs: a list of nothing leaves what was set", "src/verbs/wr.c",
      "\t(void)wqe_set_sges(q->wr, NULL, 0, 0); /* the last setter counts */\n",
      "\tq->wr->flags &= (uint8_t)~WQE_INLINE;\n"),
+    ("budget: no pager is what a NIC has at first", "src/nic/arbiter.c",
+     "\t\t\t\t\t      UINT64_C(1));", "\t\t\t\t\t      UINT64_C(0));"),
     ("prefetch: what is asked for again is told to be lost", "src/mem/dma.c",
      "spt_miss_ahead(m, vpn);", "spt_drop_ahead(m, vpn);"),
     ("prefetch: what is asked for again was of use", "src/mem/spt.c",

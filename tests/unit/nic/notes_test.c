@@ -47,9 +47,9 @@ int __wrap_os_board_read(struct os *os, const struct os_note **out)
 	return broken ? -EBADF : __real_os_board_read(os, out);
 }
 
-static void open_nic(enum arbiter_rule rule)
+static void open_nic(enum arbiter_rule rule, unsigned pagers)
 {
-	const struct nic_config cfg = {.os = {.pagers = PAGERS},
+	const struct nic_config cfg = {.os = {.pagers = pagers},
 				       .log = LOG_WARN,
 				       .entries = ENTRIES,
 				       .pool_bytes = (uint64_t)SLOTS * MTU_MAX,
@@ -70,7 +70,7 @@ static int setup_rule(enum arbiter_rule rule)
 
 	sim = sim_open(1);
 	broken = false;
-	open_nic(rule);
+	open_nic(rule, PAGERS);
 	other = open_host(sim, host, cfg);
 	return os_board_open(other, NULL);
 }
@@ -187,6 +187,22 @@ static void look__plenty_of_slots(void **state)
 	assert_in_range(nic->x.pool.slots, 1, SLOTS / 2);
 }
 
+/* It is opened where others have all pagers: one is left to it from the beginning. */
+static void look__first_share_is_none(void **state)
+{
+	struct note n = greedy();
+
+	(void)state;
+	n.weight = 1000;
+	n.res[ARB_PAGERS].demand = n.res[ARB_PAGERS].used = 1000 * 1000;
+	post(&n);
+	nic_close(nic);
+	open_nic(ARBITER_FAIR, 8);
+	look_often();
+	assert_in_range(nic->arbiter.share[ARB_PAGERS], 0, 999);
+	assert_int_equal(nic->mem->tickets.pagers, 1);
+}
+
 /* Nobody shares with us any more: we have what we are configured to. */
 static void look__board_is_lost(void **state)
 {
@@ -227,6 +243,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(look__first_come, setup_first,
 						teardown),
 		T(look__plenty_of_slots),
+		T(look__first_share_is_none),
 		T(look__board_is_lost),
 		T(arbiter_turn__who_wanted_looks_again),
 	};
