@@ -86,7 +86,9 @@ static struct pkt packet(unsigned i)
 static void response_comes(void)
 {
 	static uint8_t data[MTU];
-	struct pkt p = bench_pkt(&s, OP_READ_RESP_ONLY, PSN);
+	static struct pkt p; /* until the run is committed */
+
+	p = bench_pkt(&s, OP_READ_RESP_ONLY, PSN);
 
 	p.payload_len = LEN;
 	p.syndrome = AETH_ACK | AETH_CREDIT_INVALID;
