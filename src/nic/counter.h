@@ -22,7 +22,7 @@ struct os_thread;
  * @counter:	whose list of users it is on
  * @thread:	os_self(), so that a thread does not wake itself
  * @target:	value that it waits for; UINT64_MAX: none
- * @fd:		descriptor that wakes it, or -1
+ * @fd:		descriptor that wakes it, or negative
  * @woken:	@target was reached or the counter closed (atomic: read without the lock)
  * @set:	@fd was set and is to be cleared
  * @shy:	it leaves the sockets to other threads, if there are some

@@ -69,7 +69,7 @@ void os_prepare(struct os *os);
  * asked last? Cheap. */
 bool os_prepare_due(struct os *os);
 
-/** os_log() - Write a finished line to standard error, unless that would have to wait. */
+/** os_log() - Write a finished line to standard error, unless a pipe is full. */
 void os_log(const char *line, size_t len);
 
 struct os_thread;

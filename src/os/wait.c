@@ -236,10 +236,14 @@ void os_log(const char *line, size_t len)
 {
 	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
 	struct timespec now = {0};
-	int ready = sys_ppoll(&fd, 1, &now);
+	int ready;
 
-	/* A reader that is stopped, or gone, holds nothing up and ends no program. A
-	 * host that does not let us ask is trusted. */
+	/* A reader of a pipe that is stopped, or gone, holds nothing up and ends no
+	 * program; a terminal has room for some lines. A host that does not let us ask
+	 * is trusted. */
+	do
+		ready = sys_ppoll(&fd, 1, &now);
+	while (ready == -EINTR);
 	if (ready < 0 || (ready == 1 && fd.revents == POLLOUT))
 		(void)sys_write(STDERR_FILENO, line, len);
 }

@@ -31,7 +31,7 @@ struct xport;
  * @insisted:	open_insist() has begun the asking anew in this life
  * @tries:	timeouts since open_restart(), at which an OPEN was due again
  * @ask_at:	when the next OPEN is due, TIME_NEVER: none; @ask_ns: interval that ends
- *		then, doubled each time
+ *		then, doubled up to a second
  * @told_ns:	when a question without our epoch was answered last, 0: never
  * @link:	on xport.work.opens while an OPEN is to be sent
  */

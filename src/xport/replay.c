@@ -282,8 +282,11 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error)
 		struct resource *s = res_at(r, i);
 
 		/* unless more of it was asked for again meanwhile */
-		if (s->burst == r->replay.bursts)
-			s->at = MIN(s->at, s->was);
+		if (s->burst != r->replay.bursts)
+			continue;
+		/* the peer may have it, if only the burst's end did not leave */
+		s->again |= s->at == s->num;
+		s->at = MIN(s->at, s->was);
 	}
 	if ((int32_t)(r->replay.at - from) > 0)
 		r->replay.at = from;

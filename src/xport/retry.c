@@ -144,7 +144,7 @@ void retry_unsent(struct qp *qp, const struct burst *b)
 	/* Cut into packets it may have left but for its end, and the peer has it, or
 	 * has answered, and the answer moves: what did not leave is like lost. */
 	if (psn_diff(r->acc, b->from) > 0 || psn_diff(r->placed, b->from) > 0 ||
-	    psn_diff(r->win.next, b->from) > 0 ||
+	    psn_diff(r->win.next, b->max) > 0 ||
 	    !req_wqe_at(qp, b->from, &index))
 		return;
 	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, b->from, FLIGHT_TX,

@@ -497,7 +497,7 @@ static void replay_unsent__comes_again(void **state)
 	assert_int_equal(make(), 5);
 	commit(-EFAULT);
 	assert_false(deadline_waits(s.qp.resp.at[RESP_PAUSE]));
-	assert_int_equal(pending(), 2);
+	assert_int_equal(room(), RESOURCES_MAX - 2);
 	assert_int_equal(send(), 5);
 	check(0, OP_READ_RESP_FIRST, PSN, MTU);
 	check(4, OP_ATOMIC_ACK, psn_add(PSN, 4), 0);
@@ -558,6 +558,19 @@ static void replay_unsent__its_tail_asked_for_meanwhile(void **state)
 	assert_int_equal(send(), 2);
 	check(0, OP_READ_RESP_FIRST, psn_add(PSN, 2), MTU);
 	check(1, OP_READ_RESP_LAST, psn_add(PSN, 3), MTU);
+}
+
+/* It may have left but for its end: an answer that was whole is one that the peer may have,
+ * and so does not count against what it may ask for. One that is cut does. */
+static void replay_unsent__may_have_left_but_for_its_end(void **state)
+{
+	(void)state;
+	add_read(PSN, MTU);
+	add_read(psn_add(PSN, 1), BENCH_PAGES * PAGE_BYTES);
+	assert_true(make() > 1);
+	commit(-EAGAIN);
+	assert_int_equal(pending(), 1);
+	assert_int_equal(room(), RESOURCES_MAX - 2);
 }
 
 /* The oldest of as many READs as there is room for is with the socket again, with the
@@ -630,7 +643,7 @@ static void replay_unsent__as_the_socket_was_full(void **state)
 	commit(-EAGAIN);
 	assert_int_equal(s.qp.resp.at[RESP_PAUSE], at);
 	assert_int_equal(s.qp.timer.at_ns, at);
-	assert_int_equal(pending(), 1);
+	assert_int_equal(room(), RESOURCES_MAX - 1);
 }
 
 /* A failed QP answers nothing more. */
@@ -689,6 +702,7 @@ int main(void)
 		T(replay_unsent__nothing_of_another_burst),
 		T(replay_unsent__asked_for_meanwhile),
 		T(replay_unsent__its_tail_asked_for_meanwhile),
+		T(replay_unsent__may_have_left_but_for_its_end),
 		T(replay_planned__by_a_run),
 		T(replay_unsent__while_a_run_moves),
 		T(replay_unsent__while_a_run_needs_the_room),

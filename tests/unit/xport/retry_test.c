@@ -5,6 +5,7 @@
 #include "ring/wqe.h"
 #include "xport/burst.h"
 #include "xport/req.h"
+#include "xport/retry.h"
 #include "xport/tx.h"
 
 #include <errno.h>
@@ -137,6 +138,25 @@ static void retry_unsent__while_an_answer_to_it_moves(void **state)
 	qp_tx_commit(&b, 0);
 }
 
+/* A READ that was gone back on is answered in part already: the burst that asks for it
+ * again did not leave, and is taken back, as no PSN of it is new. */
+static void retry_unsent__of_what_was_sent_before(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	post(WR_READ, 1, LEN);
+	assert_true(qp_tx(&s.qp, &b));
+	qp_tx_commit(&b, 0);
+	r->win.next = psn_add(PSN, 1);
+	retry_rewind(&s.qp, FLIGHT_TIMEOUT);
+	assert_true(qp_tx(&s.qp, &b));
+	qp_tx_commit(&b, -EAGAIN);
+	assert_int_equal(r->snd, PSN);
+	assert_int_equal(r->max, psn_add(PSN, 1));
+	r->win.next = PSN;
+}
+
 /* It did not leave, so it leaves again, with its first packet. */
 static void retry_unsent__comes_again(void **state)
 {
@@ -163,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(f, setup_standard, teardown)
 	const struct CMUnitTest tests[] = {
 		T(retry_unsent__while_an_answer_to_it_moves),
+		T(retry_unsent__of_what_was_sent_before),
 		T(retry_unsent__comes_again),
 	};
 
