@@ -116,14 +116,15 @@ static bool exec_receive(struct qp *qp, const struct pkt *p)
 static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
 				       const struct rx_run *run)
 {
+	const uint32_t coming = qp->resp.replay.coming;
 	uint32_t room, pending;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC)))
 		return EXEC_OK;
-	pending = replay_pending(qp, &room) + run->resources;
+	pending = replay_pending(qp, &room) + coming;
 	if (pending >= qp->attr.max_dest_rd_atomic)
 		return exec_fail(qp, p, &invalid_request);
-	if (run->resources < room)
+	if (coming < room)
 		return EXEC_OK;
 	return run->num ? EXEC_FULL : EXEC_DROP;
 }
@@ -273,10 +274,8 @@ static void exec_advance(struct qp *qp, const struct pkt *p,
 		m->msn = (m->msn + 1) & PSN_MASK;
 		m->met = (struct met){.ns = 0};
 	}
-	if (p->op & (OPF_READ | OPF_ATOMIC)) {
-		run->resources++;
+	if (p->op & (OPF_READ | OPF_ATOMIC))
 		replay_planned(qp);
-	}
 	run_begin(run, qp, false);
 	run->num++;
 	qp->resp.plan = psn_add(p->psn, request_psns(p, qp->mtu));

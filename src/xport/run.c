@@ -10,7 +10,7 @@
 void rx_run_init(struct rx_run *run)
 {
 	run->qp = NULL;
-	run->num = run->resources = 0;
+	run->num = 0;
 	run->responses = false;
 	moves_reset(&run->moves);
 	run->holds.num = 0;

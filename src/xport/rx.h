@@ -46,7 +46,6 @@ struct rx_run {
 	struct qp *qp;
 	bool responses;
 	unsigned num;
-	unsigned resources; /* READs and atomics among them */
 	struct run_pkt pkt[RUN_PKTS];
 	struct moves moves;
 	struct holds holds;

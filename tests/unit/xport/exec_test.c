@@ -565,7 +565,7 @@ static void read__takes_its_psns(void **state)
 		p->dma_len = t[i].len;
 		assert_int_equal(run_it(), EXEC_OK);
 		assert_int_equal(s.qp.resp.plan, psn_add(at, t[i].psns));
-		assert_int_equal(s.run.resources, i + 1);
+		assert_int_equal(s.qp.resp.replay.coming, i + 1);
 	}
 	assert_int_equal(s.run.moves.num, 0);
 }
@@ -637,7 +637,7 @@ static void atomic__moves(void **state)
 	assert_int_equal(m[1].operand, 6);
 	assert_int_equal(m[1].compare, 7);
 	assert_int_equal(m[1].token, 1);
-	assert_int_equal(s.run.resources, 2);
+	assert_int_equal(s.qp.resp.replay.coming, 2);
 }
 
 static void atomic__aligned_and_in_the_region(void **state)
