@@ -8,6 +8,7 @@
 #include "mem/spt.h"
 #include "mem/ticket.h"
 #include "mem/waiter.h"
+#include "wire/pkt.h"
 #include "wire/roce.h"
 #include "xport/attr.h"
 #include "xport/control.h"
@@ -15,6 +16,7 @@
 #include "xport/qp.h"
 #include "xport/rx.h"
 #include "xport/transport.h"
+#include "xport/tx.h"
 #include "xport/xport.h"
 
 #include <errno.h>
@@ -48,6 +50,20 @@ static inline void *open_memory(struct mem **mem, struct xport *x,
 				struct counters *cnt, unsigned slots)
 {
 	return open_memory_as(mem, x, cnt, slots, 8, false);
+}
+
+/* The packet @i of a burst, as the peer reads it. */
+static inline struct pkt sent_packet(const struct burst *b, unsigned i)
+{
+	const struct seg *g = &b->seg[i];
+	struct pkt p;
+
+	assert_true(i < b->nsegs);
+	assert_int_equal(pkt_parse(b->bytes + g->hdr, g->hdr_len,
+				   g->hdr_len + g->payload_len + g->trailer_len,
+				   &p),
+			 CNT_NUM);
+	return p;
 }
 
 /* Make @qp and bring it to RTR, where it takes what @peer sends; a datagram, with @qkey. */

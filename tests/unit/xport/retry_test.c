@@ -69,20 +69,6 @@ static void post(uint8_t op, uint64_t id, uint32_t len)
 	qp_posted(&s.qp);
 }
 
-/* The packet @i of the burst. */
-static struct pkt packet(unsigned i)
-{
-	const struct seg *g = &b.seg[i];
-	struct pkt p;
-
-	assert_true(i < b.nsegs);
-	assert_int_equal(pkt_parse(b.bytes + g->hdr, g->hdr_len,
-				   g->hdr_len + g->payload_len + g->trailer_len,
-				   &p),
-			 CNT_NUM);
-	return p;
-}
-
 /* The response to the READ at PSN is taken; its bytes have not moved yet. */
 static void response_comes(void)
 {
@@ -133,8 +119,8 @@ static void retry_unsent__while_an_answer_to_it_moves(void **state)
 	socket_has_room();
 	post(WR_WRITE, 2, 3 * MTU);
 	assert_true(qp_tx(&s.qp, &b));
-	assert_int_equal(packet(0).opcode, OP_WRITE_FIRST);
-	assert_int_equal(packet(0).psn, psn_add(PSN, 1));
+	assert_int_equal(sent_packet(&b, 0).opcode, OP_WRITE_FIRST);
+	assert_int_equal(sent_packet(&b, 0).psn, psn_add(PSN, 1));
 	qp_tx_commit(&b, 0);
 }
 
@@ -171,8 +157,8 @@ static void retry_unsent__comes_again(void **state)
 	assert_int_equal(r->max, PSN);
 	socket_has_room();
 	assert_true(qp_tx(&s.qp, &b));
-	assert_int_equal(packet(0).opcode, OP_WRITE_FIRST);
-	assert_int_equal(packet(0).psn, PSN);
+	assert_int_equal(sent_packet(&b, 0).opcode, OP_WRITE_FIRST);
+	assert_int_equal(sent_packet(&b, 0).psn, PSN);
 	qp_tx_commit(&b, 0);
 }
 
