@@ -176,16 +176,24 @@ static void roce_claim__short_of_descriptors_before_it_matters(void **state)
 	assert_true(guest->roce.guest >= 0);
 }
 
+/* The port was found taken while it did not matter. Return: port_without_name() */
+static int not_needed_yet(enum roce_state found)
+{
+	const int port = port_without_name();
+
+	guest->roce.wanted = false;
+	forget_holder();
+	guest->roce.state = found;
+	return port;
+}
+
 /* What was found before it mattered may be long ago. */
 static void roce_needed__after_the_port_was_taken(void **state)
 {
 	int port;
 
 	(void)state;
-	port = port_without_name();
-	guest->roce.wanted = false;
-	forget_holder();
-	guest->roce.state = ROCE_TAKEN;
+	port = not_needed_yet(ROCE_TAKEN);
 	guest->roce.try_ns = TIME_NEVER;
 	need(0);
 	assert_int_equal(guest->roce.state, ROCE_UNASKED);
@@ -198,10 +206,7 @@ static void roce_needed__after_a_doubt(void **state)
 	int port;
 
 	(void)state;
-	port = port_without_name();
-	guest->roce.wanted = false;
-	forget_holder();
-	guest->roce.state = ROCE_UNASKED;
+	port = not_needed_yet(ROCE_UNASKED);
 	guest->roce.doubt_ns = 1;
 	need(0);
 	assert_int_equal(guest->roce.state, ROCE_UNASKED);
