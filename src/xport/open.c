@@ -16,6 +16,12 @@
  * what neither asked). An open QP answers none (or everybody could ask it), and others
  * once a millisecond (or everybody could have us send).
  *
+ * Many QPs may ask one process, and while it gets no CPU its socket buffer holds a few
+ * hundred packets: after OPENS_UNHEARD questions that proved nothing one QP asks for all,
+ * each in turn, as often as a single one would. What proves that the process runs lets
+ * the others ask. A turn that is waited for costs time only where packets are lost: the
+ * peer asks too, as soon as its QP is in RTR.
+ *
  * Who does not answer is a standard peer, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
  * and the peer is asked on: a late answer still opens the connection. On this host, where
@@ -76,6 +82,49 @@ static void owe(struct qp *qp)
 		list_add_tail(&qp->x->work.opens, &qp->open.link);
 }
 
+/* Since when one more may be said to @p. */
+static uint64_t turn_at(const struct peer_opens *p)
+{
+	const unsigned more = p->unheard - OPENS_UNHEARD;
+
+	if (p->unheard < OPENS_UNHEARD)
+		return 0;
+	return p->said_ns + MIN((uint64_t)OPEN_FIRST_NS << MIN(more, 10u),
+				(uint64_t)OPEN_MAX_NS);
+}
+
+/* Let QPs ask that have waited longest, if it is their turn. */
+static void give_turns(struct peer_opens *p, uint64_t now)
+{
+	while (!list_empty(&p->waiting) && now >= turn_at(p)) {
+		struct qp *qp = list_entry(p->waiting.next, struct qp,
+					   open.turn);
+
+		list_del(&qp->open.turn);
+		owe(qp);
+		p->unheard++;
+		p->said_ns = now;
+	}
+}
+
+/* Say an OPEN that is due by the clock, and not because one came. */
+static void ask(struct qp *qp)
+{
+	struct peer_opens *p = &qp->peer->opens;
+
+	if (list_empty(&qp->open.turn) && list_empty(&qp->open.link))
+		list_add_tail(&p->waiting, &qp->open.turn);
+	give_turns(p, qp->x->now);
+}
+
+/* The peer's process has proved that it runs, and @qp has its answer. */
+static void heard(struct qp *qp)
+{
+	list_del(&qp->open.turn);
+	qp->peer->opens.unheard = 0;
+	give_turns(&qp->peer->opens, qp->x->now);
+}
+
 static void ask_in(struct qp *qp, uint64_t ns)
 {
 	qp->open.ask_ns = ns;
@@ -89,6 +138,7 @@ void open_begin(struct qp *qp)
 
 	*o = (struct open){.ask_at = TIME_NEVER};
 	list_init(&o->link);
+	list_init(&o->turn);
 	do
 		o->mine = (uint32_t)rnd_next(&qp->x->rnd);
 	while (!o->mine);
@@ -104,6 +154,7 @@ static void set_plain(struct qp *qp, bool plain)
 void open_end(struct qp *qp)
 {
 	list_del(&qp->open.link);
+	list_del(&qp->open.turn);
 	qp->open.ask_at = TIME_NEVER;
 	set_plain(qp, false);
 }
@@ -113,7 +164,7 @@ void open_restart(struct qp *qp)
 	if (qp->open.theirs)
 		return;
 	qp->open.tries = 0;
-	owe(qp);
+	ask(qp);
 	ask_in(qp, OPEN_FIRST_NS);
 }
 
@@ -214,6 +265,7 @@ bool open_take(struct qp *qp, const struct pkt *p)
 		count(qp->x->cnt, CNT_drop_open);
 		return false;
 	}
+	heard(qp);
 	o->known |= (p->open_flags & OPEN_SURE) != 0;
 	if (news)
 		opened(qp, p->my_epoch);
@@ -231,6 +283,17 @@ static void open_give_up(struct qp *qp)
 	qp_kick(qp);
 }
 
+/* Does a QP to which nobody answered go on? */
+static bool asks_on(const struct qp *qp)
+{
+	const struct open *o = &qp->open;
+
+	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
+		return false;
+	return o->theirs || o->known || o->tries < OPEN_TRIES_STANDARD ||
+	       qp->peer->kind != PEER_STANDARD;
+}
+
 void open_timeout(struct qp *qp)
 {
 	struct open *o = &qp->open;
@@ -238,14 +301,13 @@ void open_timeout(struct qp *qp)
 	if (qp->x->now < o->ask_at)
 		return;
 	o->ask_at = TIME_NEVER;
-	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
-		return;
-	if (++o->tries == open_tries_max(qp))
+	if (++o->tries == open_tries_max(qp) && asks_on(qp))
 		open_give_up(qp);
-	if (!o->theirs && !o->known && o->tries >= OPEN_TRIES_STANDARD &&
-	    qp->peer->kind == PEER_STANDARD)
+	if (!asks_on(qp)) {
+		list_del(&o->turn);
 		return;
-	owe(qp);
+	}
+	ask(qp);
 	ask_in(qp, MIN(2 * o->ask_ns, (uint64_t)OPEN_MAX_NS));
 }
 

@@ -14,6 +14,9 @@ struct pkt;
 struct qp;
 struct xport;
 
+/* So many OPENs are said to a peer that does not answer; then one QP asks for all. */
+enum { OPENS_UNHEARD = 16 };
+
 /**
  * struct open - Belongs to the holder of the engine lock. A QP is
  *   open:	@theirs is not 0. It takes nothing without @mine, for the rest of this
@@ -34,13 +37,14 @@ struct xport;
  *		then, doubled up to a second
  * @told_ns:	when a question without our epoch was answered last, 0: never
  * @link:	on xport.work.opens while an OPEN is to be sent
+ * @turn:	on peer.opens.waiting while one is due, and another QP asks the peer
  */
 struct open {
 	uint32_t mine, theirs, heard;
 	bool known, plain, insisted;
 	unsigned tries;
 	uint64_t ask_at, ask_ns, told_ns;
-	struct list link;
+	struct list link, turn;
 };
 
 /** open_take() - Take an OPEN, which nic/peers.c knows to be from the peer's port.

@@ -123,6 +123,19 @@ struct peer_hello {
 };
 
 /**
+ * struct peer_opens - What QPs ask a peer by OPEN (open.c).
+ * @waiting:	QPs (qp.open.turn) whose OPEN is due and not said: the first of them will
+ *		ask for all
+ * @unheard:	OPENs said since the peer proved last that it runs
+ * @said_ns:	when the last of them was
+ */
+struct peer_opens {
+	struct list waiting;
+	unsigned unheard;
+	uint64_t said_ns;
+};
+
+/**
  * struct peer
  * @ep:		where datagrams for it go
  * @asked:	the port its QPN names: where HELLO, OPEN and extension packets go
@@ -155,6 +168,7 @@ struct peer {
 	struct peer_quota quota;
 	struct peer_acks acks;
 	struct peer_hello hello;
+	struct peer_opens opens;
 	struct lateness late;
 	struct list shares, stalled;
 };

@@ -222,6 +222,7 @@ void peer_init(struct peer *p, const struct endpoint *ep,
 	list_init(&p->stalled);
 	list_init(&p->acks.owed);
 	list_init(&p->acks.link);
+	list_init(&p->opens.waiting);
 }
 
 int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
@@ -236,6 +237,7 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 	list_init(&qp->on.errors);
 	list_init(&qp->on.drainable);
 	list_init(&qp->open.link);
+	list_init(&qp->open.turn);
 	qp->open.ask_at = TIME_NEVER;
 	waiter_init(&qp->req.wait, qp);
 	waiter_init(&qp->req.rsp_wait, qp);

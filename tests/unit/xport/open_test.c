@@ -25,17 +25,33 @@
 
 enum { THEIRS = 0xcafe, QPN = 7, DEST = 9 };
 
+enum { MANY = 64 };
+
 static struct {
 	struct counters cnt;
 	struct xport x;
 	struct peer peer;
 	struct qp qp;
+	struct qp many[MANY];
+	unsigned asked[MANY];
 } s;
+
+static const struct ipaddr local = {.b = {[15] = 1}};
+static const struct endpoint there = {.ip = {.b = {[15] = 2}}, .port = 18515};
+
+static void connect(struct qp *qp, uint32_t qpn)
+{
+	const struct qp_config cfg = {.transport = &transport_rc, .qpn = qpn};
+
+	qp_init(qp, &s.x, &cfg);
+	qp->state = QPS_RTR;
+	qp->attr.dest_qpn = DEST;
+	qp->peer = &s.peer;
+}
 
 /* A QP in RTR, whose first question has left. */
 static int begin(void **state)
 {
-	const struct qp_config cfg = {.transport = &transport_rc, .qpn = QPN};
 	struct pkt p;
 
 	(void)state;
@@ -46,12 +62,10 @@ static int begin(void **state)
 	list_init(&s.x.work.runnable);
 	list_init(&s.x.work.ack_peers);
 	timerq_init(&s.x.timers);
-	if (timerq_reserve(&s.x.timers, 1))
+	if (timerq_reserve(&s.x.timers, 1 + MANY))
 		return -1;
-	qp_init(&s.qp, &s.x, &cfg);
-	s.qp.state = QPS_RTR;
-	s.qp.attr.dest_qpn = DEST;
-	s.qp.peer = &s.peer;
+	peer_init(&s.peer, &there, &local);
+	connect(&s.qp, QPN);
 	s.peer.kind = PEER_NOPIN;
 	s.x.now = MS;
 	open_begin(&s.qp);
@@ -266,7 +280,186 @@ static void open_proved__asks(void **state)
 	assert_true(open_waits(&s.qp));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+static int begin_many(void **state)
+{
+	(void)state;
+	if (begin(state))
+		return -1;
+	open_end(&s.qp);
+	peer_init(&s.peer, &there, &local);
+	s.peer.kind = PEER_NOPIN;
+	for (uint32_t i = 0; i < MANY; i++) {
+		connect(&s.many[i], i);
+		open_begin(&s.many[i]);
+		s.x.now += MS / 50; /* they are not made all at once */
+	}
+	return 0;
+}
+
+static int end_many(void **state)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		open_end(&s.many[i]);
+		qp_rearm(&s.many[i]);
+		list_del(&s.many[i].on.runnable);
+	}
+	return end(state);
+}
+
+/* Return: how many OPENs leave. */
+static unsigned leave(void)
+{
+	struct pkt p;
+	unsigned n = 0;
+
+	while (open_next(&s.x, &p)) {
+		s.asked[p.src_qpn]++;
+		n++;
+	}
+	return n;
+}
+
+/* Time goes on to @ms in steps of @step. Return: how many OPENs leave. */
+static unsigned wait_until(uint64_t ms, uint64_t step)
+{
+	unsigned n = 0;
+
+	for (uint64_t at = s.x.now; at <= ms * MS; at += step) {
+		s.x.now = at;
+		for (unsigned i = 0; i < MANY; i++)
+			open_timeout(&s.many[i]);
+		n += leave();
+	}
+	return n;
+}
+
+/* A peer that gets no CPU has a socket buffer of a few hundred packets: what many
+ * QPs ask it fits in, and is no more for many than for few. */
+static void open_timeout__one_for_all(void **state)
+{
+	unsigned asked = leave(), askers = 0;
+
+	(void)state;
+	assert_int_equal(asked, OPENS_UNHEARD);
+	asked += wait_until(511, MS / 4);
+	assert_in_range(asked, OPENS_UNHEARD + 7, OPENS_UNHEARD + 8);
+	for (unsigned i = 0; i < MANY; i++)
+		askers += s.asked[i] > 0;
+	/* each in turn */
+	assert_int_equal(askers, asked);
+	/* nobody waits longer than alone */
+	assert_int_equal(s.x.plain, 0);
+	wait_until(514, MS / 4);
+	assert_int_equal(s.x.plain, MANY);
+	/* and goes on, as one does: not more often than once a second */
+	wait_until(4000, MS);
+	asked = wait_until(104000, MS);
+	assert_in_range(asked, 90, 100);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_in_range(s.asked[i], 1, 3);
+}
+
+static bool answer(struct qp *qp, uint32_t epoch)
+{
+	const struct pkt p = {.opcode = OP_X_OPEN,
+			      .ext = true,
+			      .src_qpn = DEST,
+			      .epoch = epoch,
+			      .my_epoch = THEIRS,
+			      .open_flags = OPEN_SURE | OPEN_ASK};
+
+	return open_take(qp, &p);
+}
+
+/* One is answered: the others ask at once, a few at a time. */
+static void open_take__answers_for_all(void **state)
+{
+	unsigned left = MANY - OPENS_UNHEARD;
+
+	(void)state;
+	leave();
+	for (unsigned i = 0; left > 0; i++) {
+		const unsigned n = left < OPENS_UNHEARD ? left : OPENS_UNHEARD;
+
+		assert_int_equal(leave(), 0);
+		assert_true(answer(&s.many[i], s.many[i].open.mine));
+		/* and what is the answer to the answer */
+		assert_int_equal(leave(), n + 1);
+		left -= n;
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		assert_true(s.asked[i] > 0);
+}
+
+/* Anybody may ask, so a question tells nothing of the peer. */
+static void open_take__question_is_no_answer(void **state)
+{
+	(void)state;
+	leave();
+	assert_false(answer(&s.many[0], 0));
+	assert_false(answer(&s.many[1], s.many[1].open.mine + 1));
+	assert_int_equal(leave(), 1);
+	assert_false(answer(&s.many[MANY - 1], 0));
+	assert_int_equal(leave(), 1);
+	assert_int_equal(s.asked[MANY - 1], 1);
+	/* nor does it cost a turn */
+	assert_false(list_empty(&s.many[MANY - 1].open.turn));
+}
+
+/* The peer may be late, and has been heard of since: its questions are new. */
+static void open_timeout__heard_once(void **state)
+{
+	(void)state;
+	leave();
+	assert_true(answer(&s.many[0], s.many[0].open.mine));
+	assert_true(answer(&s.many[1], s.many[1].open.mine));
+	leave();
+	memset(s.asked, 0, sizeof(s.asked));
+	/* first those that have waited, and then one for all */
+	assert_in_range(wait_until(512, MS / 4), 8, 9);
+}
+
+/* So is one whose turn had not come; it needs it no more. */
+static void open_take__answer_before_the_turn(void **state)
+{
+	struct qp *qp = &s.many[OPENS_UNHEARD + 4];
+
+	(void)state;
+	leave();
+	assert_true(answer(qp, qp->open.mine));
+	assert_true(list_empty(&qp->open.turn));
+	assert_int_equal(leave(), OPENS_UNHEARD + 1);
+}
+
+/* Of a life that ends while it waits, nothing is left. */
+static void open_end__waiting(void **state)
+{
+	(void)state;
+	leave();
+	for (unsigned i = OPENS_UNHEARD; i < MANY; i++)
+		open_end(&s.many[i]);
+	assert_true(list_empty(&s.peer.opens.waiting));
+	assert_true(answer(&s.many[0], s.many[0].open.mine));
+	assert_int_equal(leave(), 1);
+}
+
+/* A standard NIC is left in peace by all. */
+static void open_timeout__many_standard(void **state)
+{
+	(void)state;
+	s.peer.kind = PEER_STANDARD;
+	leave();
+	assert_in_range(wait_until(8000, MS), 9, 16);
+	assert_int_equal(wait_until(100000, 10 * MS), 0);
+	assert_true(list_empty(&s.peer.opens.waiting));
+	/* until it says that it is none */
+	for (unsigned i = 0; i < MANY; i++)
+		open_restart(&s.many[i]);
+	assert_int_equal(leave(), 1);
+}
+
+#define TEST(f)	     cmocka_unit_test_setup_teardown(f, begin, end)
+#define TEST_MANY(f) cmocka_unit_test_setup_teardown(f, begin_many, end_many)
 
 int main(void)
 {
@@ -285,6 +478,13 @@ int main(void)
 		cmocka_unit_test_prestate_setup_teardown(
 			open_timeout__nobody_answers, begin, end, &standard),
 		TEST(open_proved__asks),
+		TEST_MANY(open_timeout__one_for_all),
+		TEST_MANY(open_take__answers_for_all),
+		TEST_MANY(open_take__question_is_no_answer),
+		TEST_MANY(open_timeout__heard_once),
+		TEST_MANY(open_take__answer_before_the_turn),
+		TEST_MANY(open_end__waiting),
+		TEST_MANY(open_timeout__many_standard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
