@@ -7,6 +7,7 @@
 #include "wire/pkt.h"
 #include "wire/psn.h"
 
+struct peer;
 struct qp;
 struct req;
 
@@ -62,6 +63,9 @@ void live_progress(struct qp *qp);
 
 /** live_heard() - @p came and is no progress; @answer: to our newest question. */
 void live_heard(struct qp *qp, const struct pkt *p, bool answer);
+
+/** live_heard_of() - Something came from @p to one of its QPs. */
+void live_heard_of(struct peer *p, uint64_t now_ns);
 
 /** live_page_came() - A response waited for it, and may be asked for anew: the peer,
  * which has answered once and says so, has an ACK timeout from now. */

@@ -16,11 +16,10 @@
  * what neither asked). An open QP answers none (or everybody could ask it), and others
  * once a millisecond (or everybody could have us send).
  *
- * Many QPs may ask one process, and while it gets no CPU its socket buffer holds a few
- * hundred packets: after OPENS_UNHEARD questions that proved nothing one QP asks for all,
- * each in turn, as often as a single one would. What proves that the process runs lets
- * the others ask. A turn that is waited for costs time only where packets are lost: the
- * peer asks too, as soon as its QP is in RTR.
+ * What is said again is said in turn (turns.h): a process that has no CPU is asked by one
+ * QP for all. The first of a life is not, and the next few come before others, or a new
+ * connection would wait for those that nobody answers. Nor does a QP that had an answer,
+ * as the peer does not ask it any more. What proves that the process runs lets all ask.
  *
  * Who does not answer is a standard peer, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
@@ -49,6 +48,7 @@
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
+#include "xport/turns.h"
 #include "xport/tx.h"
 #include "xport/xport.h"
 
@@ -62,6 +62,8 @@ enum {
 	OPEN_TRIES_HERE = 10, /* in a second */
 	/* in 7 s: then a standard NIC is left in peace */
 	OPEN_TRIES_STANDARD = 16,
+	/* a QP that began 31 ms ago goes before those that waited longer */
+	OPEN_TRIES_YOUNG = 5,
 };
 
 static uint8_t open_tries_max(const struct qp *qp)
@@ -82,47 +84,54 @@ static void owe(struct qp *qp)
 		list_add_tail(&qp->x->work.opens, &qp->open.link);
 }
 
-/* Since when one more may be said to @p. */
-static uint64_t turn_at(const struct peer_opens *p)
+/* Does a QP to which nobody answered go on? */
+static bool asks_on(const struct qp *qp)
 {
-	const unsigned more = p->unheard - OPENS_UNHEARD;
+	const struct open *o = &qp->open;
 
-	if (p->unheard < OPENS_UNHEARD)
-		return 0;
-	return p->said_ns + MIN((uint64_t)OPEN_FIRST_NS << MIN(more, 10u),
-				(uint64_t)OPEN_MAX_NS);
+	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
+		return false;
+	return o->theirs || o->known || o->tries < OPEN_TRIES_STANDARD ||
+	       qp->peer->kind != PEER_STANDARD;
 }
 
-/* Let QPs ask that have waited longest, if it is their turn. */
-static void give_turns(struct peer_opens *p, uint64_t now)
+static void give_turns(struct turns *t, uint64_t now_ns)
 {
-	while (!list_empty(&p->waiting) && now >= turn_at(p)) {
-		struct qp *qp = list_entry(p->waiting.next, struct qp,
-					   open.turn);
+	struct list *node;
 
-		list_del(&qp->open.turn);
-		owe(qp);
-		p->unheard++;
-		p->said_ns = now;
+	while ((node = turn_next(t, now_ns))) {
+		struct qp *qp = list_entry(node, struct qp, open.turn);
+
+		if (asks_on(qp))
+			owe(qp);
 	}
 }
 
 /* Say an OPEN that is due by the clock, and not because one came. */
 static void ask(struct qp *qp)
 {
-	struct peer_opens *p = &qp->peer->opens;
+	const struct open *o = &qp->open;
+	struct peer *p = qp->peer;
+	struct turns *t = o->theirs || o->known ? &p->proofs : &p->opens;
 
-	if (list_empty(&qp->open.turn) && list_empty(&qp->open.link))
-		list_add_tail(&p->waiting, &qp->open.turn);
-	give_turns(p, qp->x->now);
+	if (!o->tries) {
+		owe(qp);
+		return;
+	}
+	turn_wait(t, &qp->open.turn, o->tries <= OPEN_TRIES_YOUNG);
+	give_turns(t, qp->x->now);
 }
 
-/* The peer's process has proved that it runs, and @qp has its answer. */
+/* The peer's process has proved that it runs, and @qp needs its turn no more. */
 static void heard(struct qp *qp)
 {
+	struct peer *p = qp->peer;
+
 	list_del(&qp->open.turn);
-	qp->peer->opens.unheard = 0;
-	give_turns(&qp->peer->opens, qp->x->now);
+	turns_heard(&p->opens);
+	turns_heard(&p->proofs);
+	give_turns(&p->opens, qp->x->now);
+	give_turns(&p->proofs, qp->x->now);
 }
 
 static void ask_in(struct qp *qp, uint64_t ns)
@@ -210,8 +219,8 @@ struct qp *open_next(struct xport *x, struct pkt *p)
 void open_proved(struct qp *qp)
 {
 	qp->open.known = true;
-	if (!qp->open.theirs)
-		open_restart(qp);
+	heard(qp);
+	open_restart(qp);
 }
 
 /* Whatever waits for the peer's epoch goes on, and what left before it was known may
@@ -281,17 +290,6 @@ static void open_give_up(struct qp *qp)
 {
 	set_plain(qp, !qp->open.theirs);
 	qp_kick(qp);
-}
-
-/* Does a QP to which nobody answered go on? */
-static bool asks_on(const struct qp *qp)
-{
-	const struct open *o = &qp->open;
-
-	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
-		return false;
-	return o->theirs || o->known || o->tries < OPEN_TRIES_STANDARD ||
-	       qp->peer->kind != PEER_STANDARD;
 }
 
 void open_timeout(struct qp *qp)

@@ -14,9 +14,6 @@ struct pkt;
 struct qp;
 struct xport;
 
-/* So many OPENs are said to a peer that does not answer; then one QP asks for all. */
-enum { OPENS_UNHEARD = 16 };
-
 /**
  * struct open - Belongs to the holder of the engine lock. A QP is
  *   open:	@theirs is not 0. It takes nothing without @mine, for the rest of this
@@ -37,7 +34,7 @@ enum { OPENS_UNHEARD = 16 };
  *		then, doubled up to a second
  * @told_ns:	when a question without our epoch was answered last, 0: never
  * @link:	on xport.work.opens while an OPEN is to be sent
- * @turn:	on peer.opens.waiting while one is due, and another QP asks the peer
+ * @turn:	on peer.opens or peer.proofs while one is due again, and another QP is to ask
  */
 struct open {
 	uint32_t mine, theirs, heard;

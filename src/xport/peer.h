@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "base/timerq.h"
+#include "xport/turns.h"
 
 /**
  * enum peer_kind - What we know of it.
@@ -123,19 +124,6 @@ struct peer_hello {
 };
 
 /**
- * struct peer_opens - What QPs ask a peer by OPEN (open.c).
- * @waiting:	QPs (qp.open.turn) whose OPEN is due and not said: the first of them will
- *		ask for all
- * @unheard:	OPENs said since the peer proved last that it runs
- * @said_ns:	when the last of them was
- */
-struct peer_opens {
-	struct list waiting;
-	unsigned unheard;
-	uint64_t said_ns;
-};
-
-/**
  * struct peer
  * @ep:		where datagrams for it go
  * @asked:	the port its QPN names: where HELLO, OPEN and extension packets go
@@ -150,6 +138,8 @@ struct peer_opens {
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.on.waiting) that wait for budget
  * @heard_ns:	when anything came from it to a QP; @probed_ns: when any asked it
+ * @opens, @proofs, @probes: of QPs that repeat a question by OPEN, that repeat the proof
+ *		that they know the peer's epoch, and that ask for its state
  */
 struct peer {
 	struct list link;
@@ -168,7 +158,7 @@ struct peer {
 	struct peer_quota quota;
 	struct peer_acks acks;
 	struct peer_hello hello;
-	struct peer_opens opens;
+	struct turns opens, proofs, probes;
 	struct lateness late;
 	struct list shares, stalled;
 };

@@ -103,7 +103,7 @@ enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
 	bool response = pkt->op & OPF_RESPONSE;
 
 	if (pkt->ext)
-		qp->peer->heard_ns = qp->x->now;
+		live_heard_of(qp->peer, qp->x->now);
 	reads_quiet(qp, false);
 	if (pkt->opcode == OP_X_ACK && (pkt->xack_flags & XACK_PROBE) &&
 	    qp_receives(qp)) {

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 
 enum {
-	PROCESSES = CONNS_MAX,
+	PROCESSES = NODES_MAX - 1,
 	BUDGET = 1024,
 	LARGE = 100, /* times what fits */
 	LITTLE = 5, /* the weight of who is promised ... */

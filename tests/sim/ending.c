@@ -62,7 +62,7 @@ enum reason {
 	REASON_NUM,
 };
 
-enum { BYTES = 64 << 10, LEN = 3000, WARM = 3 };
+enum { BYTES = 64 << 10, LEN = 3000, WARM = 3, HUB_CONNS = 8 };
 
 #define SECOND_NS	  (1000 * (uint64_t)SIM_MS)
 #define FLOOR_NS	  (2 * SECOND_NS) /* of the first ACK timeout, and of others */
@@ -461,9 +461,9 @@ static void configure(struct play *p)
 	if (p->ending == LEASE)
 		p->reason = (enum reason)sim_between(sim, 0, RECEIVE);
 	c->ops = 0;
-	c->hub = CONNS_MAX;
+	c->hub = HUB_CONNS;
 	c->conns = p->ending == SILENT || p->ending == HONEST
-			   ? (unsigned)sim_between(sim, 1, CONNS_MAX)
+			   ? (unsigned)sim_between(sim, 1, HUB_CONNS)
 			   : 1;
 	c->backing = SIM_FILE;
 	/* else a move may meet a page that has just gone: each of a NIC's

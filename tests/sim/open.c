@@ -3,7 +3,8 @@
  * one side is long ready before the other, somebody says that nobody is there, the
  * peer is the QP itself, was connected to an earlier life of ours, is a standard one
  * behind whose QPN an unrelated nopin has the port, does not run for a while, is a
- * neighbour that is late, or sends what it may not. Requests are WRITEs of nothing.
+ * neighbour that is late, or sends what it may not; and beside connections that nobody
+ * answers. Requests are WRITEs of nothing.
  */
 #include "nic/demux.h"
 #include "nic/device.h"
@@ -12,6 +13,7 @@
 #include "oracle.h"
 #include "scenarios.h"
 #include "wire/aeth.h"
+#include "wire/ext.h"
 #include "wire/icrc.h"
 #include "wire/opcode.h"
 #include "xport/control.h"
@@ -27,6 +29,7 @@ struct gate {
 	struct world *w;
 	unsigned lose; /* so many OPENs */
 	uint64_t until_ns; /* and all before this */
+	bool third; /* lose the first that is SURE */
 	bool card; /* answer standard requests of end 0 */
 };
 
@@ -76,6 +79,11 @@ static bool pass(void *arg, const uint8_t *bytes, uint32_t len)
 			       bytes[11]);
 	if (bytes[0] != OP_X_OPEN)
 		return true;
+	if (g->third && len > BTH_BYTES + 8 &&
+	    (bytes[BTH_BYTES + 8] & OPEN_SURE)) {
+		g->third = false;
+		return false;
+	}
 	if (sim_now(sim) < g->until_ns)
 		return false;
 	if (!g->lose)
@@ -311,12 +319,54 @@ static void run_late_neighbour(struct world *w, struct gate *g)
 	both_work(w, SECOND);
 }
 
+/* @n connections between the two processes; those but the first are in RESET. */
+static void create_beside(struct world *w, unsigned n)
+{
+	w->cfg.conns = n;
+	for (unsigned i = 1; i < n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			end_create(w, &w->conn[i].end[k], end_of(w, k)->node);
+}
+
+/* One QP of each process waits for a peer that is not in RTR; then others connect. */
+static void run_beside(struct world *w, struct gate *g)
+{
+	(void)g;
+	create_beside(w, 3);
+	end_connect(w, &w->conn[1].end[0], &w->conn[1].end[1]);
+	end_connect(w, &w->conn[2].end[1], &w->conn[2].end[0]);
+	world_run(w, 30 * SECOND + sim_between(w->sim, 0, 1000) * SIM_MS);
+	connect_both(w);
+	world_run(w, 400 * SIM_MS);
+	both_open(w);
+	both_work(w, 100 * SIM_MS);
+}
+
+/* One side has many QPs, of whose peers one is in RTR; and its proof is lost. */
+static void run_third(struct world *w, struct gate *g)
+{
+	create_beside(w, CONNS_MAX);
+	g->third = true;
+	end_connect(w, end_of(w, 1), end_of(w, 0));
+	world_run(w, 300 * SIM_US);
+	for (unsigned i = 0; i < CONNS_MAX; i++)
+		end_connect(w, &w->conn[i].end[0], &w->conn[i].end[1]);
+	world_run(w, sim_between(w->sim, 1, 400) * SIM_MS);
+	EXPECT(w, !g->third, "none was lost");
+	for (unsigned i = 0; i < 2; i++)
+		post(w, end_of(w, i));
+	for (unsigned i = 0; i < 2; i++)
+		completes(w, end_of(w, i), WC_SUCCESS, 20 * SECOND);
+	world_run(w, 100 * SIM_MS);
+	both_open(w);
+}
+
 static void run(struct world *w)
 {
 	static void (*const kinds[])(struct world * w, struct gate * g) = {
-		run_lost,   run_one_side,      run_late,      run_unreachable,
-		run_itself, run_again,	       run_unrelated, run_ahead,
-		run_paused, run_late_neighbour};
+		run_lost,   run_one_side,	run_late,      run_unreachable,
+		run_itself, run_again,		run_unrelated, run_ahead,
+		run_paused, run_late_neighbour, run_beside,    run_third};
 	const unsigned kind = w->seed % ARRAY_SIZE(kinds);
 	struct gate g = {.w = w};
 

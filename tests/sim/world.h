@@ -23,7 +23,7 @@ struct world;
 
 enum {
 	NODES_MAX = 9,
-	CONNS_MAX = 8,
+	CONNS_MAX = 40,
 	NODE_CQS = 3,
 	AREAS_MAX = 64,
 	CELLS = 8,

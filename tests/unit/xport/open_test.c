@@ -12,6 +12,7 @@
 #include "xport/peer.h"
 #include "xport/qp.h"
 #include "xport/transport.h"
+#include "xport/turns.h"
 #include "xport/waits.h"
 #include "xport/xport.h"
 
@@ -333,114 +334,168 @@ static unsigned wait_until(uint64_t ms, uint64_t step)
 	return n;
 }
 
-/* A peer that gets no CPU has a socket buffer of a few hundred packets: what many
- * QPs ask it fits in, and is no more for many than for few. */
+/* A process that has no CPU has a socket buffer of a few hundred packets: what many
+ * QPs ask it fits in. */
 static void open_timeout__one_for_all(void **state)
 {
-	unsigned asked = leave(), askers = 0;
+	unsigned asked = leave();
 
 	(void)state;
-	assert_int_equal(asked, OPENS_UNHEARD);
-	asked += wait_until(511, MS / 4);
-	assert_in_range(asked, OPENS_UNHEARD + 7, OPENS_UNHEARD + 8);
-	for (unsigned i = 0; i < MANY; i++)
-		askers += s.asked[i] > 0;
-	/* each in turn */
-	assert_int_equal(askers, asked);
+	/* the first of each is no repetition */
+	assert_int_equal(asked, MANY);
+	asked = wait_until(511, MS / 4);
+	assert_in_range(asked, TURNS_MAX, TURNS_MAX + 32);
 	/* nobody waits longer than alone */
 	assert_int_equal(s.x.plain, 0);
 	wait_until(514, MS / 4);
 	assert_int_equal(s.x.plain, MANY);
-	/* and goes on, as one does: not more often than once a second */
+	/* and it goes on, each in turn */
 	wait_until(4000, MS);
-	asked = wait_until(104000, MS);
-	assert_in_range(asked, 90, 100);
+	memset(s.asked, 0, sizeof(s.asked));
+	asked = wait_until(3 * MANY * 1000, MS);
+	assert_in_range(asked, 45 * MANY, 50 * MANY);
 	for (unsigned i = 0; i < MANY; i++)
-		assert_in_range(s.asked[i], 1, 3);
+		assert_in_range(s.asked[i], 44, 51);
 }
 
-static bool answer(struct qp *qp, uint32_t epoch)
+static bool answer(struct qp *qp, uint32_t epoch, uint32_t flags)
 {
 	const struct pkt p = {.opcode = OP_X_OPEN,
 			      .ext = true,
 			      .src_qpn = DEST,
 			      .epoch = epoch,
 			      .my_epoch = THEIRS,
-			      .open_flags = OPEN_SURE | OPEN_ASK};
+			      .open_flags = flags};
 
 	return open_take(qp, &p);
 }
 
-/* One is answered: the others ask at once, a few at a time. */
+/* Turns are given, and all but the first QPs wait for theirs. */
+static void exhaust(void)
+{
+	leave();
+	wait_until(100, MS / 4);
+	assert_false(list_empty(&s.peer.opens.waiting));
+	assert_int_equal(s.peer.opens.taken, TURNS_MAX);
+	memset(s.asked, 0, sizeof(s.asked));
+}
+
+/* One is answered: others ask at once, a few at a time. */
 static void open_take__answers_for_all(void **state)
 {
-	unsigned left = MANY - OPENS_UNHEARD;
-
 	(void)state;
-	leave();
-	for (unsigned i = 0; left > 0; i++) {
-		const unsigned n = left < OPENS_UNHEARD ? left : OPENS_UNHEARD;
-
+	exhaust();
+	for (int i = 0; i < 2; i++) {
 		assert_int_equal(leave(), 0);
-		assert_true(answer(&s.many[i], s.many[i].open.mine));
+		assert_true(answer(&s.many[i], s.many[i].open.mine,
+				   OPEN_SURE | OPEN_ASK));
 		/* and what is the answer to the answer */
-		assert_int_equal(leave(), n + 1);
-		left -= n;
+		assert_int_equal(leave(), TURNS_MAX + 1);
 	}
-	for (unsigned i = 0; i < MANY; i++)
-		assert_true(s.asked[i] > 0);
+}
+
+/* So is what came with its epoch, whatever it was. */
+static void open_proved__lets_others(void **state)
+{
+	(void)state;
+	exhaust();
+	open_proved(&s.many[0]);
+	assert_int_equal(leave(), TURNS_MAX + 1);
+	assert_int_equal(s.asked[0], 1);
 }
 
 /* Anybody may ask, so a question tells nothing of the peer. */
 static void open_take__question_is_no_answer(void **state)
 {
+	struct qp *qp;
+
 	(void)state;
-	leave();
-	assert_false(answer(&s.many[0], 0));
-	assert_false(answer(&s.many[1], s.many[1].open.mine + 1));
+	exhaust();
+	assert_false(answer(&s.many[0], 0, OPEN_ASK));
+	assert_false(answer(&s.many[1], s.many[1].open.mine + 1, OPEN_ASK));
 	assert_int_equal(leave(), 1);
-	assert_false(answer(&s.many[MANY - 1], 0));
-	assert_int_equal(leave(), 1);
-	assert_int_equal(s.asked[MANY - 1], 1);
 	/* nor does it cost a turn */
-	assert_false(list_empty(&s.many[MANY - 1].open.turn));
+	qp = list_entry(s.peer.opens.waiting.next, struct qp, open.turn);
+	assert_false(answer(qp, 0, OPEN_ASK));
+	assert_int_equal(leave(), 1);
+	assert_false(list_empty(&qp->open.turn));
 }
 
-/* The peer may be late, and has been heard of since: its questions are new. */
-static void open_timeout__heard_once(void **state)
+/* A new connection does not wait for those that nobody answers. */
+static void open_begin__without_turn(void **state)
 {
+	struct qp *qp = &s.many[MANY - 1];
+
 	(void)state;
+	exhaust();
+	open_end(qp);
+	open_begin(qp);
 	leave();
-	assert_true(answer(&s.many[0], s.many[0].open.mine));
-	assert_true(answer(&s.many[1], s.many[1].open.mine));
-	leave();
-	memset(s.asked, 0, sizeof(s.asked));
-	/* first those that have waited, and then one for all */
-	assert_in_range(wait_until(512, MS / 4), 8, 9);
+	assert_int_equal(s.asked[MANY - 1], 1);
+	/* and if that is lost, hardly */
+	wait_until(100 + 2 * TURN_NS / MS, MS / 4);
+	assert_true(s.asked[MANY - 1] >= 2);
+	/* nor do connections that begin anew, as the peer is a nopin after all */
+	for (unsigned i = 0; i < MANY; i++)
+		open_restart(&s.many[i]);
+	assert_int_equal(leave(), MANY);
 }
 
-/* So is one whose turn had not come; it needs it no more. */
+/* An answer was lost that the peer does not ask for: its repetition is the next. */
+static void open_timeout__third_lost(void **state)
+{
+	struct qp *qp = &s.many[MANY - 1];
+
+	(void)state;
+	exhaust();
+	assert_true(answer(qp, qp->open.mine, OPEN_ASK));
+	assert_int_equal(leave(), TURNS_MAX + 1);
+	wait_until(100 + 2 * TURN_NS / MS, MS / 4);
+	assert_true(s.asked[MANY - 1] >= 2);
+}
+
+/* A QP whose turn had not come is answered, and needs it no more. */
 static void open_take__answer_before_the_turn(void **state)
 {
-	struct qp *qp = &s.many[OPENS_UNHEARD + 4];
+	struct qp *qp;
 
 	(void)state;
-	leave();
-	assert_true(answer(qp, qp->open.mine));
+	exhaust();
+	qp = list_entry(s.peer.opens.waiting.prev, struct qp, open.turn);
+	assert_true(answer(qp, qp->open.mine, OPEN_SURE));
 	assert_true(list_empty(&qp->open.turn));
-	assert_int_equal(leave(), OPENS_UNHEARD + 1);
+	qp = list_entry(s.peer.opens.waiting.prev, struct qp, open.turn);
+	qp->open.theirs = THEIRS;
+	open_proved(qp);
+	assert_true(list_empty(&qp->open.turn));
+}
+
+/* What has failed has nothing to ask. */
+static void open__failed_before_the_turn(void **state)
+{
+	struct qp *qp;
+
+	(void)state;
+	exhaust();
+	qp = list_entry(s.peer.opens.waiting.next, struct qp, open.turn);
+	qp->state = QPS_ERR;
+	qp->open.ask_at = TIME_NEVER;
+	turns_heard(&s.peer.opens);
+	assert_int_equal(wait_until(130, MS / 4), TURNS_MAX - 1);
+	assert_int_equal(s.asked[qp->cfg.qpn], 0);
+	qp->state = QPS_RTR;
 }
 
 /* Of a life that ends while it waits, nothing is left. */
 static void open_end__waiting(void **state)
 {
 	(void)state;
-	leave();
-	for (unsigned i = OPENS_UNHEARD; i < MANY; i++)
+	exhaust();
+	for (unsigned i = 0; i < MANY; i++)
 		open_end(&s.many[i]);
 	assert_true(list_empty(&s.peer.opens.waiting));
-	assert_true(answer(&s.many[0], s.many[0].open.mine));
-	assert_int_equal(leave(), 1);
+	turns_heard(&s.peer.opens);
+	assert_int_equal(wait_until(1000, MS), 0);
 }
 
 /* A standard NIC is left in peace by all. */
@@ -449,13 +504,9 @@ static void open_timeout__many_standard(void **state)
 	(void)state;
 	s.peer.kind = PEER_STANDARD;
 	leave();
-	assert_in_range(wait_until(8000, MS), 9, 16);
+	assert_in_range(wait_until(8000, MS), TURNS_MAX, 500);
 	assert_int_equal(wait_until(100000, 10 * MS), 0);
 	assert_true(list_empty(&s.peer.opens.waiting));
-	/* until it says that it is none */
-	for (unsigned i = 0; i < MANY; i++)
-		open_restart(&s.many[i]);
-	assert_int_equal(leave(), 1);
 }
 
 #define TEST(f)	     cmocka_unit_test_setup_teardown(f, begin, end)
@@ -480,9 +531,12 @@ int main(void)
 		TEST(open_proved__asks),
 		TEST_MANY(open_timeout__one_for_all),
 		TEST_MANY(open_take__answers_for_all),
+		TEST_MANY(open_proved__lets_others),
 		TEST_MANY(open_take__question_is_no_answer),
-		TEST_MANY(open_timeout__heard_once),
+		TEST_MANY(open_begin__without_turn),
+		TEST_MANY(open_timeout__third_lost),
 		TEST_MANY(open_take__answer_before_the_turn),
+		TEST_MANY(open__failed_before_the_turn),
 		TEST_MANY(open_end__waiting),
 		TEST_MANY(open_timeout__many_standard),
 	};
