@@ -4,8 +4,8 @@
  * that moves nothing is silence.
  *
  * Theory of operation. A requester that waits for its peer asks where that is
- * (XACK_PROBE), ever more rarely, one QP for all where none is answered (turns.h) and
- * each before it takes its peer for silent; and it has two clocks of an ACK timeout:
+ * (XACK_PROBE), ever more rarely, and of many that nobody answers even more (spare.h).
+ * It has two clocks of an ACK timeout:
  *  - REQ_SILENT runs from the last time that the peer said something of use: it
  *    answered our newest question, gave a reason to wait, or moved us. Nothing else
  *    is sent again when it is over: the peer may be alive and only not have run.
@@ -56,7 +56,7 @@
 #include "xport/reads.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
-#include "xport/turns.h"
+#include "xport/spare.h"
 #include "xport/waits.h"
 #include "xport/window.h"
 #include "xport/wqe.h"
@@ -72,6 +72,9 @@ enum {
 	/* Of a region that is suspended: after half of what that may take. */
 	SUSPENDED_ASK_NS = 1000 * 1000 * 1000,
 	SUSPENDED_ASK_MIN_NS = 1000 * 1000,
+	SPARED_FIRST_NS = 8 * 1000 * 1000,
+	/* Five questions before a peer that was spared is taken for silent. */
+	SPARED_UNTIL_NS = 5 * PROBE_MAX_NS,
 	/* The peer of a QP that lets others ask was heard of since. */
 	HEARD_NS = 2 * PROBE_MAX_NS,
 	/* Timeouts below these only measure the hosts' schedulers: a NIC in a
@@ -149,11 +152,17 @@ static uint64_t suspended_ask_ns(const struct req *r)
 
 /* --- the clocks -------------------------------------------------------------- */
 
+static void ask_soon(struct req *r)
+{
+	r->probe.ns = PROBE_FIRST_NS;
+	r->probe.spare.gap_ns = 0;
+}
+
 void live_reset(struct req *r)
 {
 	r->live = (struct live){
 		.left_ns = WHOLE_NS, .una = r->una, .best = r->acc};
-	r->probe.ns = PROBE_FIRST_NS;
+	ask_soon(r);
 }
 
 /* What was said, and what it cost, counts no more. */
@@ -177,20 +186,13 @@ static void stand(struct req *r, uint64_t now_ns)
 	r->at[REQ_STALLED] = TIME_NEVER;
 }
 
-static void ask_no_more(struct qp *qp)
-{
-	qp->req.at[REQ_PROBE] = TIME_NEVER;
-	list_del(&qp->on.asking);
-}
-
 void live_stop(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
 	stand(r, qp->x->now);
-	r->at[REQ_SILENT] = TIME_NEVER;
-	ask_no_more(qp);
-	r->probe.ns = PROBE_FIRST_NS;
+	r->at[REQ_SILENT] = r->at[REQ_PROBE] = TIME_NEVER;
+	ask_soon(r);
 }
 
 void live_start(struct qp *qp)
@@ -213,7 +215,7 @@ void live_start(struct qp *qp)
 			now_ns, l->left_ns == WHOLE_NS ? ack_timeout_ns(qp)
 						       : l->left_ns);
 	if (r->at[REQ_PROBE] == TIME_NEVER && qp_dialect(qp)->answers) {
-		r->probe.ns = PROBE_FIRST_NS;
+		ask_soon(r);
 		r->at[REQ_PROBE] = now_ns + r->probe.ns;
 	}
 	qp_rearm(qp);
@@ -362,7 +364,7 @@ void live_progress(struct qp *qp)
 	live_moved(qp);
 	comp_reload(qp);
 	begin_anew(r);
-	ask_no_more(qp);
+	r->at[REQ_PROBE] = TIME_NEVER;
 	start_if(qp);
 }
 
@@ -423,77 +425,63 @@ static void live_ask_now(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	list_del(&qp->on.asking);
 	r->at[REQ_PROBE] = qp->x->now + (deadline_waits(r->at[REQ_SUSPEND])
 						 ? suspended_ask_ns(r)
 						 : r->probe.ns);
+	spare_asked(&r->probe.spare, SPARED_FIRST_NS, qp->x->now);
 	ack_say(qp, XACK_PROBE);
 }
 
-/* Of those that wait for the window one asks, while the peer is heard of: one that
- * is gone over there is not answered, and its questions say nothing. */
-static bool others_ask(const struct qp *qp)
+/* Did another QP ask, and is the peer heard of? One that is gone over there is not
+ * answered, and its questions say nothing. */
+static bool others_ask(const struct peer *p, uint64_t now_ns)
 {
-	const struct peer *p = qp->peer;
-
-	return waits_for_window(qp) &&
-	       p->probed_ns + PROBE_MAX_NS > qp->x->now &&
-	       p->heard_ns + HEARD_NS > qp->x->now;
+	return p->probed_ns + PROBE_MAX_NS > now_ns &&
+	       p->heard_ns + HEARD_NS > now_ns;
 }
 
-static void give_turns(struct turns *t, uint64_t now_ns)
+/* Is a peer of which nothing is heard spared? Not shortly before it is taken for
+ * silent: then it has had every chance. */
+static bool spares(const struct qp *qp)
 {
-	struct list *node;
+	const struct req *r = &qp->req;
 
-	while ((node = turn_next(t, now_ns))) {
-		struct qp *qp = list_entry(node, struct qp, on.asking);
-
-		if (!peers_turn(qp))
-			continue;
-		live_ask_now(qp);
-		qp_rearm(qp);
-	}
+	return !spare_asks(&r->probe.spare, qp->peer->asked_probe,
+			   qp->x->now) &&
+	       r->at[REQ_SILENT] > qp->x->now + SPARED_UNTIL_NS;
 }
 
-/* What is asked again is asked in turn. */
+/* Of those that wait for the window one asks, if nobody has. */
 static void probe(struct qp *qp)
 {
-	const bool first = qp->req.probe.ns == PROBE_FIRST_NS;
 	struct req *r = &qp->req;
 
 	r->probe.ns = MIN(r->probe.ns * 2, (uint64_t)PROBE_MAX_NS);
-	if (others_ask(qp)) {
+	if (waits_for_window(qp) && others_ask(qp->peer, qp->x->now))
 		r->at[REQ_PROBE] = qp->x->now + PROBE_MAX_NS;
-		return;
-	}
-	if (first || deadline_waits(r->at[REQ_SUSPEND])) {
+	else if (spares(qp))
+		r->at[REQ_PROBE] = qp->x->now + r->probe.ns;
+	else
 		live_ask_now(qp);
-		return;
-	}
-	r->at[REQ_PROBE] = qp->x->now + r->probe.ns;
-	turn_wait(&qp->peer->probes, &qp->on.asking, false);
-	give_turns(&qp->peer->probes, qp->x->now);
 }
 
 void live_ask(struct qp *qp)
 {
-	qp->req.probe.ns = PROBE_FIRST_NS;
+	ask_soon(&qp->req);
 	live_ask_now(qp);
 	qp_rearm(qp);
 }
 
 void live_asked(struct qp *qp)
 {
-	struct peer *p = qp->peer;
-
-	qp->req.live.asked_ns = p->probed_ns = qp->x->now;
-	list_del(&qp->on.asking);
+	qp->req.live.asked_ns = qp->peer->probed_ns = qp->x->now;
+	qp->peer->asked_probe++;
 }
 
 void live_heard_of(struct peer *p, uint64_t now_ns)
 {
 	p->heard_ns = now_ns;
-	turns_heard(&p->probes);
+	p->asked_probe = 0;
 }
 
 bool live_repeats(const struct req *r)
@@ -523,26 +511,14 @@ void live_unsent(struct qp *qp, psn_t from)
 
 /* --- time ------------------------------------------------------------------------ */
 
-static bool asked_lately(const struct qp *qp)
-{
-	return qp->req.live.asked_ns + UNASKED_NS > qp->x->now;
-}
-
-/* It was to ask in turn, and looked now and then whether that had come. */
-static bool waits_for_turn(const struct qp *qp)
-{
-	return !list_empty(&qp->on.asking) &&
-	       qp->req.at[REQ_PROBE] + UNASKED_NS > qp->x->now;
-}
-
 /* We did not ask for so long: our process did not run, it may be. But who runs that
  * rarely all the time has to come to an end, too. */
 static bool excuse(struct qp *qp)
 {
 	struct live *l = &qp->req.live;
 
-	if (!qp_dialect(qp)->answers || l->excused || asked_lately(qp) ||
-	    waits_for_turn(qp))
+	if (!qp_dialect(qp)->answers || l->excused ||
+	    l->asked_ns + UNASKED_NS > qp->x->now)
 		return false;
 	l->excused = true;
 	return true;
@@ -572,13 +548,6 @@ static bool silence(struct qp *qp)
 	if (excuse(qp)) {
 		live_start(qp);
 		probe(qp);
-		return false;
-	}
-	/* it may be that only the QPs that asked are gone over there */
-	if (waits_for_turn(qp) && !asked_lately(qp)) {
-		r->at[REQ_SILENT] = qp->x->now + PROBE_MAX_NS;
-		live_ask_now(qp);
-		qp_rearm(qp);
 		return false;
 	}
 	if (!spend(qp, CAUSE_SILENCE))
@@ -620,7 +589,7 @@ bool live_timeout(struct qp *qp)
 	else if (now_ns >= r->at[REQ_PROBE] && peers_turn(qp))
 		probe(qp);
 	else if (now_ns >= r->at[REQ_PROBE])
-		ask_no_more(qp);
+		r->at[REQ_PROBE] = TIME_NEVER;
 	if (now_ns >= r->at[REQ_STALLED] && qp->state != QPS_ERR)
 		stalled(qp);
 	return again;

@@ -14,12 +14,8 @@
  * What is not proved by our own epoch is a question, and no more: it is answered once,
  * and changes nothing of when and what we ask (or everybody could have two QPs answer
  * what neither asked). An open QP answers none (or everybody could ask it), and others
- * once a millisecond (or everybody could have us send).
- *
- * What is said again is said in turn (turns.h): a process that has no CPU is asked by one
- * QP for all. The first of a life is not, and the next few come before others, or a new
- * connection would wait for those that nobody answers. Nor does a QP that had an answer,
- * as the peer does not ask it any more. What proves that the process runs lets all ask.
+ * once a millisecond (or everybody could have us send). Many QPs spare a peer that
+ * answers none (spare.h).
  *
  * Who does not answer is a standard peer, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
@@ -48,7 +44,7 @@
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/responder.h"
-#include "xport/turns.h"
+#include "xport/spare.h"
 #include "xport/tx.h"
 #include "xport/xport.h"
 
@@ -62,8 +58,6 @@ enum {
 	OPEN_TRIES_HERE = 10, /* in a second */
 	/* in 7 s: then a standard NIC is left in peace */
 	OPEN_TRIES_STANDARD = 16,
-	/* a QP that began 31 ms ago goes before those that waited longer */
-	OPEN_TRIES_YOUNG = 5,
 };
 
 static uint8_t open_tries_max(const struct qp *qp)
@@ -84,54 +78,16 @@ static void owe(struct qp *qp)
 		list_add_tail(&qp->x->work.opens, &qp->open.link);
 }
 
-/* Does a QP to which nobody answered go on? */
-static bool asks_on(const struct qp *qp)
-{
-	const struct open *o = &qp->open;
-
-	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
-		return false;
-	return o->theirs || o->known || o->tries < OPEN_TRIES_STANDARD ||
-	       qp->peer->kind != PEER_STANDARD;
-}
-
-static void give_turns(struct turns *t, uint64_t now_ns)
-{
-	struct list *node;
-
-	while ((node = turn_next(t, now_ns))) {
-		struct qp *qp = list_entry(node, struct qp, open.turn);
-
-		if (asks_on(qp))
-			owe(qp);
-	}
-}
-
 /* Say an OPEN that is due by the clock, and not because one came. */
 static void ask(struct qp *qp)
 {
-	const struct open *o = &qp->open;
 	struct peer *p = qp->peer;
-	struct turns *t = o->theirs || o->known ? &p->proofs : &p->opens;
 
-	if (!o->tries) {
-		owe(qp);
+	if (!spare_asks(&qp->open.spare, p->asked_open, qp->x->now))
 		return;
-	}
-	turn_wait(t, &qp->open.turn, o->tries <= OPEN_TRIES_YOUNG);
-	give_turns(t, qp->x->now);
-}
-
-/* The peer's process has proved that it runs, and @qp needs its turn no more. */
-static void heard(struct qp *qp)
-{
-	struct peer *p = qp->peer;
-
-	list_del(&qp->open.turn);
-	turns_heard(&p->opens);
-	turns_heard(&p->proofs);
-	give_turns(&p->opens, qp->x->now);
-	give_turns(&p->proofs, qp->x->now);
+	spare_asked(&qp->open.spare, OPEN_FIRST_NS, qp->x->now);
+	p->asked_open++;
+	owe(qp);
 }
 
 static void ask_in(struct qp *qp, uint64_t ns)
@@ -147,7 +103,6 @@ void open_begin(struct qp *qp)
 
 	*o = (struct open){.ask_at = TIME_NEVER};
 	list_init(&o->link);
-	list_init(&o->turn);
 	do
 		o->mine = (uint32_t)rnd_next(&qp->x->rnd);
 	while (!o->mine);
@@ -163,7 +118,6 @@ static void set_plain(struct qp *qp, bool plain)
 void open_end(struct qp *qp)
 {
 	list_del(&qp->open.link);
-	list_del(&qp->open.turn);
 	qp->open.ask_at = TIME_NEVER;
 	set_plain(qp, false);
 }
@@ -173,6 +127,7 @@ void open_restart(struct qp *qp)
 	if (qp->open.theirs)
 		return;
 	qp->open.tries = 0;
+	qp->open.spare.gap_ns = 0;
 	ask(qp);
 	ask_in(qp, OPEN_FIRST_NS);
 }
@@ -219,8 +174,9 @@ struct qp *open_next(struct xport *x, struct pkt *p)
 void open_proved(struct qp *qp)
 {
 	qp->open.known = true;
-	heard(qp);
-	open_restart(qp);
+	qp->peer->asked_open = 0;
+	if (!qp->open.theirs)
+		open_restart(qp);
 }
 
 /* Whatever waits for the peer's epoch goes on, and what left before it was known may
@@ -274,14 +230,16 @@ bool open_take(struct qp *qp, const struct pkt *p)
 		count(qp->x->cnt, CNT_drop_open);
 		return false;
 	}
-	heard(qp);
+	qp->peer->asked_open = 0;
 	o->known |= (p->open_flags & OPEN_SURE) != 0;
 	if (news)
 		opened(qp, p->my_epoch);
 	if (news || (p->open_flags & OPEN_ASK))
 		owe(qp);
-	if (news && !settled(o))
+	if (news && !settled(o)) {
+		o->spare.gap_ns = 0;
 		ask_in(qp, OPEN_FIRST_NS);
+	}
 	return news;
 }
 
@@ -299,12 +257,13 @@ void open_timeout(struct qp *qp)
 	if (qp->x->now < o->ask_at)
 		return;
 	o->ask_at = TIME_NEVER;
-	if (++o->tries == open_tries_max(qp) && asks_on(qp))
-		open_give_up(qp);
-	if (!asks_on(qp)) {
-		list_del(&o->turn);
+	if (settled(o) || (qp->state == QPS_ERR && !qp->resp.ack.nak.owed))
 		return;
-	}
+	if (++o->tries == open_tries_max(qp))
+		open_give_up(qp);
+	if (!o->theirs && !o->known && o->tries >= OPEN_TRIES_STANDARD &&
+	    qp->peer->kind == PEER_STANDARD)
+		return;
 	ask(qp);
 	ask_in(qp, MIN(2 * o->ask_ns, (uint64_t)OPEN_MAX_NS));
 }

@@ -6,6 +6,7 @@
 #define NOPIN_XPORT_OPEN_H
 
 #include "base/list.h"
+#include "xport/spare.h"
 
 #include <stdint.h>
 
@@ -34,14 +35,15 @@ struct xport;
  *		then, doubled up to a second
  * @told_ns:	when a question without our epoch was answered last, 0: never
  * @link:	on xport.work.opens while an OPEN is to be sent
- * @turn:	on peer.opens or peer.proofs while one is due again, and another QP is to ask
+ * @spare:	what is asked again by the clock
  */
 struct open {
 	uint32_t mine, theirs, heard;
 	bool known, plain, insisted;
 	unsigned tries;
 	uint64_t ask_at, ask_ns, told_ns;
-	struct list link, turn;
+	struct list link;
+	struct spare spare;
 };
 
 /** open_take() - Take an OPEN, which nic/peers.c knows to be from the peer's port.

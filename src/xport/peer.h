@@ -8,7 +8,6 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "base/timerq.h"
-#include "xport/turns.h"
 
 /**
  * enum peer_kind - What we know of it.
@@ -138,8 +137,8 @@ struct peer_hello {
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.on.waiting) that wait for budget
  * @heard_ns:	when anything came from it to a QP; @probed_ns: when any asked it
- * @opens, @proofs, @probes: of QPs that repeat a question by OPEN, that repeat the proof
- *		that they know the peer's epoch, and that ask for its state
+ * @asked_open, @asked_probe: how often QPs asked by OPEN since it proved last that it knows
+ *		an epoch of ours, and for its state since it was heard of (spare.h)
  */
 struct peer {
 	struct list link;
@@ -150,7 +149,7 @@ struct peer {
 	enum peer_kind kind;
 	uint32_t nonce, features, read_chunk;
 	bool datagrams, here, quiet;
-	unsigned refs;
+	unsigned refs, asked_open, asked_probe;
 	uint64_t heard_ns, probed_ns;
 	struct peer_path path;
 	struct peer_flow flow;
@@ -158,7 +157,6 @@ struct peer {
 	struct peer_quota quota;
 	struct peer_acks acks;
 	struct peer_hello hello;
-	struct turns opens, proofs, probes;
 	struct lateness late;
 	struct list shares, stalled;
 };

@@ -222,9 +222,6 @@ void peer_init(struct peer *p, const struct endpoint *ep,
 	list_init(&p->stalled);
 	list_init(&p->acks.owed);
 	list_init(&p->acks.link);
-	turns_init(&p->opens);
-	turns_init(&p->proofs);
-	turns_init(&p->probes);
 }
 
 int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
@@ -234,13 +231,11 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 	list_init(&qp->on.runnable);
 	list_init(&qp->shares);
 	list_init(&qp->on.waiting);
-	list_init(&qp->on.asking);
 	list_init(&qp->on.idle);
 	list_init(&qp->on.owed);
 	list_init(&qp->on.errors);
 	list_init(&qp->on.drainable);
 	list_init(&qp->open.link);
-	list_init(&qp->open.turn);
 	qp->open.ask_at = TIME_NEVER;
 	waiter_init(&qp->req.wait, qp);
 	waiter_init(&qp->req.rsp_wait, qp);
@@ -291,7 +286,6 @@ static void qp_disconnect(struct qp *qp)
 	share_set(qp, NULL);
 	list_del(&qp->on.runnable);
 	list_del(&qp->on.waiting);
-	list_del(&qp->on.asking);
 	list_del(&qp->on.idle);
 	list_del(&qp->on.drainable);
 	timerq_set(&qp->x->timers, &qp->timer, TIME_NEVER);

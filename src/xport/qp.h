@@ -52,13 +52,12 @@ struct qp_config {
  * @runnable:	xport.work.runnable: it may have something to send
  * @drainable:	xport.work.drainable: what it keeps may be placeable
  * @waiting:	peer.stalled, for budget or slots, or xport.work.read_waiters
- * @asking:	peer.probes: it is to ask where the peer is, and another QP asks
  * @idle:	xport.work.idle_waiters: for the moves in a region
  * @owed:	peer.acks.owed: an ACK is owed
  * @errors:	xport.work.errors: an event is to be delivered
  */
 struct qp_links {
-	struct list runnable, drainable, waiting, asking, idle, owed, errors;
+	struct list runnable, drainable, waiting, idle, owed, errors;
 };
 
 /** struct qp */

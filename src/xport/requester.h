@@ -12,6 +12,7 @@
 #include "xport/flow.h"
 #include "xport/kept.h"
 #include "xport/live.h"
+#include "xport/spare.h"
 
 /**
  * struct req_loss - What of [acc, snd) did not come (retry.c).
@@ -90,12 +91,14 @@ struct req_failure {
  * @ns:		how long after REQ_PROBE it is asked again
  * @asked, @question: XACK_PROBE is not answered yet; what we asked last
  * @max:	req.snd when we asked that for the first time
+ * @spare:	what is asked again by the clock
  */
 struct req_probe {
 	uint64_t ns;
 	psn_t max;
 	uint16_t question;
 	bool asked;
+	struct spare spare;
 };
 
 /**

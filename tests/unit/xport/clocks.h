@@ -61,7 +61,7 @@ static inline void open_qp(enum peer_kind kind)
 	list_init(&s.x.work.read_waiters);
 	list_init(&s.x.work.ack_peers);
 	timerq_init(&s.x.timers);
-	assert_int_equal(timerq_reserve(&s.x.timers, 2), 0);
+	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
 	peer_init(&s.peer, &ep, &ip);
 	s.peer.kind = kind;
 	assert_int_equal(

@@ -3,7 +3,7 @@
  * send cannot leave, as they have the window, or its peer answers nobody.
  */
 #include "clocks.h"
-#include "xport/turns.h"
+#include "xport/spare.h"
 
 /* All is done but what others, who have the window, do not let go. */
 static void wait_for_window(void)
@@ -130,163 +130,93 @@ static void live__window_did_not_run(void **state)
 	close_qp();
 }
 
-/* Requests are out, and the turns of other QPs to ask. */
-static void wait_with_others(void)
-{
-	open_qp(PEER_NOPIN);
-	s.peer.probes.taken = TURNS_MAX;
-	s.peer.probes.since_ns = s.x.now;
-}
-
-/* Others ask so long: it is always the turn of one. */
-static void others_ask_for(uint64_t ns)
-{
-	for (uint64_t end = s.x.now + ns; s.x.now < end;) {
-		s.peer.probes.taken = TURNS_MAX;
-		s.peer.probes.since_ns = s.x.now;
-		pass(MIN(10 * MS, end - s.x.now));
-	}
-}
-
-/* Where none is answered one QP asks for all, and each before it takes the peer for
- * silent: only those that asked may be gone over there. */
-static void live__others_ask(void **state)
-{
-	struct req *r = &s.qp.req;
-
-	(void)state;
-	wait_with_others();
-	others_ask_for(2 * MS);
-	/* who has just begun does not wait */
-	assert_int_equal(r->probe.question, 1);
-	r->probe.asked = false;
-	others_ask_for(FIRST_NS - 3 * MS);
-	assert_false(r->probe.asked);
-	others_ask_for(1 * MS);
-	assert_int_equal(r->retries, RETRIES);
-	assert_true(r->probe.asked);
-	others_ask_for(49 * MS);
-	assert_int_equal(r->retries, RETRIES);
-	others_ask_for(1 * MS);
-	assert_int_equal(r->retries, RETRIES - 1);
-	for (int i = RETRIES - 2; i >= 0; i--) {
-		others_ask_for(NEXT_NS + 50 * MS);
-		assert_int_equal(r->retries, i);
-	}
-	close_qp();
-}
-
-static void live__others_ask_and_it_is_answered(void **state)
-{
-	(void)state;
-	wait_with_others();
-	others_ask_for(FIRST_NS + 20 * MS);
-	answer(UNA - 1, UNA, 0);
-	others_ask_for(FIRST_NS - 20 * MS);
-	assert_int_equal(s.qp.req.retries, RETRIES);
-	close_qp();
-}
-
-/* The peer is heard of, or those that asked do not any more. */
-static void live__others_asked(void **state)
-{
-	struct req *r = &s.qp.req;
-
-	(void)state;
-	for (int heard = 0; heard < 2; heard++) {
-		wait_with_others();
-		others_ask_for(1000 * MS);
-		r->probe.asked = false;
-		if (heard)
-			live_heard_of(&s.peer, s.x.now);
-		r->at[REQ_PROBE] = s.x.now + 2 * MS;
-		qp_rearm(&s.qp);
-		pass(3 * MS);
-		assert_int_equal(r->probe.asked, heard);
-		pass(60 * MS);
-		assert_true(r->probe.asked);
-		assert_true(list_empty(&s.qp.on.asking));
-		close_qp();
-	}
-}
-
-/* Return: how often it asks in @ns. */
-static unsigned asks_in(uint64_t ns)
+/* Return: how often it asks in @ns; @others: many other QPs do, and are not answered. */
+static unsigned asks_in(uint64_t ns, bool others)
 {
 	unsigned n = 0;
 
 	for (uint64_t end = s.x.now + ns; s.x.now < end;) {
 		const uint64_t before = s.qp.req.live.asked_ns;
 
+		s.peer.asked_probe += others ? SPARE_FROM : 0;
 		pass(MS / 2);
 		n += s.qp.req.live.asked_ns != before;
 	}
 	return n;
 }
 
-/* Alone it asks as often as ever. */
+/* Alone it asks at 1, 3, 7 ... 63 ms and then every 50. */
 static void live__asks_alone(void **state)
 {
 	(void)state;
 	open_qp(PEER_NOPIN);
-	assert_int_equal(asks_in(500 * MS), 14);
-	assert_int_equal(asks_in(1000 * MS), 20);
+	assert_int_equal(asks_in(500 * MS, false), 14);
+	assert_int_equal(asks_in(1000 * MS, false), 20);
+	assert_int_equal(s.peer.asked_probe, 34);
 	close_qp();
 }
 
-/* Our process did not run: that others ask before us makes up for nothing. */
-static void live__others_ask_first(void **state)
+/* Many spare a peer that answers none; and no retry is spent before it was asked as often
+ * as ever, for five times. */
+static void live__asks_with_many(void **state)
+{
+	struct req *r = &s.qp.req;
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	/* at 1, 15, 113 and 663 ms */
+	assert_int_equal(asks_in(1000 * MS, true), 4);
+	assert_in_range(asks_in(740 * MS, true), 1, 2);
+	assert_in_range(asks_in(259 * MS, true), 5, 6);
+	assert_int_equal(r->retries, RETRIES);
+	asks_in(1 * MS, true);
+	assert_int_equal(r->retries, RETRIES - 1);
+	for (int i = RETRIES - 2; i >= 0; i--) {
+		assert_in_range(asks_in(NEXT_NS, true), 5, 6);
+		assert_int_equal(r->retries, i);
+	}
+	close_qp();
+}
+
+/* One is heard of, so it is no such peer: asked again as ever. */
+static void live__asks_with_many_and_one_is_heard(void **state)
 {
 	(void)state;
-	wait_with_others();
-	others_ask_for(1000 * MS);
+	open_qp(PEER_NOPIN);
+	asks_in(1000 * MS, true);
+	live_heard_of(&s.peer, s.x.now);
+	assert_int_equal(s.peer.heard_ns, s.x.now);
+	assert_int_equal(asks_in(200 * MS, false), 4);
+	close_qp();
+}
+
+/* What begins to wait asks soon, however many are not answered. */
+static void live__begins_beside_many(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	asks_in(1000 * MS, true);
+	for (int i = 0; i < 3; i++) {
+		live_progress(&s.qp);
+		assert_int_equal(asks_in(2 * MS, true), 1);
+	}
+	live_ask(&s.qp);
+	assert_true(s.qp.resp.ack.xack & XACK_PROBE);
+	close_qp();
+}
+
+/* Nor does it cost anything that our own process does not run. */
+static void live__many_and_we_do_not_run(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	asks_in(1000 * MS, true);
 	s.x.now += FIRST_NS;
-	others_ask_for(1900 * MS);
+	asks_in(1900 * MS, true);
 	assert_int_equal(s.qp.req.retries, RETRIES);
-	others_ask_for(200 * MS);
+	asks_in(150 * MS, true);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
 	close_qp();
-}
-
-/* And gives a turn to all that wait for one. */
-static void another_asks(void)
-{
-	struct qp qp = s.qp;
-
-	list_init(&qp.on.asking);
-	list_init(&qp.on.owed);
-	list_init(&qp.on.runnable);
-	qp.req.una = UNA;
-	qp.req.at[REQ_SILENT] = TIME_NEVER;
-	qp.req.at[REQ_PROBE] = s.x.now;
-	qp.timer = (struct timer){.at_ns = TIME_NEVER};
-	turns_heard(&s.peer.probes);
-	live_timeout(&qp);
-	assert_true(qp.resp.ack.xack & XACK_PROBE);
-	ack_cancel(&qp);
-	timerq_set(&s.x.timers, &qp.timer, TIME_NEVER);
-}
-
-/* What came to an end has no turn. */
-static void live__turn_over(void **state)
-{
-	(void)state;
-	for (int how = 0; how < 3; how++) {
-		wait_with_others();
-		others_ask_for(100 * MS);
-		assert_false(list_empty(&s.qp.on.asking));
-		if (how == 0)
-			live_stop(&s.qp);
-		if (how == 1)
-			live_progress(&s.qp);
-		if (how == 2) {
-			s.qp.req.una = s.qp.req.snd = s.qp.req.max;
-			another_asks();
-			assert_false(s.qp.resp.ack.xack & XACK_PROBE);
-		}
-		assert_true(list_empty(&s.qp.on.asking));
-		close_qp();
-	}
 }
 
 int main(void)
@@ -298,12 +228,11 @@ int main(void)
 		cmocka_unit_test(live__window_of_dead),
 		cmocka_unit_test(live__window_of_own),
 		cmocka_unit_test(live__window_did_not_run),
-		cmocka_unit_test(live__others_ask),
-		cmocka_unit_test(live__others_ask_and_it_is_answered),
-		cmocka_unit_test(live__others_asked),
 		cmocka_unit_test(live__asks_alone),
-		cmocka_unit_test(live__others_ask_first),
-		cmocka_unit_test(live__turn_over),
+		cmocka_unit_test(live__asks_with_many),
+		cmocka_unit_test(live__asks_with_many_and_one_is_heard),
+		cmocka_unit_test(live__begins_beside_many),
+		cmocka_unit_test(live__many_and_we_do_not_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,8 @@
 #include "xport/open.h"
 #include "xport/peer.h"
 #include "xport/qp.h"
+#include "xport/spare.h"
 #include "xport/transport.h"
-#include "xport/turns.h"
 #include "xport/waits.h"
 #include "xport/xport.h"
 
@@ -292,7 +292,7 @@ static int begin_many(void **state)
 	for (uint32_t i = 0; i < MANY; i++) {
 		connect(&s.many[i], i);
 		open_begin(&s.many[i]);
-		s.x.now += MS / 50; /* they are not made all at once */
+		s.x.now += MS / 100; /* they are not made all at once */
 	}
 	return 0;
 }
@@ -334,28 +334,40 @@ static unsigned wait_until(uint64_t ms, uint64_t step)
 	return n;
 }
 
-/* A process that has no CPU has a socket buffer of a few hundred packets: what many
- * QPs ask it fits in. */
-static void open_timeout__one_for_all(void **state)
+/* A process that has no CPU has a socket buffer with 512 places: what many QPs ask it
+ * leaves room for what they sent. */
+static void open_timeout__spares_the_peer(void **state)
 {
 	unsigned asked = leave();
 
 	(void)state;
-	/* the first of each is no repetition */
 	assert_int_equal(asked, MANY);
-	asked = wait_until(511, MS / 4);
-	assert_in_range(asked, TURNS_MAX, TURNS_MAX + 32);
+	asked += wait_until(511, MS / 4);
+	assert_int_equal(asked, 4 * MANY); /* at 0, 1, 15 and 127 ms */
 	/* nobody waits longer than alone */
 	assert_int_equal(s.x.plain, 0);
 	wait_until(514, MS / 4);
 	assert_int_equal(s.x.plain, MANY);
-	/* and it goes on, each in turn */
+	/* and it goes on, each for itself */
 	wait_until(4000, MS);
 	memset(s.asked, 0, sizeof(s.asked));
-	asked = wait_until(3 * MANY * 1000, MS);
-	assert_in_range(asked, 45 * MANY, 50 * MANY);
+	wait_until(24000, MS);
 	for (unsigned i = 0; i < MANY; i++)
-		assert_in_range(s.asked[i], 44, 51);
+		assert_int_equal(s.asked[i], 20);
+}
+
+/* A few ask as often as one. */
+static void open_timeout__few(void **state)
+{
+	(void)state;
+	for (unsigned i = 3; i < MANY; i++)
+		open_end(&s.many[i]);
+	s.peer.asked_open = 0;
+	leave();
+	memset(s.asked, 0, sizeof(s.asked));
+	wait_until(514, MS / 4);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(s.asked[i], 9);
 }
 
 static bool answer(struct qp *qp, uint32_t epoch, uint32_t flags)
@@ -370,143 +382,85 @@ static bool answer(struct qp *qp, uint32_t epoch, uint32_t flags)
 	return open_take(qp, &p);
 }
 
-/* Turns are given, and all but the first QPs wait for theirs. */
-static void exhaust(void)
+/* The next tick of all is at 3 ms; they asked at 0 and 1 ms. */
+static void at_three(void)
 {
 	leave();
-	wait_until(100, MS / 4);
-	assert_false(list_empty(&s.peer.opens.waiting));
-	assert_int_equal(s.peer.opens.taken, TURNS_MAX);
+	wait_until(3, MS / 4);
+	assert_true(s.peer.asked_open >= SPARE_FROM);
 	memset(s.asked, 0, sizeof(s.asked));
 }
 
-/* One is answered: others ask at once, a few at a time. */
+/* One is answered, so all are heard: what they ask is asked again as if alone. */
 static void open_take__answers_for_all(void **state)
 {
 	(void)state;
-	exhaust();
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(leave(), 0);
-		assert_true(answer(&s.many[i], s.many[i].open.mine,
-				   OPEN_SURE | OPEN_ASK));
-		/* and what is the answer to the answer */
-		assert_int_equal(leave(), TURNS_MAX + 1);
-	}
+	at_three();
+	assert_true(answer(&s.many[0], s.many[0].open.mine, OPEN_SURE));
+	leave();
+	wait_until(6, MS / 4);
+	assert_int_equal(s.asked[MANY - 1], 1);
 }
 
-/* So is what came with its epoch, whatever it was. */
-static void open_proved__lets_others(void **state)
+/* So is what came with the epoch of one, whatever it was. */
+static void open_proved__for_all(void **state)
 {
 	(void)state;
-	exhaust();
+	at_three();
 	open_proved(&s.many[0]);
-	assert_int_equal(leave(), TURNS_MAX + 1);
-	assert_int_equal(s.asked[0], 1);
+	assert_int_equal(leave(), 1);
+	wait_until(6, MS / 4);
+	assert_int_equal(s.asked[MANY / 2], 1);
 }
 
-/* Anybody may ask, so a question tells nothing of the peer. */
+/* Anybody may ask, so a question tells nothing of the peer; nor does it cost one. */
 static void open_take__question_is_no_answer(void **state)
 {
-	struct qp *qp;
-
 	(void)state;
-	exhaust();
+	at_three();
 	assert_false(answer(&s.many[0], 0, OPEN_ASK));
 	assert_false(answer(&s.many[1], s.many[1].open.mine + 1, OPEN_ASK));
 	assert_int_equal(leave(), 1);
-	/* nor does it cost a turn */
-	qp = list_entry(s.peer.opens.waiting.next, struct qp, open.turn);
-	assert_false(answer(qp, 0, OPEN_ASK));
-	assert_int_equal(leave(), 1);
-	assert_false(list_empty(&qp->open.turn));
+	assert_int_equal(wait_until(7, MS / 4), 0);
+	wait_until(17, MS / 4);
+	for (unsigned i = 1; i < MANY; i++)
+		assert_int_equal(s.asked[i], 1);
 }
 
-/* A new connection does not wait for those that nobody answers. */
-static void open_begin__without_turn(void **state)
+/* A new connection is nothing to spare. */
+static void open_begin__beside_others(void **state)
 {
 	struct qp *qp = &s.many[MANY - 1];
 
 	(void)state;
-	exhaust();
+	leave();
+	wait_until(600, MS / 4);
+	memset(s.asked, 0, sizeof(s.asked));
 	open_end(qp);
 	open_begin(qp);
 	leave();
 	assert_int_equal(s.asked[MANY - 1], 1);
-	/* and if that is lost, hardly */
-	wait_until(100 + 2 * TURN_NS / MS, MS / 4);
-	assert_true(s.asked[MANY - 1] >= 2);
-	/* nor do connections that begin anew, as the peer is a nopin after all */
+	wait_until(602, MS / 4);
+	assert_int_equal(s.asked[MANY - 1], 2);
+	/* nor are connections that begin anew, as the peer is a nopin after all */
 	for (unsigned i = 0; i < MANY; i++)
 		open_restart(&s.many[i]);
 	assert_int_equal(leave(), MANY);
 }
 
-/* An answer was lost that the peer does not ask for: its repetition is the next. */
+/* Nor is the third, which was lost, and which nobody asks for. */
 static void open_timeout__third_lost(void **state)
 {
 	struct qp *qp = &s.many[MANY - 1];
 
 	(void)state;
-	exhaust();
-	assert_true(answer(qp, qp->open.mine, OPEN_ASK));
-	assert_int_equal(leave(), TURNS_MAX + 1);
-	wait_until(100 + 2 * TURN_NS / MS, MS / 4);
-	assert_true(s.asked[MANY - 1] >= 2);
-}
-
-/* A QP whose turn had not come is answered, and needs it no more. */
-static void open_take__answer_before_the_turn(void **state)
-{
-	struct qp *qp;
-
-	(void)state;
-	exhaust();
-	qp = list_entry(s.peer.opens.waiting.prev, struct qp, open.turn);
-	assert_true(answer(qp, qp->open.mine, OPEN_SURE));
-	assert_true(list_empty(&qp->open.turn));
-	qp = list_entry(s.peer.opens.waiting.prev, struct qp, open.turn);
-	qp->open.theirs = THEIRS;
-	open_proved(qp);
-	assert_true(list_empty(&qp->open.turn));
-}
-
-/* What has failed has nothing to ask. */
-static void open__failed_before_the_turn(void **state)
-{
-	struct qp *qp;
-
-	(void)state;
-	exhaust();
-	qp = list_entry(s.peer.opens.waiting.next, struct qp, open.turn);
-	qp->state = QPS_ERR;
-	qp->open.ask_at = TIME_NEVER;
-	turns_heard(&s.peer.opens);
-	assert_int_equal(wait_until(130, MS / 4), TURNS_MAX - 1);
-	assert_int_equal(s.asked[qp->cfg.qpn], 0);
-	qp->state = QPS_RTR;
-}
-
-/* Of a life that ends while it waits, nothing is left. */
-static void open_end__waiting(void **state)
-{
-	(void)state;
-	exhaust();
-	for (unsigned i = 0; i < MANY; i++)
-		open_end(&s.many[i]);
-	assert_true(list_empty(&s.peer.opens.waiting));
-	turns_heard(&s.peer.opens);
-	assert_int_equal(wait_until(1000, MS), 0);
-}
-
-/* A standard NIC is left in peace by all. */
-static void open_timeout__many_standard(void **state)
-{
-	(void)state;
-	s.peer.kind = PEER_STANDARD;
 	leave();
-	assert_in_range(wait_until(8000, MS), TURNS_MAX, 500);
-	assert_int_equal(wait_until(100000, 10 * MS), 0);
-	assert_true(list_empty(&s.peer.opens.waiting));
+	wait_until(600, MS / 4);
+	memset(s.asked, 0, sizeof(s.asked));
+	assert_true(answer(qp, qp->open.mine, OPEN_ASK));
+	s.peer.asked_open = SPARE_FROM;
+	wait_until(602, MS / 4);
+	assert_int_equal(s.asked[MANY - 1], 2);
 }
 
 #define TEST(f)	     cmocka_unit_test_setup_teardown(f, begin, end)
@@ -529,16 +483,13 @@ int main(void)
 		cmocka_unit_test_prestate_setup_teardown(
 			open_timeout__nobody_answers, begin, end, &standard),
 		TEST(open_proved__asks),
-		TEST_MANY(open_timeout__one_for_all),
+		TEST_MANY(open_timeout__spares_the_peer),
+		TEST_MANY(open_timeout__few),
 		TEST_MANY(open_take__answers_for_all),
-		TEST_MANY(open_proved__lets_others),
+		TEST_MANY(open_proved__for_all),
 		TEST_MANY(open_take__question_is_no_answer),
-		TEST_MANY(open_begin__without_turn),
+		TEST_MANY(open_begin__beside_others),
 		TEST_MANY(open_timeout__third_lost),
-		TEST_MANY(open_take__answer_before_the_turn),
-		TEST_MANY(open__failed_before_the_turn),
-		TEST_MANY(open_end__waiting),
-		TEST_MANY(open_timeout__many_standard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

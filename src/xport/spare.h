@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* spare.h: questions that are not asked again so soon. A process without CPU does not
+ * read, and a socket buffer that nobody raised has places for 512 small packets. It
+ * holds what QPs sent (flow.c), and what they ask while nothing is heard: beyond
+ * SPARE_FROM questions each QP asks eight times more rarely instead of twice. It still
+ * asks itself, as that of another QP may be lost, or be for a QP that is gone.
+ */
+#ifndef NOPIN_XPORT_SPARE_H
+#define NOPIN_XPORT_SPARE_H
+
+#include "base/check.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	SPARE_FROM = 64,
+	SPARE_MAX_NS = 512 * 1000 * 1000,
+};
+
+/**
+ * struct spare - What a QP asks.
+ * @gap_ns:	so long it does not ask again, if its peer is to be spared; 0: it has not
+ *		asked yet
+ * @asked_ns:	when it asked last
+ */
+struct spare {
+	uint64_t gap_ns, asked_ns;
+};
+
+/** spare_asks() - Is a question that is due asked? @unheard: questions to the peer
+ * that nothing was heard after. */
+static inline bool spare_asks(const struct spare *s, unsigned unheard,
+			      uint64_t now_ns)
+{
+	return unheard < SPARE_FROM || now_ns >= s->asked_ns + s->gap_ns;
+}
+
+/** spare_asked() - It is asked. @first_ns: the first gap. */
+static inline void spare_asked(struct spare *s, uint64_t first_ns,
+			       uint64_t now_ns)
+{
+	s->gap_ns = s->gap_ns ? MIN(8 * s->gap_ns, (uint64_t)SPARE_MAX_NS)
+			      : first_ns;
+	s->asked_ns = now_ns;
+}
+
+#endif
