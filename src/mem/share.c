@@ -255,10 +255,23 @@ void share_closed(struct mem *m, struct share *s)
 	share_wake(m);
 }
 
+/* @t stands in the line of @to from now on. Its share may be gone afterwards. */
+static void move(struct mem *m, struct ticket *t, struct share *to)
+{
+	struct share *from = t->share;
+
+	share_dequeue(t);
+	share_opened(m, to);
+	t->share = to;
+	t->guests = true;
+	share_enqueue(m, t, QUEUE_FRESH);
+	share_closed(m, from);
+}
+
 /**
  * share_takes_over() - Somebody waits for a ticket that another has not asked a
  * pager for yet: it is not to stand in the line of who has more of them, or keeps
- * more pagers busy.
+ * more pagers busy. If it does stay there it is marked: see share_next().
  * @m:		the NIC's memory
  * @t:		the ticket
  * @w:		who waits for it now
@@ -267,13 +280,12 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 {
 	struct share *to = share_of(m, w), *from = t->share;
 
-	if (to->asked >= from->asked && to->tickets + 1 >= from->tickets)
-		return;
-	share_dequeue(t);
-	share_opened(m, to);
-	t->share = to;
-	share_enqueue(m, t, QUEUE_FRESH);
-	share_closed(m, from);
+	if (to->asked < from->asked || to->tickets + 1 < from->tickets) {
+		move(m, t, to);
+	} else if (to != from && !t->guests) {
+		t->guests = true;
+		from->guests++;
+	}
 }
 
 /* --- pagers ----------------------------------------------------------------- */
@@ -289,6 +301,7 @@ void share_enqueue(struct mem *m, struct ticket *t, enum queue q)
 	struct share *s = t->share;
 
 	t->queue = (uint8_t)q;
+	s->guests += t->guests;
 	list_add_tail(&s->queue[q], &t->link);
 	if (list_empty(&s->turn[q]))
 		list_add_tail(&m->tickets.ready[q], &s->turn[q]);
@@ -304,6 +317,7 @@ void share_enqueue_first(struct mem *m, struct ticket *t)
 	struct share *s = t->share;
 
 	t->queue = QUEUE_FRESH;
+	s->guests += t->guests;
 	list_insert_after(&s->queue[QUEUE_FRESH], &t->link);
 	list_del(&s->turn[QUEUE_FRESH]);
 	list_insert_after(&m->tickets.ready[QUEUE_FRESH],
@@ -318,6 +332,7 @@ void share_dequeue(struct ticket *t)
 {
 	struct share *s = t->share;
 
+	s->guests -= t->guests;
 	list_del(&t->link);
 	if (list_empty(&s->queue[t->queue]))
 		list_del(&s->turn[t->queue]);
@@ -357,8 +372,37 @@ static bool may_ask(struct mem *m, const struct share *s, enum queue q)
 	       (q == QUEUE_FRESH && s->asked == 0);
 }
 
+/* Who waits for @t and may ask for it, though its own share may not? */
+static struct share *guest_of(struct mem *m, const struct ticket *t)
+{
+	list_for_each(l, &t->waiters) {
+		struct share *s = share_of(m,
+					   list_entry(l, struct waiter, link));
+
+		if (s != t->share && may_ask(m, s, QUEUE_FRESH))
+			return s;
+	}
+	return NULL;
+}
+
+/* What keeps the pagers of @s busy, slow pages it may be, is not to delay others that
+ * wait for pages in its line. */
+static void hand_over(struct mem *m, struct share *s)
+{
+	s->refs++;
+	list_for_each_safe(l, tmp, &s->queue[QUEUE_FRESH]) {
+		struct ticket *t = list_entry(l, struct ticket, link);
+		struct share *to = t->guests ? guest_of(m, t) : NULL;
+
+		if (to)
+			move(m, t, to);
+	}
+	share_unref(s);
+}
+
 /**
- * share_next() - Find the share whose turn it is.
+ * share_next() - Find the share whose turn it is. One that may not ask now hands over
+ * what others wait for, too.
  * @m:		the NIC's memory
  * @q:		in which line
  *
@@ -380,6 +424,8 @@ struct ticket *share_next(struct mem *m, enum queue q)
 		}
 		list_add_tail(&ts->over[q], l);
 		ts->short_of |= q == QUEUE_FRESH;
+		if (s->guests > 0)
+			hand_over(m, s);
 	}
 	return NULL;
 }

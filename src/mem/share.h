@@ -15,14 +15,14 @@ struct waiter;
  * @refs:	QPs; it also stays while it has tickets
  * @tickets, @promised: that are out for it, and kept for waiters of it
  * @asked, @ahead_asked: as in struct tickets
- * @queue:	its new tickets
+ * @queue:	its new tickets; @guests: those of them with ticket.guests
  * @turn:	while they are some: on tickets.ready or .over
  * @starved:	waiters that found no ticket, in the order they came
  */
 struct share {
 	struct list link;
 	uint32_t pd, refs;
-	uint32_t tickets, promised, asked, ahead_asked;
+	uint32_t tickets, promised, asked, ahead_asked, guests;
 	struct list queue[QUEUE_NUM], turn[QUEUE_NUM];
 	struct list starved, starved_link;
 };

@@ -38,6 +38,7 @@ enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT };
  * @protect:	and for reading only
  * @share:	who pays for it
  * @queue:	NEW: which line of its share it stands in
+ * @guests:	a waiter of another share waits, or did, for it
  * @ahead:	sent without a waiter
  * @look:	bring nothing in where memory is plain: key of the region that asks
  *		(overwrite.c), or 0
@@ -52,7 +53,7 @@ struct ticket {
 	uint32_t pages, valid, guess, look;
 	uint16_t gen;
 	uint8_t state, queue;
-	bool write, whole, protect, ahead, major, early;
+	bool write, whole, protect, ahead, major, early, guests;
 	uint32_t hash[2];
 	struct share *share;
 	struct list link, waiters;

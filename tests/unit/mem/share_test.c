@@ -260,6 +260,86 @@ static void share_takes_over__from_who_waits(void **state)
 	peers_close(&p);
 }
 
+/* Nor where that turns out later: it was as good as its own line when it came, and then
+ * the pages of the other take long. */
+static void share_next__hands_over(void **state)
+{
+	struct ticket_req slow[2];
+	struct waiter *w, *first;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	want(&p, 1, 100);
+	want(&p, 1, 110);
+	want(&p, 0, 0);
+	want(&p, 0, 10);
+	first = want(&p, 0, 20);
+	w = want(&p, 1, 20);
+	assert_int_equal(w->ticket.v, first->ticket.v);
+	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[0]);
+	assert_int_equal(p.s[0]->guests, 1);
+	fix_done(&p.f, fix_next(&p.f), 1, false);
+	slow[0] = fix_next(&p.f);
+	assert_int_equal(slow[0].vpn, 0);
+	fix_done(&p.f, fix_next(&p.f), 1, false);
+	slow[1] = fix_next(&p.f);
+	assert_int_equal(slow[1].vpn, 10);
+	/* two pagers are free, and the peer with the slow pages may have none */
+	assert_int_equal(fix_next(&p.f).vpn, 20);
+	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[1]);
+	assert_int_equal(p.s[0]->guests + p.s[1]->guests, 0);
+	assert_int_equal(p.s[0]->tickets, 2);
+	assert_int_equal(p.s[1]->tickets, 1);
+	peers_close(&p);
+}
+
+/* A peer that may not ask either gets nothing. */
+static void share_next__hands_over_to_who_may_ask(void **state)
+{
+	struct ticket_req r;
+	struct waiter *w;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	want(&p, 1, 100);
+	want(&p, 1, 110);
+	want(&p, 0, 0);
+	want(&p, 0, 20);
+	w = want(&p, 1, 20);
+	for (unsigned n = 0; n < 3; n++)
+		fix_next(&p.f);
+	assert_false(ticket_next(p.f.m, &r));
+	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[0]);
+	peers_close(&p);
+}
+
+/* Who waited with it and does not any more is no reason. */
+static void share_next__hands_nothing_over(void **state)
+{
+	struct ticket_req r;
+	struct waiter *w;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	want(&p, 1, 100);
+	want(&p, 1, 110);
+	want(&p, 0, 0);
+	want(&p, 0, 10);
+	want(&p, 0, 20);
+	w = want(&p, 1, 20);
+	waiter_cancel(p.f.m, w);
+	fix_done(&p.f, fix_next(&p.f), 1, false);
+	fix_next(&p.f);
+	fix_done(&p.f, fix_next(&p.f), 1, false);
+	fix_next(&p.f);
+	assert_false(ticket_next(p.f.m, &r));
+	assert_int_equal(p.s[0]->guests, 1);
+	peers_close(&p);
+}
+
 /* The parts of one access wait with one waiter, and the first is there: the second
  * keeps its place in line, and its turn. */
 static void dma_resolve__more_keeps_the_turn(void **state)
@@ -478,6 +558,9 @@ int main(void)
 		cmocka_unit_test(share_turn_over__passes_it_on),
 		cmocka_unit_test(share_takes_over__from_who_has_more),
 		cmocka_unit_test(share_takes_over__from_who_waits),
+		cmocka_unit_test(share_next__hands_over),
+		cmocka_unit_test(share_next__hands_over_to_who_may_ask),
+		cmocka_unit_test(share_next__hands_nothing_over),
 		cmocka_unit_test(dma_resolve__more_keeps_the_turn),
 		cmocka_unit_test(share_next__takes_turns),
 		cmocka_unit_test(share_next__one_alone_gets_half),
