@@ -255,39 +255,6 @@ void share_closed(struct mem *m, struct share *s)
 	share_wake(m);
 }
 
-/* @t stands in the line of @to from now on. Its share may be gone afterwards. */
-static void move(struct mem *m, struct ticket *t, struct share *to)
-{
-	struct share *from = t->share;
-
-	share_dequeue(t);
-	share_opened(m, to);
-	t->share = to;
-	t->guests = true;
-	share_enqueue(m, t, QUEUE_FRESH);
-	share_closed(m, from);
-}
-
-/**
- * share_takes_over() - Somebody waits for a ticket that another has not asked a
- * pager for yet: it is not to stand in the line of who has more of them, or keeps
- * more pagers busy. If it does stay there it is marked: see share_next().
- * @m:		the NIC's memory
- * @t:		the ticket
- * @w:		who waits for it now
- */
-void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
-{
-	struct share *to = share_of(m, w), *from = t->share;
-
-	if (to->asked < from->asked || to->tickets + 1 < from->tickets) {
-		move(m, t, to);
-	} else if (to != from && !t->guests) {
-		t->guests = true;
-		from->guests++;
-	}
-}
-
 /* --- pagers ----------------------------------------------------------------- */
 
 /**
@@ -372,37 +339,93 @@ static bool may_ask(struct mem *m, const struct share *s, enum queue q)
 	       (q == QUEUE_FRESH && s->asked == 0);
 }
 
-/* Who waits for @t and may ask for it, though its own share may not? */
-static struct share *guest_of(struct mem *m, const struct ticket *t)
+/* @t stands in the line of @to from now on, @first: before all others. Its share may
+ * be gone afterwards. */
+static void move(struct mem *m, struct ticket *t, struct share *to, bool first)
 {
+	struct share *from = t->share;
+
+	share_dequeue(t);
+	share_opened(m, to);
+	t->share = to;
+	t->guests = true;
+	share_enqueue(m, t, QUEUE_FRESH);
+	if (first) {
+		list_del(&t->link);
+		list_insert_after(&to->queue[QUEUE_FRESH], &t->link);
+	}
+	share_closed(m, from);
+}
+
+/* @from may ask no pager now, and @to may. */
+static bool held_up(struct mem *m, const struct share *from,
+		    const struct share *to)
+{
+	return !may_ask(m, from, QUEUE_FRESH) && may_ask(m, to, QUEUE_FRESH);
+}
+
+/**
+ * share_takes_over() - Somebody waits for a ticket that another has not asked a
+ * pager for yet: it is not to stand in the line of who has more of them, keeps more
+ * pagers busy, or may not ask now. If it does stay there it is marked: see share_next().
+ * @m:		the NIC's memory
+ * @t:		the ticket
+ * @w:		who waits for it now
+ */
+void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
+{
+	struct share *to = share_of(m, w), *from = t->share;
+
+	if (to->asked < from->asked || to->tickets + 1 < from->tickets ||
+	    held_up(m, from, to)) {
+		move(m, t, to, false);
+	} else if (to != from && !t->guests) {
+		t->guests = true;
+		from->guests++;
+	}
+}
+
+/* Who waits for @t and may ask for it, though its own share may not? */
+static struct share *guest_of(struct mem *m, struct ticket *t)
+{
+	bool any = false;
+
 	list_for_each(l, &t->waiters) {
 		struct share *s = share_of(m,
 					   list_entry(l, struct waiter, link));
 
-		if (s != t->share && may_ask(m, s, QUEUE_FRESH))
+		if (s == t->share)
+			continue;
+		any = true;
+		if (may_ask(m, s, QUEUE_FRESH))
 			return s;
+	}
+	if (!any) {
+		t->guests = false;
+		t->share->guests--;
 	}
 	return NULL;
 }
 
 /* What keeps the pagers of @s busy, slow pages it may be, is not to delay others that
- * wait for pages in its line. */
+ * wait for a page in its line. It goes to the head of theirs: at a tail it would fall
+ * back each time, and two peers could have a third wait for ever. */
 static void hand_over(struct mem *m, struct share *s)
 {
-	s->refs++;
-	list_for_each_safe(l, tmp, &s->queue[QUEUE_FRESH]) {
+	list_for_each(l, &s->queue[QUEUE_FRESH]) {
 		struct ticket *t = list_entry(l, struct ticket, link);
 		struct share *to = t->guests ? guest_of(m, t) : NULL;
 
-		if (to)
-			move(m, t, to);
+		if (!to)
+			continue;
+		move(m, t, to, true);
+		return;
 	}
-	share_unref(s);
 }
 
 /**
- * share_next() - Find the share whose turn it is. One that may not ask now hands over
- * what others wait for, too.
+ * share_next() - Find the share whose turn it is. One that may not ask now hands a
+ * page over that others wait for, too.
  * @m:		the NIC's memory
  * @q:		in which line
  *
@@ -424,7 +447,7 @@ struct ticket *share_next(struct mem *m, enum queue q)
 		}
 		list_add_tail(&ts->over[q], l);
 		ts->short_of |= q == QUEUE_FRESH;
-		if (s->guests > 0)
+		if (q == QUEUE_FRESH && s->guests > 0)
 			hand_over(m, s);
 	}
 	return NULL;

@@ -294,6 +294,61 @@ static void share_next__hands_over(void **state)
 	peers_close(&p);
 }
 
+/* It does not fall back behind all that the other waits for. */
+static void share_next__hands_over_to_the_head(void **state)
+{
+	struct ticket_req r;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	for (unsigned n = 0; n < 3; n++)
+		want(&p, 1, 100 + 10 * n);
+	want(&p, 0, 0);
+	want(&p, 0, 20);
+	want(&p, 1, 20);
+	r = fix_next(&p.f);
+	assert_int_equal(r.vpn, 100);
+	assert_int_equal(fix_next(&p.f).vpn, 0);
+	for (unsigned n = 0; n < 2 && r.vpn != 20; n++) {
+		fix_done(&p.f, r, 1, false);
+		r = fix_next(&p.f);
+	}
+	assert_int_equal(r.vpn, 20);
+	peers_close(&p);
+}
+
+/* Nor does it stay where it comes too late for that: the own share, which may always
+ * ask, has asked no less. */
+static void share_takes_over__from_who_may_not_ask(void **state)
+{
+	struct waiter *w = NULL;
+	struct ticket_req r;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	want(&p, 0, 0);
+	want(&p, 0, 20);
+	for (unsigned n = 0; n < 2; n++) {
+		w = &p.w[p.n++];
+		waiter_init(w, w);
+		assert_int_equal(fix_access(&p.f, 100 + 10 * n, 1, true, w),
+				 V_WAIT);
+	}
+	fix_next(&p.f);
+	fix_next(&p.f);
+	fix_next(&p.f);
+	assert_false(ticket_next(p.f.m, &r));
+	w = &p.w[p.n++];
+	waiter_init(w, w);
+	assert_int_equal(fix_access(&p.f, 20, 1, true, w), V_WAIT);
+	assert_int_equal(fix_next(&p.f).id.v, w->ticket.v);
+	peers_close(&p);
+}
+
 /* A peer that may not ask either gets nothing. */
 static void share_next__hands_over_to_who_may_ask(void **state)
 {
@@ -335,8 +390,9 @@ static void share_next__hands_nothing_over(void **state)
 	fix_next(&p.f);
 	fix_done(&p.f, fix_next(&p.f), 1, false);
 	fix_next(&p.f);
-	assert_false(ticket_next(p.f.m, &r));
 	assert_int_equal(p.s[0]->guests, 1);
+	assert_false(ticket_next(p.f.m, &r));
+	assert_int_equal(p.s[0]->guests, 0);
 	peers_close(&p);
 }
 
@@ -558,8 +614,10 @@ int main(void)
 		cmocka_unit_test(share_turn_over__passes_it_on),
 		cmocka_unit_test(share_takes_over__from_who_has_more),
 		cmocka_unit_test(share_takes_over__from_who_waits),
+		cmocka_unit_test(share_takes_over__from_who_may_not_ask),
 		cmocka_unit_test(share_next__hands_over),
 		cmocka_unit_test(share_next__hands_over_to_who_may_ask),
+		cmocka_unit_test(share_next__hands_over_to_the_head),
 		cmocka_unit_test(share_next__hands_nothing_over),
 		cmocka_unit_test(dma_resolve__more_keeps_the_turn),
 		cmocka_unit_test(share_next__takes_turns),
