@@ -440,14 +440,16 @@ static bool others_ask(const struct peer *p, uint64_t now_ns)
 	       p->heard_ns + HEARD_NS > now_ns;
 }
 
-/* Is a peer of which nothing is heard spared? Not shortly before it is taken for
- * silent: then it has had every chance. */
+/* Is the peer spared, as it does not run? Not if it was heard of since we asked, so that
+ * what we asked is lost; and not shortly before it is taken for silent: then it has had
+ * every chance. */
 static bool spares(const struct qp *qp)
 {
+	const struct peer *p = qp->peer;
 	const struct req *r = &qp->req;
 
-	return !spare_asks(&r->probe.spare, qp->peer->asked_probe,
-			   qp->x->now) &&
+	return !spare_asks(&r->probe.spare, &p->probes, qp->x->now) &&
+	       p->heard_ns < r->probe.spare.asked_ns &&
 	       r->at[REQ_SILENT] > qp->x->now + SPARED_UNTIL_NS;
 }
 
@@ -475,13 +477,13 @@ void live_ask(struct qp *qp)
 void live_asked(struct qp *qp)
 {
 	qp->req.live.asked_ns = qp->peer->probed_ns = qp->x->now;
-	qp->peer->asked_probe++;
+	spared_asked(&qp->peer->probes, qp->x->now);
 }
 
 void live_heard_of(struct peer *p, uint64_t now_ns)
 {
 	p->heard_ns = now_ns;
-	p->asked_probe = 0;
+	p->probes.num = 0;
 }
 
 bool live_repeats(const struct req *r)

@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "base/timerq.h"
+#include "xport/spare.h"
 
 /**
  * enum peer_kind - What we know of it.
@@ -137,8 +138,8 @@ struct peer_hello {
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.on.waiting) that wait for budget
  * @heard_ns:	when anything came from it to a QP; @probed_ns: when any asked it
- * @asked_open, @asked_probe: how often QPs asked by OPEN since it proved last that it knows
- *		an epoch of ours, and for its state since it was heard of (spare.h)
+ * @opens, @probes: how often QPs asked by OPEN since it proved last that it knows an epoch
+ *		of ours, and for its state since it was heard of
  */
 struct peer {
 	struct list link;
@@ -149,7 +150,8 @@ struct peer {
 	enum peer_kind kind;
 	uint32_t nonce, features, read_chunk;
 	bool datagrams, here, quiet;
-	unsigned refs, asked_open, asked_probe;
+	unsigned refs;
+	struct spared opens, probes;
 	uint64_t heard_ns, probed_ns;
 	struct peer_path path;
 	struct peer_flow flow;

@@ -16,6 +16,17 @@
 enum {
 	SPARE_FROM = 64,
 	SPARE_MAX_NS = 512 * 1000 * 1000,
+	SPARE_WITHIN_NS = 1000 * 1000 * 1000,
+};
+
+/**
+ * struct spared - What a peer was asked since something was heard of it, within
+ * SPARE_WITHIN_NS: few that ask for long are not many.
+ * @num: so often, since @since_ns
+ */
+struct spared {
+	uint64_t since_ns;
+	unsigned num;
 };
 
 /**
@@ -28,12 +39,19 @@ struct spare {
 	uint64_t gap_ns, asked_ns;
 };
 
-/** spare_asks() - Is a question that is due asked? @unheard: questions to the peer
- * that nothing was heard after. */
-static inline bool spare_asks(const struct spare *s, unsigned unheard,
+/** spared_asked() - It is asked once more. */
+static inline void spared_asked(struct spared *p, uint64_t now_ns)
+{
+	if (now_ns >= p->since_ns + SPARE_WITHIN_NS)
+		*p = (struct spared){.since_ns = now_ns};
+	p->num++;
+}
+
+/** spare_asks() - Is a question that is due asked? */
+static inline bool spare_asks(const struct spare *s, const struct spared *p,
 			      uint64_t now_ns)
 {
-	return unheard < SPARE_FROM || now_ns >= s->asked_ns + s->gap_ns;
+	return p->num < SPARE_FROM || now_ns >= s->asked_ns + s->gap_ns;
 }
 
 /** spare_asked() - It is asked. @first_ns: the first gap. */

@@ -138,7 +138,8 @@ static unsigned asks_in(uint64_t ns, bool others)
 	for (uint64_t end = s.x.now + ns; s.x.now < end;) {
 		const uint64_t before = s.qp.req.live.asked_ns;
 
-		s.peer.asked_probe += others ? SPARE_FROM : 0;
+		s.peer.probes.num = MAX(s.peer.probes.num,
+					others ? SPARE_FROM : 0u);
 		pass(MS / 2);
 		n += s.qp.req.live.asked_ns != before;
 	}
@@ -150,9 +151,16 @@ static void live__asks_alone(void **state)
 {
 	(void)state;
 	open_qp(PEER_NOPIN);
+	s.qp.attr.timeout = 0;
+	live_stop(&s.qp);
+	live_reset(&s.qp.req);
+	live_start(&s.qp);
 	assert_int_equal(asks_in(500 * MS, false), 14);
 	assert_int_equal(asks_in(1000 * MS, false), 20);
-	assert_int_equal(s.peer.asked_probe, 34);
+	assert_in_range(s.peer.probes.num, 1, 21);
+	/* and never so often that it is spared */
+	for (int i = 0; i < 100; i++)
+		assert_in_range(asks_in(1000 * MS, false), 19, 21);
 	close_qp();
 }
 
@@ -184,9 +192,28 @@ static void live__asks_with_many_and_one_is_heard(void **state)
 	(void)state;
 	open_qp(PEER_NOPIN);
 	asks_in(1000 * MS, true);
+	s.peer.probes.since_ns = s.x.now;
 	live_heard_of(&s.peer, s.x.now);
 	assert_int_equal(s.peer.heard_ns, s.x.now);
 	assert_int_equal(asks_in(200 * MS, false), 4);
+	close_qp();
+}
+
+/* So is one that is heard of after each question: what is not answered is lost. */
+static void live__asks_again_what_is_lost(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	for (int i = 0; i < 1000; i++) {
+		const unsigned asked = asks_in(MS, true);
+
+		if (asked)
+			live_heard_of(&s.peer, s.x.now);
+		n += asked;
+	}
+	assert_in_range(n, 23, 24);
 	close_qp();
 }
 
@@ -231,6 +258,7 @@ int main(void)
 		cmocka_unit_test(live__asks_alone),
 		cmocka_unit_test(live__asks_with_many),
 		cmocka_unit_test(live__asks_with_many_and_one_is_heard),
+		cmocka_unit_test(live__asks_again_what_is_lost),
 		cmocka_unit_test(live__begins_beside_many),
 		cmocka_unit_test(live__many_and_we_do_not_run),
 	};

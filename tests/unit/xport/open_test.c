@@ -362,7 +362,7 @@ static void open_timeout__few(void **state)
 	(void)state;
 	for (unsigned i = 3; i < MANY; i++)
 		open_end(&s.many[i]);
-	s.peer.asked_open = 0;
+	s.peer.opens.num = 0;
 	leave();
 	memset(s.asked, 0, sizeof(s.asked));
 	wait_until(514, MS / 4);
@@ -387,7 +387,7 @@ static void at_three(void)
 {
 	leave();
 	wait_until(3, MS / 4);
-	assert_true(s.peer.asked_open >= SPARE_FROM);
+	assert_true(s.peer.opens.num >= SPARE_FROM);
 	memset(s.asked, 0, sizeof(s.asked));
 }
 
@@ -427,6 +427,23 @@ static void open_take__question_is_no_answer(void **state)
 		assert_int_equal(s.asked[i], 1);
 }
 
+/* Few that ask for long are not many, and others do not spare the peer for them. */
+static void open_timeout__one_for_long(void **state)
+{
+	struct qp *qp = &s.many[1];
+
+	(void)state;
+	for (unsigned i = 1; i < MANY; i++)
+		open_end(&s.many[i]);
+	leave();
+	wait_until(90000, MS);
+	open_begin(qp);
+	leave();
+	memset(s.asked, 0, sizeof(s.asked));
+	wait_until(90512, MS / 4);
+	assert_int_equal(s.asked[1], 9);
+}
+
 /* A new connection is nothing to spare. */
 static void open_begin__beside_others(void **state)
 {
@@ -458,7 +475,7 @@ static void open_timeout__third_lost(void **state)
 	wait_until(600, MS / 4);
 	memset(s.asked, 0, sizeof(s.asked));
 	assert_true(answer(qp, qp->open.mine, OPEN_ASK));
-	s.peer.asked_open = SPARE_FROM;
+	s.peer.opens.num = SPARE_FROM;
 	wait_until(602, MS / 4);
 	assert_int_equal(s.asked[MANY - 1], 2);
 }
@@ -488,6 +505,7 @@ int main(void)
 		TEST_MANY(open_take__answers_for_all),
 		TEST_MANY(open_proved__for_all),
 		TEST_MANY(open_take__question_is_no_answer),
+		TEST_MANY(open_timeout__one_for_long),
 		TEST_MANY(open_begin__beside_others),
 		TEST_MANY(open_timeout__third_lost),
 	};
