@@ -409,7 +409,7 @@ static struct share *guest_of(struct mem *m, struct ticket *t)
 
 /* What keeps the pagers of @s busy, slow pages it may be, is not to delay others that
  * wait for a page in its line. It goes to the head of theirs: at a tail it would fall
- * back each time, and two peers could have a third wait for ever. */
+ * back each time, and two could hand it to and fro for ever. */
 static void hand_over(struct mem *m, struct share *s)
 {
 	list_for_each(l, &s->queue[QUEUE_FRESH]) {

@@ -63,6 +63,16 @@ static struct waiter *want(struct peers *p, unsigned i, uint64_t vpn)
 	return w;
 }
 
+/* Likewise one of the NIC itself. */
+static struct waiter *want_own(struct peers *p, uint64_t vpn)
+{
+	struct waiter *w = &p->w[p->n++];
+
+	waiter_init(w, w);
+	assert_int_equal(fix_access(&p->f, vpn, 1, true, w), V_WAIT);
+	return w;
+}
+
 static bool starves(const struct waiter *w)
 {
 	return w->ticket.v == TICKET_STARVED;
@@ -260,32 +270,44 @@ static void share_takes_over__from_who_waits(void **state)
 	peers_close(&p);
 }
 
-/* Nor where that turns out later: it was as good as its own line when it came, and then
- * the pages of the other take long. */
+/* Two peers want page 20, which stands in the line of the first: that was as good as the
+ * other's when it came. Return: the waiter of the second. */
+static struct waiter *want_twenty(struct peers *p)
+{
+	struct waiter *w, *first;
+
+	peers_open(p);
+	want(p, 1, 100);
+	want(p, 1, 110);
+	want(p, 0, 0);
+	want(p, 0, 10);
+	first = want(p, 0, 20);
+	w = want(p, 1, 20);
+	assert_int_equal(w->ticket.v, first->ticket.v);
+	assert_ptr_equal(ticket_of(&p->f.m->tickets, w->ticket)->share,
+			 p->s[0]);
+	assert_int_equal(p->s[0]->guests, 1);
+	return w;
+}
+
+/* And then the pages of the first take long: two pagers are free, and it may have none. */
+static void answer_the_second(struct peers *p)
+{
+	fix_done(&p->f, fix_next(&p->f), 1, false);
+	assert_int_equal(fix_next(&p->f).vpn, 0);
+	fix_done(&p->f, fix_next(&p->f), 1, false);
+	assert_int_equal(fix_next(&p->f).vpn, 10);
+}
+
+/* Nor does it wait where it turns out later that it should not. */
 static void share_next__hands_over(void **state)
 {
-	struct ticket_req slow[2];
-	struct waiter *w, *first;
+	struct waiter *w;
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	want(&p, 1, 100);
-	want(&p, 1, 110);
-	want(&p, 0, 0);
-	want(&p, 0, 10);
-	first = want(&p, 0, 20);
-	w = want(&p, 1, 20);
-	assert_int_equal(w->ticket.v, first->ticket.v);
-	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[0]);
-	assert_int_equal(p.s[0]->guests, 1);
-	fix_done(&p.f, fix_next(&p.f), 1, false);
-	slow[0] = fix_next(&p.f);
-	assert_int_equal(slow[0].vpn, 0);
-	fix_done(&p.f, fix_next(&p.f), 1, false);
-	slow[1] = fix_next(&p.f);
-	assert_int_equal(slow[1].vpn, 10);
-	/* two pagers are free, and the peer with the slow pages may have none */
+	w = want_twenty(&p);
+	answer_the_second(&p);
 	assert_int_equal(fix_next(&p.f).vpn, 20);
 	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[1]);
 	assert_int_equal(p.s[0]->guests + p.s[1]->guests, 0);
@@ -323,8 +345,8 @@ static void share_next__hands_over_to_the_head(void **state)
  * ask, has asked no less. */
 static void share_takes_over__from_who_may_not_ask(void **state)
 {
-	struct waiter *w = NULL;
 	struct ticket_req r;
+	struct waiter *w;
 	struct peers p;
 
 	(void)state;
@@ -332,19 +354,12 @@ static void share_takes_over__from_who_may_not_ask(void **state)
 	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
 	want(&p, 0, 0);
 	want(&p, 0, 20);
-	for (unsigned n = 0; n < 2; n++) {
-		w = &p.w[p.n++];
-		waiter_init(w, w);
-		assert_int_equal(fix_access(&p.f, 100 + 10 * n, 1, true, w),
-				 V_WAIT);
-	}
-	fix_next(&p.f);
-	fix_next(&p.f);
-	fix_next(&p.f);
+	want_own(&p, 100);
+	want_own(&p, 110);
+	for (unsigned n = 0; n < 3; n++)
+		fix_next(&p.f);
 	assert_false(ticket_next(p.f.m, &r));
-	w = &p.w[p.n++];
-	waiter_init(w, w);
-	assert_int_equal(fix_access(&p.f, 20, 1, true, w), V_WAIT);
+	w = want_own(&p, 20);
 	assert_int_equal(fix_next(&p.f).id.v, w->ticket.v);
 	peers_close(&p);
 }
@@ -378,18 +393,9 @@ static void share_next__hands_nothing_over(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	want(&p, 1, 100);
-	want(&p, 1, 110);
-	want(&p, 0, 0);
-	want(&p, 0, 10);
-	want(&p, 0, 20);
-	w = want(&p, 1, 20);
+	w = want_twenty(&p);
 	waiter_cancel(p.f.m, w);
-	fix_done(&p.f, fix_next(&p.f), 1, false);
-	fix_next(&p.f);
-	fix_done(&p.f, fix_next(&p.f), 1, false);
-	fix_next(&p.f);
+	answer_the_second(&p);
 	assert_int_equal(p.s[0]->guests, 1);
 	assert_false(ticket_next(p.f.m, &r));
 	assert_int_equal(p.s[0]->guests, 0);

@@ -382,11 +382,11 @@ static bool answer(struct qp *qp, uint32_t epoch, uint32_t flags)
 	return open_take(qp, &p);
 }
 
-/* The next tick of all is at 3 ms; they asked at 0 and 1 ms. */
-static void at_three(void)
+/* All have asked, more than once, and what they ask from now on counts. */
+static void spare_at(uint64_t ms)
 {
 	leave();
-	wait_until(3, MS / 4);
+	wait_until(ms, MS / 4);
 	assert_true(s.peer.opens.num >= SPARE_FROM);
 	memset(s.asked, 0, sizeof(s.asked));
 }
@@ -395,7 +395,7 @@ static void at_three(void)
 static void open_take__answers_for_all(void **state)
 {
 	(void)state;
-	at_three();
+	spare_at(3);
 	assert_true(answer(&s.many[0], s.many[0].open.mine, OPEN_SURE));
 	leave();
 	wait_until(6, MS / 4);
@@ -406,7 +406,7 @@ static void open_take__answers_for_all(void **state)
 static void open_proved__for_all(void **state)
 {
 	(void)state;
-	at_three();
+	spare_at(3);
 	open_proved(&s.many[0]);
 	assert_int_equal(leave(), 1);
 	wait_until(6, MS / 4);
@@ -417,7 +417,7 @@ static void open_proved__for_all(void **state)
 static void open_take__question_is_no_answer(void **state)
 {
 	(void)state;
-	at_three();
+	spare_at(3);
 	assert_false(answer(&s.many[0], 0, OPEN_ASK));
 	assert_false(answer(&s.many[1], s.many[1].open.mine + 1, OPEN_ASK));
 	assert_int_equal(leave(), 1);
@@ -450,9 +450,7 @@ static void open_begin__beside_others(void **state)
 	struct qp *qp = &s.many[MANY - 1];
 
 	(void)state;
-	leave();
-	wait_until(600, MS / 4);
-	memset(s.asked, 0, sizeof(s.asked));
+	spare_at(600);
 	open_end(qp);
 	open_begin(qp);
 	leave();
@@ -471,9 +469,7 @@ static void open_timeout__third_lost(void **state)
 	struct qp *qp = &s.many[MANY - 1];
 
 	(void)state;
-	leave();
-	wait_until(600, MS / 4);
-	memset(s.asked, 0, sizeof(s.asked));
+	spare_at(600);
 	assert_true(answer(qp, qp->open.mine, OPEN_ASK));
 	s.peer.opens.num = SPARE_FROM;
 	wait_until(602, MS / 4);
