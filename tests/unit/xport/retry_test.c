@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* retry_test.c: what is sent again, or did not leave. */
-#include "bench.h"
-#include "ring/cqe.h"
-#include "ring/wqe.h"
-#include "xport/burst.h"
-#include "xport/req.h"
+#include "requests.h"
 #include "xport/retry.h"
-#include "xport/tx.h"
 
 #include <errno.h>
 
@@ -17,19 +12,8 @@ static struct burst b;
 
 static int setup_as(enum peer_kind kind)
 {
-	bench_open(&s, kind, PSN);
-	s.peer.path.gso = true;
-	s.peer.flow.budget = 1 << 20;
-	s.peer.quota.slots = BENCH_SLOTS;
-	s.peer.read_chunk = 64;
-	s.x.budget.push = s.x.budget.read = 1 << 20;
-	s.x.peers = 1;
-	s.qp.attr.max_rd_atomic = 16;
-	s.qp.attr.rnr_retry = 7;
-	s.qp.attr.sq_psn = PSN;
-	req_reset(&s.qp);
-	for (unsigned i = 0; i < BENCH_PAGES; i++)
-		bench_page_comes(&s, i);
+	requests_open(&s, kind, PSN);
+	requests_pages_come(&s);
 	return 0;
 }
 
@@ -54,19 +38,8 @@ static int teardown(void **state)
 
 static void post(uint8_t op, uint64_t id, uint32_t len)
 {
-	struct wqe *w = wq_reserve(&s.sq);
-
-	assert_non_null(w);
-	*w = (struct wqe){.wr_id = id,
-			  .op = op,
-			  .flags = WQE_SIGNALED,
-			  .length = len,
-			  .num_sge = 1,
-			  .raddr = BENCH_BASE,
-			  .rkey = s.key};
-	*wqe_sge(w) = (struct sge){bench_page((unsigned)id), len, s.key};
-	wq_publish(&s.sq);
-	qp_posted(&s.qp);
+	requests_make(&s, op, id, len);
+	requests_post(&s);
 }
 
 /* The response to the READ at PSN is taken; its bytes have not moved yet. */
