@@ -251,7 +251,7 @@ void live_restart(struct qp *qp)
 /* An ACK timeout after @peer was heard of by whatever QP. */
 static uint64_t peer_silent_at(const struct qp *qp)
 {
-	return sat_add(qp->peer->heard_ns, ack_timeout_ns(qp));
+	return sat_add(qp->peer->probes.heard_ns, ack_timeout_ns(qp));
 }
 
 void live_wait_open(struct qp *qp)
@@ -428,7 +428,8 @@ static void live_ask_now(struct qp *qp)
 	r->at[REQ_PROBE] = qp->x->now + (deadline_waits(r->at[REQ_SUSPEND])
 						 ? suspended_ask_ns(r)
 						 : r->probe.ns);
-	spare_asked(&r->probe.spare, SPARED_FIRST_NS, qp->x->now);
+	spare_asked(&r->probe.spare, &qp->peer->probes, SPARED_FIRST_NS,
+		    qp->x->now);
 	ack_say(qp, XACK_PROBE);
 }
 
@@ -437,20 +438,18 @@ static void live_ask_now(struct qp *qp)
 static bool others_ask(const struct peer *p, uint64_t now_ns)
 {
 	return p->probed_ns + PROBE_MAX_NS > now_ns &&
-	       p->heard_ns + HEARD_NS > now_ns;
+	       p->probes.heard_ns + HEARD_NS > now_ns;
 }
 
-/* Is the peer spared, as it does not run? Not if it was heard of since we asked, so that
- * what we asked is lost; and not shortly before it is taken for silent: then it has had
- * every chance. */
+/* Is the peer spared, as it does not run? Not shortly before it is taken for silent, or
+ * its suspension for over: then it has had every chance. */
 static bool spares(const struct qp *qp)
 {
-	const struct peer *p = qp->peer;
 	const struct req *r = &qp->req;
+	const uint64_t until = MIN(r->at[REQ_SILENT], r->at[REQ_SUSPEND]);
 
-	return !spare_asks(&r->probe.spare, &p->probes, qp->x->now) &&
-	       p->heard_ns < r->probe.spare.asked_ns &&
-	       r->at[REQ_SILENT] > qp->x->now + SPARED_UNTIL_NS;
+	return !spare_asks(&r->probe.spare, &qp->peer->probes, qp->x->now) &&
+	       until > qp->x->now + SPARED_UNTIL_NS;
 }
 
 /* Of those that wait for the window one asks, if nobody has. */
@@ -482,8 +481,7 @@ void live_asked(struct qp *qp)
 
 void live_heard_of(struct peer *p, uint64_t now_ns)
 {
-	p->heard_ns = now_ns;
-	p->probes.num = 0;
+	spared_heard(&p->probes, now_ns);
 }
 
 bool live_repeats(const struct req *r)

@@ -85,7 +85,7 @@ static void ask(struct qp *qp)
 
 	if (!spare_asks(&qp->open.spare, &p->opens, qp->x->now))
 		return;
-	spare_asked(&qp->open.spare, OPEN_FIRST_NS, qp->x->now);
+	spare_asked(&qp->open.spare, &p->opens, OPEN_FIRST_NS, qp->x->now);
 	spared_asked(&p->opens, qp->x->now);
 	owe(qp);
 }
@@ -174,7 +174,7 @@ struct qp *open_next(struct xport *x, struct pkt *p)
 void open_proved(struct qp *qp)
 {
 	qp->open.known = true;
-	qp->peer->opens.num = 0;
+	spared_heard(&qp->peer->opens, qp->x->now);
 	if (!qp->open.theirs)
 		open_restart(qp);
 }
@@ -230,7 +230,7 @@ bool open_take(struct qp *qp, const struct pkt *p)
 		count(qp->x->cnt, CNT_drop_open);
 		return false;
 	}
-	qp->peer->opens.num = 0;
+	spared_heard(&qp->peer->opens, qp->x->now);
 	o->known |= (p->open_flags & OPEN_SURE) != 0;
 	if (news)
 		opened(qp, p->my_epoch);

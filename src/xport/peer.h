@@ -137,9 +137,9 @@ struct peer_hello {
  * @late:	how late packets come that others overtook (reorder.c)
  * @shares:	of tickets and pagers, one in each PD that has QPs towards it
  * @stalled:	QPs (qp.on.waiting) that wait for budget
- * @heard_ns:	when anything came from it to a QP; @probed_ns: when any asked it
- * @opens, @probes: how often QPs asked by OPEN since it proved last that it knows an epoch
- *		of ours, and for its state since it was heard of
+ * @opens:	how often QPs asked by OPEN since it was heard to know an epoch of ours
+ * @probes:	and for its state since anything came from it to a QP
+ * @probed_ns:	when any asked it last
  */
 struct peer {
 	struct list link;
@@ -152,7 +152,7 @@ struct peer {
 	bool datagrams, here, quiet;
 	unsigned refs;
 	struct spared opens, probes;
-	uint64_t heard_ns, probed_ns;
+	uint64_t probed_ns;
 	struct peer_path path;
 	struct peer_flow flow;
 	struct peer_lend lend;

@@ -149,7 +149,7 @@ static inline void answer(psn_t placed, psn_t accepted, uint32_t flags)
 			      .xack_flags = XACK_PROBED | flags};
 
 	assert_true(r->probe.asked);
-	s.peer.heard_ns = s.x.now;
+	s.peer.probes.heard_ns = s.x.now;
 	r->acc = psn_add(accepted, 1);
 	r->probe.asked = false;
 	if (live_moved(&s.qp))

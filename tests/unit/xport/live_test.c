@@ -135,7 +135,7 @@ static void nak(bool answered)
 			      .answer = answered ? r->probe.question : 0,
 			      .xack_flags = answered ? XACK_PROBED : 0};
 
-	s.peer.heard_ns = s.x.now;
+	s.peer.probes.heard_ns = s.x.now;
 	r->snd = r->acc = UNA;
 	live_restart(&s.qp);
 	r->probe.asked = r->probe.asked && !answered;

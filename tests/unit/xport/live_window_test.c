@@ -3,6 +3,7 @@
  * send cannot leave, as they have the window, or its peer answers nobody.
  */
 #include "clocks.h"
+#include "xport/hold.h"
 #include "xport/spare.h"
 
 /* All is done but what others, who have the window, do not let go. */
@@ -15,7 +16,7 @@ static void wait_for_window(void)
 	live_moved(&s.qp);
 	live_stop(&s.qp);
 	list_add_tail(&s.peer.stalled, &s.qp.on.waiting);
-	s.peer.heard_ns = s.peer.probed_ns = s.x.now;
+	s.peer.probes.heard_ns = s.peer.probed_ns = s.x.now;
 	live_none_sent(&s.qp);
 }
 
@@ -30,7 +31,7 @@ static void live__window(void **state)
 	wait_for_window();
 	for (int i = 0; i < 1000; i++) {
 		pass(20 * MS);
-		s.peer.heard_ns = s.peer.probed_ns = s.x.now;
+		s.peer.probes.heard_ns = s.peer.probed_ns = s.x.now;
 	}
 	assert_int_equal(r->retries, RETRIES);
 	assert_int_equal(r->probe.question, 0);
@@ -108,7 +109,7 @@ static void live__window_of_own(void **state)
 	for (uint64_t end = s.x.now + FIRST_NS; s.x.now < end;) {
 		live_none_sent(&s.qp);
 		pass(20 * MS);
-		s.peer.heard_ns = s.x.now;
+		s.peer.probes.heard_ns = s.x.now;
 		live_sent(&s.qp, false);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
@@ -194,7 +195,7 @@ static void live__asks_with_many_and_one_is_heard(void **state)
 	asks_in(1000 * MS, true);
 	s.peer.probes.since_ns = s.x.now;
 	live_heard_of(&s.peer, s.x.now);
-	assert_int_equal(s.peer.heard_ns, s.x.now);
+	assert_int_equal(s.peer.probes.heard_ns, s.x.now);
 	assert_int_equal(asks_in(200 * MS, false), 4);
 	close_qp();
 }
@@ -214,6 +215,36 @@ static void live__asks_again_what_is_lost(void **state)
 		n += asked;
 	}
 	assert_in_range(n, 23, 24);
+	close_qp();
+}
+
+/* Each question was answered, however many there were: when answers end the first gaps are
+ * short ones. */
+static void live__asks_soon_when_answers_end(void **state)
+{
+	(void)state;
+	open_qp(PEER_NOPIN);
+	for (int i = 0; i < 1000; i++)
+		if (asks_in(MS, true))
+			live_heard_of(&s.peer, s.x.now);
+	/* every 50 ms, three of them within gaps of 8 and 64 ms */
+	assert_in_range(asks_in(225 * MS, true), 3, 4);
+	close_qp();
+}
+
+/* Nor is a region's peer spared for longer than its suspension lasts: what was said of it
+ * counts for three times the expected time. */
+static void live__asks_of_a_suspension(void **state)
+{
+	const struct pkt p = {.xack_flags = XACK_SUSPEND, .hold_us = 20 * 1000};
+
+	(void)state;
+	open_qp(PEER_NOPIN);
+	hold_heard(&s.qp, &p);
+	live_ask(&s.qp);
+	serve();
+	assert_in_range(asks_in(59 * MS, true), 5, 6);
+	hold_heard(&s.qp, &(struct pkt){.xack_flags = 0});
 	close_qp();
 }
 
@@ -259,6 +290,8 @@ int main(void)
 		cmocka_unit_test(live__asks_with_many),
 		cmocka_unit_test(live__asks_with_many_and_one_is_heard),
 		cmocka_unit_test(live__asks_again_what_is_lost),
+		cmocka_unit_test(live__asks_soon_when_answers_end),
+		cmocka_unit_test(live__asks_of_a_suspension),
 		cmocka_unit_test(live__begins_beside_many),
 		cmocka_unit_test(live__many_and_we_do_not_run),
 	};
