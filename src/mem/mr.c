@@ -19,6 +19,7 @@
 #include "mem/overwrite.h"
 #include "mem/pattern.h"
 #include "mem/regions.h"
+#include "mem/share.h"
 #include "mem/state.h"
 #include "mem/table.h"
 #include "mem/tickets.h"
@@ -129,6 +130,7 @@ int pd_dealloc(struct mem *m, uint32_t pd)
 	p->next = m->pds.free;
 	m->pds.free = pd;
 	m->pds.live--;
+	share_pd_gone(m);
 	return 0;
 }
 

@@ -18,9 +18,11 @@
  *    tickets of each of its QPs (one a waiter), in the order they came, so its QPs
  *    take turns, too. A share that has none with the pagers may always ask for
  *    one: the last pager, which waits for nothing, can tell whether it is there.
+ *    But all of a PD leave some to the others, if there are others.
  *
- * A step costs the same however many QPs there are. Shares that may not ask now are
- * set aside until the next answer comes.
+ * A step costs the same however many QPs there are, but for a share that may not ask and
+ * has pages that others wait for: its line is looked through, and who waits for these.
+ * Shares that may not ask now are set aside until the next answer comes.
  */
 #include "mem/share.h"
 #include "base/check.h"
@@ -192,11 +194,8 @@ static bool wake_one(struct mem *m, struct share *s)
 	return true;
 }
 
-/**
- * share_wake() - There are more free tickets than before.
- * @m:		the NIC's memory
- */
-void share_wake(struct mem *m)
+/* There are more free tickets than before. */
+static void share_wake(struct mem *m)
 {
 	bool more;
 
@@ -357,11 +356,16 @@ static void move(struct mem *m, struct ticket *t, struct share *to, bool first)
 	share_closed(m, from);
 }
 
-/* @from may ask no pager now, and @to may. */
-static bool held_up(struct mem *m, const struct share *from,
-		    const struct share *to)
+/* Is a page of @from that @to wants, too, better in the line of @to? Not of one that may
+ * ask no pager now, if @from may. */
+static bool better_with(struct mem *m, const struct share *to,
+			const struct share *from)
 {
-	return !may_ask(m, from, QUEUE_FRESH) && may_ask(m, to, QUEUE_FRESH);
+	const bool may = may_ask(m, to, QUEUE_FRESH);
+
+	if (may != may_ask(m, from, QUEUE_FRESH))
+		return may;
+	return to->asked < from->asked || to->tickets + 1 < from->tickets;
 }
 
 /**
@@ -376,8 +380,7 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 {
 	struct share *to = share_of(m, w), *from = t->share;
 
-	if (to->asked < from->asked || to->tickets + 1 < from->tickets ||
-	    held_up(m, from, to)) {
+	if (better_with(m, to, from)) {
 		move(m, t, to, false);
 	} else if (to != from && !t->guests) {
 		t->guests = true;
@@ -409,8 +412,9 @@ static struct share *guest_of(struct mem *m, struct ticket *t)
 
 /* What keeps the pagers of @s busy, slow pages it may be, is not to delay others that
  * wait for a page in its line. It goes to the head of theirs: at a tail it would fall
- * back each time, and two could hand it to and fro for ever. */
-static void hand_over(struct mem *m, struct share *s)
+ * back each time, and two could hand it to and fro for ever. Return: true: one did, and
+ * @s may be gone. */
+static bool hand_over(struct mem *m, struct share *s)
 {
 	list_for_each(l, &s->queue[QUEUE_FRESH]) {
 		struct ticket *t = list_entry(l, struct ticket, link);
@@ -419,8 +423,9 @@ static void hand_over(struct mem *m, struct share *s)
 		if (!to)
 			continue;
 		move(m, t, to, true);
-		return;
+		return true;
 	}
+	return false;
 }
 
 /**
@@ -445,10 +450,15 @@ struct ticket *share_next(struct mem *m, enum queue q)
 			return list_entry(s->queue[q].next, struct ticket,
 					  link);
 		}
-		list_add_tail(&ts->over[q], l);
 		ts->short_of |= q == QUEUE_FRESH;
-		if (q == QUEUE_FRESH && s->guests > 0)
-			hand_over(m, s);
+		if (q == QUEUE_FRESH && s->guests > 0) {
+			/* and has another turn for the next of them */
+			list_add_tail(&ts->ready[q], l);
+			if (hand_over(m, s))
+				continue;
+			list_del(l);
+		}
+		list_add_tail(&ts->over[q], l);
 	}
 	return NULL;
 }
@@ -499,6 +509,15 @@ void share_answered(struct mem *m, struct share *s, bool ahead)
 	if (pd)
 		pd->asked--;
 	ask_again(ts);
+}
+
+/**
+ * share_pd_gone() - A PD is gone: who left it some may ask now.
+ * @m:		the NIC's memory
+ */
+void share_pd_gone(struct mem *m)
+{
+	ask_again(&m->tickets);
 }
 
 /**

@@ -32,7 +32,6 @@ void share_unref(struct share *s);
 bool share_ahead(struct mem *m, struct share *s);
 bool share_too(struct mem *m, const struct share *s);
 void share_starved_leave(struct waiter *w);
-void share_wake(struct mem *m);
 void share_turn_over(struct mem *m, struct waiter *w);
 void share_opened(struct mem *m, struct share *s);
 void share_closed(struct mem *m, struct share *s);
@@ -45,6 +44,7 @@ struct ticket *share_next(struct mem *m, enum queue q);
 void share_asked(struct mem *m, struct share *s, bool ahead);
 uint32_t ahead_max(const struct mem *m);
 void share_answered(struct mem *m, struct share *s, bool ahead);
+void share_pd_gone(struct mem *m);
 
 /** share_of() - Return whose tickets @w takes. */
 struct share *share_of(struct mem *m, const struct waiter *w);

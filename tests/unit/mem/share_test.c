@@ -385,6 +385,54 @@ static void share_next__hands_over_to_who_may_ask(void **state)
 	peers_close(&p);
 }
 
+/* Two pages of a line are others', who both may ask. */
+static void share_next__hands_over_more_than_one(void **state)
+{
+	struct ticket_req r, slow[2];
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	for (unsigned n = 0; n < 3; n++)
+		want(&p, 0, 10 * n);
+	want(&p, 1, 100);
+	want(&p, 1, 110);
+	want(&p, 2, 200);
+	want(&p, 2, 210);
+	want(&p, 1, 10);
+	want(&p, 2, 20);
+	assert_int_equal(p.s[0]->guests, 2);
+	assert_int_equal(fix_next(&p.f).vpn, 0);
+	for (unsigned n = 0; n < 2; n++)
+		slow[n] = fix_next(&p.f);
+	waiter_cancel(p.f.m, &p.w[6]);
+	for (unsigned n = 0; n < 2; n++)
+		fix_done(&p.f, slow[n], 1, false);
+	assert_int_equal(fix_next(&p.f).vpn, 10);
+	assert_int_equal(fix_next(&p.f).vpn, 20);
+	assert_false(ticket_next(p.f.m, &r));
+	peers_close(&p);
+}
+
+/* A share that may ask keeps what another, which may not, waits for besides. */
+static void share_takes_over__not_from_who_may_ask(void **state)
+{
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 1;
+	want(&p, 1, 100);
+	assert_int_equal(fix_next(&p.f).vpn, 100);
+	for (unsigned n = 0; n < 3; n++)
+		want(&p, 0, 10 * n);
+	want(&p, 1, 0);
+	assert_int_equal(p.s[0]->tickets, 3);
+	assert_int_equal(fix_next(&p.f).vpn, 0);
+	peers_close(&p);
+}
+
 /* Who waited with it and does not any more is no reason. */
 static void share_next__hands_nothing_over(void **state)
 {
@@ -554,7 +602,10 @@ static void share_next__pds(void **state)
 	assert_int_equal(fix_next(&p.f).vpn, 100);
 	assert_false(ticket_next(p.f.m, &r));
 	share_put(s);
+	/* as long as there are others */
 	assert_int_equal(pd_dealloc(p.f.m, (uint32_t)other), 0);
+	assert_true(ticket_new(p.f.m));
+	assert_int_equal(fix_next(&p.f).vpn, 200);
 	peers_close(&p);
 }
 
@@ -624,6 +675,8 @@ int main(void)
 		cmocka_unit_test(share_next__hands_over),
 		cmocka_unit_test(share_next__hands_over_to_who_may_ask),
 		cmocka_unit_test(share_next__hands_over_to_the_head),
+		cmocka_unit_test(share_next__hands_over_more_than_one),
+		cmocka_unit_test(share_takes_over__not_from_who_may_ask),
 		cmocka_unit_test(share_next__hands_nothing_over),
 		cmocka_unit_test(dma_resolve__more_keeps_the_turn),
 		cmocka_unit_test(share_next__takes_turns),
