@@ -1,51 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* reply_test.c: what becomes of our requests when their peer says something of them. PSNs
- * wrap within the first requests.
- */
+/* reply_test.c: what becomes of our requests when their peer says something of them. */
 #include "requests.h"
 #include "xport/reply.h"
 #include "xport/retry.h"
 
 #include <errno.h>
 
-enum { MTU = BENCH_MTU, PSN = PSN_MASK - 1, RETRIES = 3, CREDIT = 1 << 20 };
 enum { PACKETS = 16, ORIGINAL = 4711 };
 
 static const uint64_t wait_ns = BENCH_MS / 2;
 
-static struct bench s;
-static struct burst b;
 static struct pkt came[PACKETS]; /* until their run is committed */
 static uint8_t data[PACKETS][MTU];
-
-static int setup_as(enum peer_kind kind)
-{
-	requests_open(&s, kind, PSN);
-	s.qp.attr.retry_cnt = s.qp.attr.rnr_retry = RETRIES;
-	req_reset(&s.qp);
-	s.qp.req.cwnd = 64;
-	requests_pages_come(&s);
-	return 0;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	return setup_as(PEER_NOPIN);
-}
-
-static int setup_standard(void **state)
-{
-	(void)state;
-	return setup_as(PEER_STANDARD);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	bench_close(&s);
-	return 0;
-}
 
 static psn_t psn_at(int i)
 {
@@ -61,12 +27,6 @@ static unsigned send_all(void)
 		qp_tx_commit(&b, 0);
 	}
 	return n;
-}
-
-static void post(uint8_t op, uint64_t id, uint32_t len)
-{
-	requests_make(&s, op, id, len);
-	requests_post(&s);
 }
 
 /* So many requests of one packet are on their way. */
@@ -105,7 +65,7 @@ static struct pkt ack_pkt(psn_t psn, uint8_t syndrome)
 			.psn = psn,
 			.syndrome = syndrome,
 			.accepted = psn_add(psn, nak ? -1 : 0),
-			.credit = CREDIT};
+			.credit = BUDGET};
 
 	if (x) {
 		p.opcode = OP_X_ACK;
@@ -598,8 +558,8 @@ static void reply__where_nothing_may_be_written(void **state)
 {
 	(void)state;
 	post(WR_SEND, 0, 1);
-	wqe_sge(requests_make(&s, WR_READ, 1, 8))->lkey = 0x77;
-	requests_post(&s);
+	wqe_sge(make(WR_READ, 1, 8))->lkey = 0x77;
+	posted();
 	assert_int_equal(send_all(), 2);
 	response(1, 8);
 	completes(0, WC_SUCCESS);
@@ -609,36 +569,33 @@ static void reply__where_nothing_may_be_written(void **state)
 
 int main(void)
 {
-#define NOPIN(f)    cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define STANDARD(f) cmocka_unit_test_setup_teardown(f, setup_standard, teardown)
-#define T(f)	    NOPIN(f), STANDARD(f)
 	const struct CMUnitTest tests[] = {
-		T(reply__ack_of_all_before),
-		T(reply__ack_within_a_message),
-		T(reply__ack_of_what_was_not_sent),
-		T(reply__ack_that_others_overtook),
-		T(reply__rnr_that_others_overtook),
-		T(reply__nak_ends_a_request),
-		T(reply__nak_that_means_nothing),
+		BOTH(reply__ack_of_all_before),
+		BOTH(reply__ack_within_a_message),
+		BOTH(reply__ack_of_what_was_not_sent),
+		BOTH(reply__ack_that_others_overtook),
+		BOTH(reply__rnr_that_others_overtook),
+		BOTH(reply__nak_ends_a_request),
+		BOTH(reply__nak_that_means_nothing),
 		STANDARD(reply__nak_sequence_of_a_standard_peer),
 		NOPIN(reply__nak_sequence_of_a_nopin),
 		STANDARD(reply__nak_sequence_before_it_opened),
 		NOPIN(reply__answers_the_newest_question),
-		T(reply__responses_are_placed),
-		T(reply__read_of_nothing),
-		T(reply__response_acknowledges),
-		T(reply__atomic_brings_what_was_there),
-		T(reply__response_of_another_length),
-		T(reply__response_of_another_kind),
-		T(reply__response_to_nothing),
-		T(reply__response_that_came_before),
+		BOTH(reply__responses_are_placed),
+		BOTH(reply__read_of_nothing),
+		BOTH(reply__response_acknowledges),
+		BOTH(reply__atomic_brings_what_was_there),
+		BOTH(reply__response_of_another_length),
+		BOTH(reply__response_of_another_kind),
+		BOTH(reply__response_to_nothing),
+		BOTH(reply__response_that_came_before),
 		NOPIN(reply__response_ahead_of_a_gap),
 		STANDARD(reply__gap_of_a_standard_peer),
 		NOPIN(reply__response_that_is_late),
-		T(reply__ack_overtakes_no_response),
-		T(reply__page_that_is_missing),
+		BOTH(reply__ack_overtakes_no_response),
+		BOTH(reply__page_that_is_missing),
 		NOPIN(reply__page_that_went),
-		T(reply__where_nothing_may_be_written),
+		BOTH(reply__where_nothing_may_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,56 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* req_test.c: work requests as the packets that their peer reads, and what ends or keeps
- * back a burst. PSNs wrap within the first messages.
+ * back a burst.
  */
 #include "requests.h"
 #include "xport/retry.h"
 
 #include <errno.h>
 
-enum { MTU = BENCH_MTU, PSN = PSN_MASK - 1, MANY = 40 };
-enum { COMPARE = 1111, SWAP = 2222, INVALID_KEY = 0x77 };
-
-static struct bench s;
-static struct burst b;
-
-static int setup_as(enum peer_kind kind)
-{
-	requests_open(&s, kind, PSN);
-	s.qp.req.cwnd = 2 * MANY;
-	s.qp.attr.dest_qpn = 99;
-	requests_pages_come(&s);
-	return 0;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	return setup_as(PEER_NOPIN);
-}
-
-static int setup_standard(void **state)
-{
-	(void)state;
-	return setup_as(PEER_STANDARD);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	bench_close(&s);
-	return 0;
-}
-
-static struct wqe *make(uint8_t op, uint64_t id, uint32_t len)
-{
-	return requests_make(&s, op, id, len);
-}
-
-static void post(uint8_t op, uint64_t id, uint32_t len)
-{
-	make(op, id, len);
-	requests_post(&s);
-}
+enum { MANY = 40, COMPARE = 1111, SWAP = 2222, INVALID_KEY = 0x77 };
 
 static bool standard(void)
 {
@@ -111,7 +68,7 @@ static void check_packet(unsigned i, uint8_t opcode, psn_t psn, uint32_t len)
 	assert_int_equal(p->opcode, opcode);
 	assert_int_equal(p->psn, psn);
 	assert_int_equal(p->payload_len, len);
-	assert_int_equal(p->qpn, 99);
+	assert_int_equal(p->qpn, DEST);
 	if (!standard())
 		assert_int_equal(p->epoch, BENCH_THEIRS);
 }
@@ -147,7 +104,7 @@ static void req__first_middle_last(void **state)
 {
 	(void)state;
 	make(WR_SEND_IMM, 3, 3 * MTU + 1)->imm = 5;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 4);
 	check_packet(0, OP_SEND_FIRST, PSN, MTU);
 	check_packet(1, OP_SEND_MIDDLE, psn_add(PSN, 1), MTU);
@@ -175,7 +132,7 @@ static void req__solicited(void **state)
 {
 	(void)state;
 	make(WR_SEND, 1, 2 * MTU)->flags |= WQE_SOLICITED;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 2);
 	assert_false(sent.pkt[0].solicited);
 	assert_true(sent.pkt[1].solicited);
@@ -189,7 +146,7 @@ static void req__inline(void **state)
 	w->flags |= WQE_INLINE;
 	w->num_sge = 0;
 	memset(wqe_inline(w), 0x5a, 32);
-	requests_post(&s);
+	posted();
 	assert_true(qp_tx(&s.qp, &b));
 	assert_int_equal(b.seg[0].inl_len, 32);
 	assert_int_equal(b.gathers.num, 0);
@@ -224,7 +181,7 @@ static void req__atomics(void **state)
 
 		w->compare = COMPARE;
 		w->swap_add = SWAP;
-		requests_post(&s);
+		posted();
 		assert_int_equal(send_all(), 1);
 		check_packet(0, opcode[i], psn_add(PSN, (int32_t)i), 0);
 		assert_true(sent.pkt[0].ack_req);
@@ -280,7 +237,7 @@ static void req__fence(void **state)
 	(void)state;
 	post(WR_READ, 0, 1);
 	make(WR_SEND, 1, 1)->flags |= WQE_FENCE;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 1);
 	assert_int_equal(s.qp.req.max, psn_add(PSN, 1));
 }
@@ -290,7 +247,7 @@ static void req__no_fence_behind_a_send(void **state)
 	(void)state;
 	post(WR_SEND, 0, 1);
 	make(WR_SEND, 1, 1)->flags |= WQE_FENCE;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 2);
 }
 
@@ -305,7 +262,7 @@ static void req__drained(void **state)
 	assert_int_equal(b.nsegs, 1);
 	qp_tx_commit(&b, 0);
 	s.qp.state = QPS_SQD;
-	s.peer.flow.budget = REQUESTS_BUDGET;
+	s.peer.flow.budget = BUDGET;
 	assert_int_equal(send_all(), 1);
 	check_packet(0, OP_SEND_LAST, psn_add(PSN, 1), MTU);
 	s.qp.state = QPS_RTS;
@@ -376,7 +333,7 @@ static void req__source_that_may_not_be_read(void **state)
 	(void)state;
 	post(WR_SEND, 0, 1);
 	wqe_sge(make(WR_SEND, 1, 1))->lkey = INVALID_KEY;
-	requests_post(&s);
+	posted();
 	post(WR_SEND, 2, 1);
 	assert_int_equal(send_all(), 1);
 	check_packet(0, OP_SEND_ONLY, PSN, 1);
@@ -391,7 +348,7 @@ static void req__oldest_that_may_not_be_read(void **state)
 {
 	(void)state;
 	wqe_sge(make(WR_SEND, 4, 1))->lkey = INVALID_KEY;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 0);
 	assert_int_equal(s.qp.state, QPS_ERR);
 	ends(WC_LOC_PROT_ERR, 4);
@@ -407,7 +364,7 @@ static void req__end_that_may_not_be_read(void **state)
 	w->num_sge = 2;
 	g[0].len = MTU;
 	g[1] = (struct sge){bench_page(1), MTU, INVALID_KEY};
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 0);
 	assert_int_equal(s.qp.state, QPS_ERR);
 	ends(WC_LOC_PROT_ERR, 0);
@@ -434,11 +391,11 @@ static void req__invalidates_a_key_of_ours(void **state)
 	(void)state;
 	assert_int_equal(mr_register(s.mem, &mr, &key), 0);
 	make(WR_LOCAL_INV, 1, 0)->imm = key;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 0);
 	ends(WC_SUCCESS, 1);
 	make(WR_LOCAL_INV, 2, 0)->imm = key;
-	requests_post(&s);
+	posted();
 	assert_int_equal(send_all(), 0);
 	assert_int_equal(s.qp.state, QPS_ERR);
 	ends(WC_MW_BIND_ERR, 2);
@@ -519,32 +476,29 @@ static void req__pause_when_the_socket_is_full(void **state)
 
 int main(void)
 {
-#define NOPIN(f)    cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define STANDARD(f) cmocka_unit_test_setup_teardown(f, setup_standard, teardown)
-#define T(f)	    NOPIN(f), STANDARD(f)
 	const struct CMUnitTest tests[] = {
-		T(req__one_packet_up_to_the_mtu),
-		T(req__first_middle_last),
-		T(req__last_without_a_byte_more),
-		T(req__solicited),
-		T(req__inline),
+		BOTH(req__one_packet_up_to_the_mtu),
+		BOTH(req__first_middle_last),
+		BOTH(req__last_without_a_byte_more),
+		BOTH(req__solicited),
+		BOTH(req__inline),
 		STANDARD(req__asks_a_standard_peer_for_acks),
-		T(req__atomics),
-		T(req__read_in_chunks),
-		T(req__as_many_reads_as_the_peer_takes),
-		T(req__fence),
-		T(req__no_fence_behind_a_send),
+		BOTH(req__atomics),
+		BOTH(req__read_in_chunks),
+		BOTH(req__as_many_reads_as_the_peer_takes),
+		BOTH(req__fence),
+		BOTH(req__no_fence_behind_a_send),
 		NOPIN(req__drained),
 		NOPIN(req__an_answer_waits_for_the_commit),
-		T(req__page_that_is_missing),
-		T(req__source_that_may_not_be_read),
-		T(req__oldest_that_may_not_be_read),
-		T(req__end_that_may_not_be_read),
-		T(req__atomic_without_room),
-		T(req__invalidates_a_key_of_ours),
-		T(req__the_same_again),
+		BOTH(req__page_that_is_missing),
+		BOTH(req__source_that_may_not_be_read),
+		BOTH(req__oldest_that_may_not_be_read),
+		BOTH(req__end_that_may_not_be_read),
+		BOTH(req__atomic_without_room),
+		BOTH(req__invalidates_a_key_of_ours),
+		BOTH(req__the_same_again),
 		NOPIN(req__reads_behind_one_that_is_read_again),
-		T(req__pause_when_the_socket_is_full),
+		BOTH(req__pause_when_the_socket_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* requests.h: a connection (bench.h) that may send as much as a test posts. */
+/* requests.h: a connection (bench.h) that may send what a test posts. All pages are there,
+ * and PSNs wrap within the first requests.
+ */
 #ifndef NOPIN_TESTS_UNIT_XPORT_REQUESTS_H
 #define NOPIN_TESTS_UNIT_XPORT_REQUESTS_H
 
@@ -10,36 +12,60 @@
 #include "xport/req.h"
 #include "xport/tx.h"
 
-enum { REQUESTS_BUDGET = 1 << 20, REQUESTS_CHUNK = 64, REQUESTS_READS = 16 };
+enum { MTU = BENCH_MTU, PSN = PSN_MASK - 1, DEST = 99, RETRIES = 3 };
+enum { BUDGET = 1 << 20, READ_CHUNK = 64, READS = 16, CWND = 80 };
 
-/* The first PSN of its requests is @psn, too. No page is there. */
-static inline void requests_open(struct bench *b, enum peer_kind kind,
-				 psn_t psn)
-{
-	bench_open(b, kind, psn);
-	b->peer.path.gso = true;
-	b->peer.flow.budget = REQUESTS_BUDGET;
-	b->peer.quota.slots = BENCH_SLOTS;
-	b->peer.read_chunk = REQUESTS_CHUNK;
-	b->x.budget.push = b->x.budget.read = REQUESTS_BUDGET;
-	b->x.peers = 1;
-	b->qp.attr.max_rd_atomic = REQUESTS_READS;
-	b->qp.attr.rnr_retry = 7;
-	b->qp.attr.sq_psn = psn;
-	req_reset(&b->qp);
-}
+static struct bench s;
+static struct burst b;
 
-static inline void requests_pages_come(struct bench *b)
+static inline int setup_as(enum peer_kind kind)
 {
+	bench_open(&s, kind, PSN);
+	s.peer.path.gso = true;
+	s.peer.flow.budget = BUDGET;
+	s.peer.quota.slots = BENCH_SLOTS;
+	s.peer.read_chunk = READ_CHUNK;
+	s.x.budget.push = s.x.budget.read = BUDGET;
+	s.x.peers = 1;
+	s.qp.attr.max_rd_atomic = READS;
+	s.qp.attr.retry_cnt = s.qp.attr.rnr_retry = RETRIES;
+	s.qp.attr.dest_qpn = DEST;
+	s.qp.attr.sq_psn = PSN;
+	req_reset(&s.qp);
+	s.qp.req.cwnd = CWND;
 	for (unsigned i = 0; i < BENCH_PAGES; i++)
-		bench_page_comes(b, i);
+		bench_page_comes(&s, i);
+	return 0;
 }
 
-/* The request @id, of the @len bytes from the page @id on. requests_post() posts it. */
-static inline struct wqe *requests_make(struct bench *b, uint8_t op,
-					uint64_t id, uint32_t len)
+static inline int setup(void **state)
 {
-	struct wqe *w = wq_reserve(&b->sq);
+	(void)state;
+	return setup_as(PEER_NOPIN);
+}
+
+static inline int setup_standard(void **state)
+{
+	(void)state;
+	return setup_as(PEER_STANDARD);
+}
+
+static inline int teardown(void **state)
+{
+	(void)state;
+	bench_close(&s);
+	return 0;
+}
+
+/* Tests with a nopin peer, with a standard one, or with each. */
+#define NOPIN(f)    cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define STANDARD(f) cmocka_unit_test_setup_teardown(f, setup_standard, teardown)
+#define BOTH(f)	    NOPIN(f), STANDARD(f)
+
+/* The request @id, of the @len bytes from the page @id on. posted() posts it. */
+static inline struct wqe *make(uint8_t op, uint64_t id, uint32_t len)
+{
+	struct wqe *w = wq_reserve(&s.sq);
 
 	assert_non_null(w);
 	*w = (struct wqe){.wr_id = id,
@@ -48,15 +74,21 @@ static inline struct wqe *requests_make(struct bench *b, uint8_t op,
 			  .length = len,
 			  .num_sge = 1,
 			  .raddr = BENCH_BASE,
-			  .rkey = b->key};
-	*wqe_sge(w) = (struct sge){bench_page((unsigned)id), len, b->key};
+			  .rkey = s.key};
+	*wqe_sge(w) = (struct sge){bench_page((unsigned)id), len, s.key};
 	return w;
 }
 
-static inline void requests_post(struct bench *b)
+static inline void posted(void)
 {
-	wq_publish(&b->sq);
-	qp_posted(&b->qp);
+	wq_publish(&s.sq);
+	qp_posted(&s.qp);
+}
+
+static inline void post(uint8_t op, uint64_t id, uint32_t len)
+{
+	make(op, id, len);
+	posted();
 }
 
 #endif

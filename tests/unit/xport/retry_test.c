@@ -5,42 +5,7 @@
 
 #include <errno.h>
 
-enum { MTU = BENCH_MTU, PSN = PSN_MASK, LEN = 64 };
-
-static struct bench s;
-static struct burst b;
-
-static int setup_as(enum peer_kind kind)
-{
-	requests_open(&s, kind, PSN);
-	requests_pages_come(&s);
-	return 0;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	return setup_as(PEER_NOPIN);
-}
-
-static int setup_standard(void **state)
-{
-	(void)state;
-	return setup_as(PEER_STANDARD);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	bench_close(&s);
-	return 0;
-}
-
-static void post(uint8_t op, uint64_t id, uint32_t len)
-{
-	requests_make(&s, op, id, len);
-	requests_post(&s);
-}
+enum { LEN = 64 };
 
 /* The response to the READ at PSN is taken; its bytes have not moved yet. */
 static void response_comes(void)
@@ -137,13 +102,10 @@ static void retry_unsent__comes_again(void **state)
 
 int main(void)
 {
-#define T(f)                                                                   \
-	cmocka_unit_test_setup_teardown(f, setup, teardown),                   \
-		cmocka_unit_test_setup_teardown(f, setup_standard, teardown)
 	const struct CMUnitTest tests[] = {
-		T(retry_unsent__while_an_answer_to_it_moves),
-		T(retry_unsent__of_what_was_sent_before),
-		T(retry_unsent__comes_again),
+		BOTH(retry_unsent__while_an_answer_to_it_moves),
+		BOTH(retry_unsent__of_what_was_sent_before),
+		BOTH(retry_unsent__comes_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
