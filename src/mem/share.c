@@ -356,22 +356,27 @@ static void move(struct mem *m, struct ticket *t, struct share *to, bool first)
 	share_closed(m, from);
 }
 
-/* Is a page of @from that @to wants, too, better in the line of @to? Not of one that may
- * ask no pager now, if @from may. */
+/* Is @t, which @to wants, too, better in the line of @to? Not if its own share may ask for
+ * it next, and @to may not. */
 static bool better_with(struct mem *m, const struct share *to,
-			const struct share *from)
+			const struct ticket *t)
 {
-	const bool may = may_ask(m, to, QUEUE_FRESH);
+	const struct share *from = t->share;
+	const bool may = may_ask(m, to, QUEUE_FRESH),
+		   may_from = may_ask(m, from, QUEUE_FRESH);
 
-	if (may != may_ask(m, from, QUEUE_FRESH))
-		return may;
+	if (may && !may_from)
+		return true;
+	if (!may && may_from && from->queue[t->queue].next == &t->link)
+		return false;
 	return to->asked < from->asked || to->tickets + 1 < from->tickets;
 }
 
 /**
  * share_takes_over() - Somebody waits for a ticket that another has not asked a
  * pager for yet: it is not to stand in the line of who has more of them, keeps more
- * pagers busy, or may not ask now. If it does stay there it is marked: see share_next().
+ * pagers busy, or may not ask now, but where it is next. If it does stay there it is
+ * marked: see share_next().
  * @m:		the NIC's memory
  * @t:		the ticket
  * @w:		who waits for it now
@@ -380,7 +385,7 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 {
 	struct share *to = share_of(m, w), *from = t->share;
 
-	if (better_with(m, to, from)) {
+	if (better_with(m, to, t)) {
 		move(m, t, to, false);
 	} else if (to != from && !t->guests) {
 		t->guests = true;
@@ -452,11 +457,15 @@ struct ticket *share_next(struct mem *m, enum queue q)
 		}
 		ts->short_of |= q == QUEUE_FRESH;
 		if (q == QUEUE_FRESH && s->guests > 0) {
-			/* and has another turn for the next of them */
-			list_add_tail(&ts->ready[q], l);
-			if (hand_over(m, s))
+			const bool more = s->queue[q].next->next !=
+					  &s->queue[q];
+
+			if (hand_over(m, s)) {
+				/* the next of them when that had its turn */
+				if (more)
+					list_add_tail(&ts->ready[q], l);
 				continue;
-			list_del(l);
+			}
 		}
 		list_add_tail(&ts->over[q], l);
 	}

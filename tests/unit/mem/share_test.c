@@ -415,7 +415,54 @@ static void share_next__hands_over_more_than_one(void **state)
 	peers_close(&p);
 }
 
-/* A share that may ask keeps what another, which may not, waits for besides. */
+/* One peer gets them in the order in which they were wanted, also if it waits for nothing
+ * else. */
+static void share_next__hands_over_in_order(void **state)
+{
+	struct ticket_req r;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	for (unsigned n = 0; n < 3; n++)
+		want(&p, 0, 10 * n);
+	want(&p, 1, 100);
+	want(&p, 1, 110);
+	want(&p, 1, 10);
+	want(&p, 1, 20);
+	assert_int_equal(fix_next(&p.f).vpn, 0);
+	r = fix_next(&p.f);
+	assert_int_equal(r.vpn, 100);
+	waiter_cancel(p.f.m, &p.w[4]);
+	for (unsigned n = 1; n < 3; n++) {
+		fix_done(&p.f, r, 1, false);
+		r = fix_next(&p.f);
+		assert_int_equal(r.vpn, 10 * n);
+	}
+	peers_close(&p);
+}
+
+/* But what is not next there would wait for all that stands before it. */
+static void share_takes_over__the_end_of_a_line(void **state)
+{
+	struct waiter *w;
+	struct peers p;
+
+	(void)state;
+	peers_open(&p);
+	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 1;
+	want(&p, 1, 100);
+	assert_int_equal(fix_next(&p.f).vpn, 100);
+	for (unsigned n = 0; n < 3; n++)
+		want(&p, 0, 10 * n);
+	w = want(&p, 1, 20);
+	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[1]);
+	peers_close(&p);
+}
+
+/* A share that may ask keeps what is next in its line, though another waits for it, too,
+ * that may not. */
 static void share_takes_over__not_from_who_may_ask(void **state)
 {
 	struct peers p;
@@ -676,7 +723,9 @@ int main(void)
 		cmocka_unit_test(share_next__hands_over_to_who_may_ask),
 		cmocka_unit_test(share_next__hands_over_to_the_head),
 		cmocka_unit_test(share_next__hands_over_more_than_one),
+		cmocka_unit_test(share_next__hands_over_in_order),
 		cmocka_unit_test(share_takes_over__not_from_who_may_ask),
+		cmocka_unit_test(share_takes_over__the_end_of_a_line),
 		cmocka_unit_test(share_next__hands_nothing_over),
 		cmocka_unit_test(dma_resolve__more_keeps_the_turn),
 		cmocka_unit_test(share_next__takes_turns),
