@@ -220,6 +220,18 @@ static void world_close(void)
 	REQUIRE(ibv_close_device(world.ctx) == 0);
 }
 
+/* Did all that can happen? What others have to be in the midst of comes when it comes. */
+static bool all_happened(void)
+{
+	const unsigned long *n = &done.posted;
+	const size_t num = sizeof(done) / sizeof(*n);
+
+	for (size_t i = 0; i < num; i++)
+		if (!__atomic_load_n(&n[i], __ATOMIC_RELAXED))
+			return false;
+	return true;
+}
+
 /* Eight threads that do this at once, until all of them are done. */
 static void run_threads(void *(*run)(void *arg), long seed, long seconds)
 {
@@ -229,6 +241,8 @@ static void run_threads(void *(*run)(void *arg), long seed, long seconds)
 		pthread_create(&threads[i], NULL, run,
 			       (void *)(seed * 7919 + i * 104729 + 1));
 	sleep((unsigned)seconds);
+	while (seconds && !all_happened())
+		usleep(10000);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
