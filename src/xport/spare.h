@@ -49,15 +49,15 @@ static inline void spared_asked(struct spared *p, uint64_t now_ns)
 	p->num++;
 }
 
-/** spared_heard() - It runs: nothing it was asked before lies unread. */
+/** spared_heard() - Something of it is taken: it runs, or did lately. */
 static inline void spared_heard(struct spared *p, uint64_t now_ns)
 {
 	p->heard_ns = now_ns;
 	p->num = 0;
 }
 
-/** spare_heard() - Was the peer heard since we asked? Then it runs, and what it did not
- * answer is lost. */
+/** spare_heard() - Was the peer heard since we asked? Then it is likely to run, and what it
+ * did not answer to be lost. */
 static inline bool spare_heard(const struct spare *s, const struct spared *p)
 {
 	return p->heard_ns >= s->asked_ns;
