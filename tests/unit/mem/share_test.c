@@ -34,6 +34,13 @@ static void peers_open(struct peers *p)
 	}
 }
 
+/* So many pages may be with the pagers at once. */
+static void peers_open_with(struct peers *p, uint32_t pagers)
+{
+	peers_open(p);
+	p->f.m->tickets.pagers = p->f.m->cfg.pagers = pagers;
+}
+
 static void peers_close(struct peers *p)
 {
 	struct ticket_req req;
@@ -323,8 +330,7 @@ static void share_next__hands_over_to_the_head(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	peers_open_with(&p, 2);
 	for (unsigned n = 0; n < 3; n++)
 		want(&p, 1, 100 + 10 * n);
 	want(&p, 0, 0);
@@ -350,8 +356,7 @@ static void share_takes_over__from_who_may_not_ask(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	peers_open_with(&p, 2);
 	want(&p, 0, 0);
 	want(&p, 0, 20);
 	want_own(&p, 100);
@@ -392,8 +397,7 @@ static void share_next__hands_over_more_than_one(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	peers_open_with(&p, 2);
 	for (unsigned n = 0; n < 3; n++)
 		want(&p, 0, 10 * n);
 	want(&p, 1, 100);
@@ -423,8 +427,7 @@ static void share_next__hands_over_in_order(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 2;
+	peers_open_with(&p, 2);
 	for (unsigned n = 0; n < 3; n++)
 		want(&p, 0, 10 * n);
 	want(&p, 1, 100);
@@ -450,8 +453,7 @@ static void share_takes_over__the_end_of_a_line(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 1;
+	peers_open_with(&p, 1);
 	want(&p, 1, 100);
 	assert_int_equal(fix_next(&p.f).vpn, 100);
 	for (unsigned n = 0; n < 3; n++)
@@ -468,8 +470,7 @@ static void share_takes_over__not_from_who_may_ask(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 1;
+	peers_open_with(&p, 1);
 	want(&p, 1, 100);
 	assert_int_equal(fix_next(&p.f).vpn, 100);
 	for (unsigned n = 0; n < 3; n++)
@@ -613,8 +614,7 @@ static void share_next__few_ahead(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open(&p);
-	p.f.m->tickets.pagers = p.f.m->cfg.pagers = 8;
+	peers_open_with(&p, 8);
 	p.f.m->cfg.tickets = 8;
 	touch_ahead(&p, 0, 1000, 100);
 	touch_ahead(&p, 1, 2000, 100);

@@ -4,25 +4,40 @@
 #include "ring/cqe.h"
 #include "xport/comp.h"
 
-/* One datagram, inline, to a NIC that is known. */
-static void send_begins(struct peer *peer)
+enum { OTHER_QKEY = 8, DEST = 5 << 10 | 3, MTU = 1024, OWN = 0x80000000U };
+
+static struct peer peer; /* until teardown() */
+
+static const struct ipaddr dgid = {{0xfd, [15] = 2}},
+			   local = {{0xfd, [15] = 1}};
+
+static int setup_sender(void **state)
 {
-	const struct endpoint ep = {.ip.b = {0xfd, [15] = 2},
-				    .port = ROCE_PORT};
-	const struct ipaddr local = {{0xfd, [15] = 1}};
+	const struct endpoint ep = {.ip = dgid, .port = ROCE_PORT};
 	struct qp_attr a = {.state = QPS_RTS, .sq_psn = 0xffffff};
+
+	setup(state);
+	peer_init(&peer, &ep, &local);
+	peer.kind = PEER_STANDARD;
+	peer.path.gso = true;
+	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | QPA_SQ_PSN, NULL), 0);
+	s.qp.cfg.qpn = 70;
+	spt_map(s.mem, BASE >> PAGE_SHIFT, RECVS, true, 0);
+	return 0;
+}
+
+/* One datagram, inline. */
+static void send_begins(void)
+{
 	struct wqe *w = wq_reserve(&s.sq);
 
-	peer_init(peer, &ep, &local);
-	peer->kind = PEER_STANDARD;
-	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | QPA_SQ_PSN, NULL), 0);
 	*w = (struct wqe){.op = WR_SEND,
 			  .flags = WQE_INLINE | WQE_SIGNALED,
 			  .length = 4,
-			  .to = {.dgid = ep.ip, .qpn = 5}};
+			  .to = {.dgid = dgid, .qpn = 5}};
 	wq_publish(&s.sq);
 	assert_ptr_equal(ud_next(&s.qp), &w->to);
-	assert_null(ud_aim(&s.qp, &w->to, peer));
+	assert_null(ud_aim(&s.qp, &w->to, &peer));
 	assert_null(ud_next(&s.qp));
 	assert_true(qp_tx(&s.qp, &s.burst));
 	assert_int_equal(s.burst.nsegs, 1);
@@ -46,10 +61,8 @@ static void send_ends(void)
 /* Its source could not be read: nothing was sent, and it is tried again. */
 static void tx_commit__what_could_not_be_read_is_not_sent(void **state)
 {
-	static struct peer peer; /* until teardown() */
-
 	(void)state;
-	send_begins(&peer);
+	send_begins();
 	qp_tx_commit(&s.burst, -EFAULT);
 	assert_true(cq_empty(&s.cq));
 	send_ends();
@@ -57,10 +70,8 @@ static void tx_commit__what_could_not_be_read_is_not_sent(void **state)
 
 static void tx_commit__a_full_socket_is_left_alone_for_a_while(void **state)
 {
-	static struct peer peer; /* until teardown() */
-
 	(void)state;
-	send_begins(&peer);
+	send_begins();
 	qp_tx_commit(&s.burst, -EAGAIN);
 	assert_true(cq_empty(&s.cq));
 	assert_false(qp_tx(&s.qp, &s.burst));
@@ -71,28 +82,6 @@ static void tx_commit__a_full_socket_is_left_alone_for_a_while(void **state)
 }
 
 /* --- datagrams ------------------------------------------------------------------- */
-
-enum { OTHER_QKEY = 8, DEST = 5 << 10 | 3, MTU = 1024, OWN = 0x80000000U };
-
-static struct peer peer; /* until teardown() */
-
-static const struct ipaddr dgid = {{0xfd, [15] = 2}},
-			   local = {{0xfd, [15] = 1}};
-
-static int setup_sender(void **state)
-{
-	const struct endpoint ep = {.ip = dgid, .port = ROCE_PORT};
-	struct qp_attr a = {.state = QPS_RTS, .sq_psn = 0xffffff};
-
-	setup(state);
-	peer_init(&peer, &ep, &local);
-	peer.kind = PEER_STANDARD;
-	peer.path.gso = true;
-	assert_int_equal(qp_modify(&s.qp, &a, QPA_STATE | QPA_SQ_PSN, NULL), 0);
-	s.qp.cfg.qpn = 70;
-	spt_map(s.mem, BASE >> PAGE_SHIFT, RECVS, true, 0);
-	return 0;
-}
 
 static struct wqe *make(uint64_t id, uint32_t len)
 {
@@ -306,19 +295,18 @@ static void ud_tx__page_that_is_missing(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define S(f) cmocka_unit_test_setup_teardown(f, setup_sender, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup_sender, teardown)
 	const struct CMUnitTest tests[] = {
 		T(tx_commit__what_could_not_be_read_is_not_sent),
 		T(tx_commit__a_full_socket_is_left_alone_for_a_while),
-		S(ud_tx__to_one_nic_in_one_burst),
-		S(ud_tx__a_longer_one_behind),
-		S(ud_tx__own_qkey),
-		S(ud_tx__somewhere_else),
-		S(ud_tx__peer_that_is_asked),
-		S(ud_tx__longer_than_a_packet),
-		S(ud_tx__source_that_may_not_be_read),
-		S(ud_tx__page_that_is_missing),
+		T(ud_tx__to_one_nic_in_one_burst),
+		T(ud_tx__a_longer_one_behind),
+		T(ud_tx__own_qkey),
+		T(ud_tx__somewhere_else),
+		T(ud_tx__peer_that_is_asked),
+		T(ud_tx__longer_than_a_packet),
+		T(ud_tx__source_that_may_not_be_read),
+		T(ud_tx__page_that_is_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
