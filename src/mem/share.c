@@ -372,6 +372,16 @@ static bool better_with(struct mem *m, const struct share *to,
 	return to->asked < from->asked || to->tickets + 1 < from->tickets;
 }
 
+/* @s may have been set aside before it got a page that others wait for, too: let it have
+ * its turn, in which it hands the page over if they may ask. */
+static void share_revisit(struct mem *m, struct share *s)
+{
+	struct list *l = &s->turn[QUEUE_FRESH];
+
+	list_del(l);
+	list_add_tail(&m->tickets.ready[QUEUE_FRESH], l);
+}
+
 /**
  * share_takes_over() - Somebody waits for a ticket that another has not asked a
  * pager for yet: it is not to stand in the line of who has more of them, keeps more
@@ -387,6 +397,8 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 
 	if (better_with(m, to, t)) {
 		move(m, t, to, false);
+		if (!may_ask(m, to, QUEUE_FRESH))
+			share_revisit(m, to);
 	} else if (to != from && !t->guests) {
 		t->guests = true;
 		from->guests++;

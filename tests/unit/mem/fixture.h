@@ -54,13 +54,14 @@ static inline uint32_t fix_mr(struct fix *f, uint64_t addr, uint64_t iova,
 	return key;
 }
 
-/* @cfg: entries, exact, always_ready, ahead; the rest is filled in. */
+/* @cfg: entries, exact, always_ready, ahead, tickets if not FIX_TICKETS; the rest is filled
+ * in. */
 static inline void fix_open_any(struct fix *f, struct mem_config cfg)
 {
 	*f = (struct fix){.now = UINT64_C(1000) * MS};
 	cfg.slots = FIX_SLOTS;
 	cfg.slot_base = f->slot;
-	cfg.tickets = FIX_TICKETS;
+	cfg.tickets = cfg.tickets ? cfg.tickets : FIX_TICKETS;
 	cfg.pagers = FIX_PAGERS;
 	cfg.seed[0] = 0x0123456789abcdef;
 	cfg.seed[1] = 42;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* share_test.c: what a peer may have of tickets and pagers, and whose turn it is. */
 #include "base/page.h"
-#include "fixture.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/share.h"
@@ -11,64 +10,7 @@
 #include "mem/use.h"
 #include "mem/waiter.h"
 #include "mem/waiting.h"
-
-enum { WAITERS = 16 };
-
-/** struct peers - Shares of three peers in one PD, and who waits for what. */
-struct peers {
-	struct fix f;
-	struct list list[3];
-	struct share *s[3];
-	struct waiter w[WAITERS];
-	unsigned n;
-};
-
-static void peers_open(struct peers *p)
-{
-	p->n = 0;
-	fix_open_exact(&p->f, 4096);
-	for (unsigned i = 0; i < 3; i++) {
-		list_init(&p->list[i]);
-		p->s[i] = share_get(&p->list[i], p->f.pd);
-		assert_non_null(p->s[i]);
-	}
-}
-
-/* So many pages may be with the pagers at once. */
-static void peers_open_with(struct peers *p, uint32_t pagers)
-{
-	peers_open(p);
-	p->f.m->tickets.pagers = p->f.m->cfg.pagers = pagers;
-}
-
-static void peers_close(struct peers *p)
-{
-	struct ticket_req req;
-
-	for (unsigned i = 0; i < p->n; i++)
-		waiter_cancel(p->f.m, &p->w[i]);
-	while (ticket_next(p->f.m, &req))
-		fix_done(&p->f, req, 0, false);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(p->s[i]->promised, 0);
-		share_put(p->s[i]);
-		assert_true(list_empty(&p->list[i]));
-	}
-	fix_close(&p->f);
-}
-
-/* A waiter of peer @i wants page @vpn. */
-static struct waiter *want(struct peers *p, unsigned i, uint64_t vpn)
-{
-	struct waiter *w = &p->w[p->n++];
-
-	assert_true(p->n <= WAITERS);
-	waiter_init(w, w);
-	w->share = p->s[i];
-	assert_int_equal(fix_access(&p->f, vpn, 1, true, w), V_WAIT);
-	assert_int_not_equal(w->ticket.v, 0);
-	return w;
-}
+#include "peers.h"
 
 /* Likewise one of the NIC itself. */
 static struct waiter *want_own(struct peers *p, uint64_t vpn)
