@@ -353,6 +353,7 @@ static void move(struct mem *m, struct ticket *t, struct share *to, bool first)
 		list_del(&t->link);
 		list_insert_after(&to->queue[QUEUE_FRESH], &t->link);
 	}
+	t->handed = first;
 	share_closed(m, from);
 }
 
@@ -463,9 +464,14 @@ struct ticket *share_next(struct mem *m, enum queue q)
 
 		list_del(l);
 		if (may_ask(m, s, q)) {
-			list_add_tail(&ts->ready[q], l);
-			return list_entry(s->queue[q].next, struct ticket,
-					  link);
+			struct ticket *t = list_entry(s->queue[q].next,
+						      struct ticket, link);
+
+			if (t->handed) /* in the turn of the share that had it */
+				list_insert_after(&ts->ready[q], l);
+			else
+				list_add_tail(&ts->ready[q], l);
+			return t;
 		}
 		ts->short_of |= q == QUEUE_FRESH;
 		if (q == QUEUE_FRESH && s->guests > 0) {

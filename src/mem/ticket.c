@@ -192,7 +192,7 @@ struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
 	t = list_entry(ts->free.next, struct ticket, link);
 	list_del(&t->link);
 	t->share = s ? s : &m->own;
-	t->guests = false;
+	t->guests = t->handed = false;
 	share_enqueue(m, t, QUEUE_AHEAD);
 	t->vpn = vpn;
 	t->pages = (uint32_t)pages;

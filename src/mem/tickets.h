@@ -39,6 +39,7 @@ enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT };
  * @share:	who pays for it
  * @queue:	NEW: which line of its share it stands in
  * @guests:	a waiter of another share waits, or did, for it
+ * @handed:	it stands at the head of its line since another share handed it over
  * @ahead:	sent without a waiter
  * @look:	bring nothing in where memory is plain: key of the region that asks
  *		(overwrite.c), or 0
@@ -53,7 +54,7 @@ struct ticket {
 	uint32_t pages, valid, guess, look;
 	uint16_t gen;
 	uint8_t state, queue;
-	bool write, whole, protect, ahead, major, early, guests;
+	bool write, whole, protect, ahead, major, early, guests, handed;
 	uint32_t hash[2];
 	struct share *share;
 	struct list link, waiters;

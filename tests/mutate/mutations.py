@@ -1727,6 +1727,8 @@ MUTATIONS = [
      "\t\t\tshare_revisit(m, to);\n", "\t\t\t(void)share_revisit;\n"),
     ("share: what was moved is not handed back", "src/mem/share.c",
      "\tt->share = to;\n\tt->guests = true;\n", "\tt->share = to;\n"),
+    ("share: what is handed over takes the turn of who gets it",
+     "src/mem/share.c", "\tt->handed = first;\n", "\tt->handed = false;\n"),
     ("spare: no peer is", "src/xport/spare.h",
      "return p->num < SPARE_FROM || ", "return true || "),
     ("spare: each peer is", "src/xport/spare.h",

@@ -111,6 +111,40 @@ static void handover__back(void **state)
 	peers_close(&p);
 }
 
+/* Both peers go through one file, peer 0 is always there first, and one of its pages does
+ * not come. Peer 1 has a page of its own to wait for. */
+static void handover__overtakes_no_own_page_for_ever(void **state)
+{
+	enum { OWN = 2000, ROUNDS = 40 };
+	struct ticket_req r, none;
+	uint64_t next = 10;
+	struct peers p;
+	int i;
+
+	(void)state;
+	peers_open_many(&p, 2);
+	want(&p, 0, SLOW);
+	fix_next(&p.f);
+	want(&p, 1, 1000);
+	r = fix_next(&p.f);
+	want(&p, 0, next);
+	want(&p, 0, next + 10);
+	want(&p, 1, OWN);
+	want(&p, 1, OWN + 10);
+	want(&p, 1, next);
+	want(&p, 1, next + 10);
+	assert_false(ticket_next(p.f.m, &none));
+	for (i = 0; i < ROUNDS && r.vpn != OWN; i++, next += 10) {
+		want(&p, 0, next + 20);
+		want(&p, 1, next + 20);
+		fix_done(&p.f, r, 1, false);
+		r = fix_next(&p.f);
+		assert_false(ticket_next(p.f.m, &none));
+	}
+	assert_true(i < 4);
+	peers_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +152,7 @@ int main(void)
 		cmocka_unit_test(handover__the_others_are_cancelled),
 		cmocka_unit_test(handover__not_behind_what_is_fetched_ahead),
 		cmocka_unit_test(handover__back),
+		cmocka_unit_test(handover__overtakes_no_own_page_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
