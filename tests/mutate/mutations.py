@@ -1729,6 +1729,8 @@ MUTATIONS = [
      "\tt->share = to;\n\tt->guests = true;\n", "\tt->share = to;\n"),
     ("share: what is handed over takes the turn of who gets it",
      "src/mem/share.c", "\tt->handed = first;\n", "\tt->handed = false;\n"),
+    ("spare: a peer is forgotten once a second", "src/xport/spare.h",
+     ".heard_ns = p->heard_ns", ".heard_ns = 0"),
     ("spare: no peer is", "src/xport/spare.h",
      "return p->num < SPARE_FROM || ", "return true || "),
     ("spare: each peer is", "src/xport/spare.h",

@@ -277,10 +277,27 @@ static void live__many_and_we_do_not_run(void **state)
 	close_qp();
 }
 
+/* A peer that is heard now and then runs, however much others ask it. */
+static void live__window_of_a_peer_that_others_hear(void **state)
+{
+	(void)state;
+	wait_for_window();
+	for (int i = 0; i < 1000; i++) {
+		pass(20 * MS);
+		if (i % 70 == 0)
+			live_heard_of(&s.peer, s.x.now);
+		spared_asked(&s.peer.probes, s.x.now);
+		s.peer.probed_ns = s.x.now;
+	}
+	assert_int_equal(s.qp.req.retries, RETRIES);
+	close_qp();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live__window),
+		cmocka_unit_test(live__window_of_a_peer_that_others_hear),
 		cmocka_unit_test(live__drained),
 		cmocka_unit_test(live__drained_before_it_opened),
 		cmocka_unit_test(live__window_of_dead),
