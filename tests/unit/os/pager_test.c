@@ -111,6 +111,25 @@ static void os_page_ask__kinds(void **state)
 	os_close(os);
 }
 
+/* What faults in a pager that has just begun are its own pages, not those asked for. */
+static void os_page_ask__absent_or_not(void **state)
+{
+	uint8_t *p = pages_apart(2, PROT_READ | PROT_WRITE);
+
+	(void)state;
+	*p = 1;
+	for (int i = 0; i < 20; i++) {
+		struct os *os = host_plain();
+
+		assert_false(ask(os, p, PAGE_BYTES, i % 2).absent);
+		assert_false(ask(os, p, PAGE_BYTES, i % 2).absent);
+		madvise(p + PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED);
+		assert_true(ask(os, p, 2 * PAGE_BYTES, true).absent);
+		os_close(os);
+	}
+	pages_free(p, 2);
+}
+
 static void os_page_ask__huge_range(void **state)
 {
 	const size_t n = 64 << 20;
@@ -563,6 +582,7 @@ int main(void)
 		cmocka_unit_test(pagers_open__failures),
 		cmocka_unit_test(pagers_open__no_more_than_allowed),
 		cmocka_unit_test(os_page_ask__kinds),
+		cmocka_unit_test(os_page_ask__absent_or_not),
 		cmocka_unit_test(os_page_ask__huge_range),
 		cmocka_unit_test(os_page_ask__probe),
 		cmocka_unit_test(os_page_ask__user_mode_only_uffd),
