@@ -373,39 +373,6 @@ static bool better_with(struct mem *m, const struct share *to,
 	return to->asked < from->asked || to->tickets + 1 < from->tickets;
 }
 
-/* @s may have been set aside before it got a page that others wait for, too: let it have
- * its turn, in which it hands the page over if they may ask. */
-static void share_revisit(struct mem *m, struct share *s)
-{
-	struct list *l = &s->turn[QUEUE_FRESH];
-
-	list_del(l);
-	list_add_tail(&m->tickets.ready[QUEUE_FRESH], l);
-}
-
-/**
- * share_takes_over() - Somebody waits for a ticket that another has not asked a
- * pager for yet: it is not to stand in the line of who has more of them, keeps more
- * pagers busy, or may not ask now, but where it is next. If it does stay there it is
- * marked: see share_next().
- * @m:		the NIC's memory
- * @t:		the ticket
- * @w:		who waits for it now
- */
-void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
-{
-	struct share *to = share_of(m, w), *from = t->share;
-
-	if (better_with(m, to, t)) {
-		move(m, t, to, false);
-		if (!may_ask(m, to, QUEUE_FRESH))
-			share_revisit(m, to);
-	} else if (to != from && !t->guests) {
-		t->guests = true;
-		from->guests++;
-	}
-}
-
 /* Who waits for @t and may ask for it, though its own share may not? */
 static struct share *guest_of(struct mem *m, struct ticket *t)
 {
@@ -426,6 +393,41 @@ static struct share *guest_of(struct mem *m, struct ticket *t)
 		t->share->guests--;
 	}
 	return NULL;
+}
+
+/* Those that were set aside have their turns, in the same order. */
+static void ask_again(struct tickets *ts)
+{
+	for (unsigned q = 0; q < QUEUE_NUM; q++) {
+		list_for_each_safe(l, tmp, &ts->over[q]) {
+			list_del(l);
+			list_add_tail(&ts->ready[q], l);
+		}
+	}
+}
+
+/**
+ * share_takes_over() - Somebody waits for a ticket that another has not asked a
+ * pager for yet: it is not to stand in the line of who has more of them, keeps more
+ * pagers busy, or may not ask now, but where it is next. If it does stay there it is
+ * marked: see share_next().
+ * @m:		the NIC's memory
+ * @t:		the ticket
+ * @w:		who waits for it now
+ */
+void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
+{
+	struct share *to = share_of(m, w), *from = t->share;
+
+	if (better_with(m, to, t)) {
+		move(m, t, to, false);
+		/* if it was set aside it is to hand that over */
+		if (!may_ask(m, to, QUEUE_FRESH) && guest_of(m, t))
+			ask_again(&m->tickets);
+	} else if (to != from && !t->guests) {
+		t->guests = true;
+		from->guests++;
+	}
 }
 
 /* What keeps the pagers of @s busy, slow pages it may be, is not to delay others that
@@ -506,16 +508,6 @@ void share_asked(struct mem *m, struct share *s, bool ahead)
 	m->tickets.ahead_asked += ahead;
 	if (pd)
 		pd->asked++;
-}
-
-static void ask_again(struct tickets *ts)
-{
-	for (unsigned q = 0; q < QUEUE_NUM; q++) {
-		list_for_each_safe(l, tmp, &ts->over[q]) {
-			list_del(l);
-			list_add_tail(&ts->ready[q], l);
-		}
-	}
 }
 
 /**

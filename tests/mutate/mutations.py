@@ -1724,7 +1724,7 @@ MUTATIONS = [
     ("share: who waited once is looked for for ever", "src/mem/share.c",
      "\t\tt->guests = false;\n\t\tt->share->guests--;\n", ""),
     ("share: a page is moved to who was set aside", "src/mem/share.c",
-     "\t\t\tshare_revisit(m, to);\n", "\t\t\t(void)share_revisit;\n"),
+     "\t\t\task_again(&m->tickets);\n", "\t\t\treturn;\n"),
     ("share: what was moved is not handed back", "src/mem/share.c",
      "\tt->share = to;\n\tt->guests = true;\n", "\tt->share = to;\n"),
     ("share: what is handed over takes the turn of who gets it",

@@ -8,7 +8,11 @@
 #include "mem/tickets.h"
 #include "peers.h"
 
-enum { SLOW = 100000 }; /* the first of the pages that do not come */
+enum {
+	OWN = 2000, /* a page that only peer 1 wants */
+	OTHERS = 50000, /* those of peer 2 */
+	SLOW = 100000, /* the first of the pages that do not come */
+};
 
 /* So many pages of peer 1 do not come; it waits for another one, and may not ask. */
 static void begin(struct peers *p, uint32_t pagers, unsigned slow)
@@ -115,7 +119,7 @@ static void handover__back(void **state)
  * not come. Peer 1 has a page of its own to wait for. */
 static void handover__overtakes_no_own_page_for_ever(void **state)
 {
-	enum { OWN = 2000, ROUNDS = 40 };
+	enum { ROUNDS = 40 };
 	struct ticket_req r, none;
 	uint64_t next = 10;
 	struct peers p;
@@ -145,6 +149,90 @@ static void handover__overtakes_no_own_page_for_ever(void **state)
 	peers_close(&p);
 }
 
+/* A peer that joins the other's pages, which neither may ask for, keeps its turn. */
+static void handover__joins_lose_no_turn(void **state)
+{
+	enum { ROUNDS = 40 };
+	struct ticket_req r, none;
+	uint64_t next = 10;
+	struct peers p;
+	int i;
+
+	(void)state;
+	peers_open_many(&p, 4);
+	for (unsigned n = 0; n < 2; n++) {
+		want(&p, n, SLOW + 10 * n);
+		fix_next(&p.f);
+	}
+	want(&p, 0, next);
+	r = fix_next(&p.f);
+	want(&p, 1, OWN);
+	want(&p, 0, next + 10);
+	assert_false(ticket_next(p.f.m, &none));
+	for (i = 0; i < ROUNDS && r.vpn != OWN; i++, next += 20) {
+		want(&p, 0, next + 20);
+		want(&p, 0, next + 30);
+		want(&p, 1, next + 30);
+		assert_false(ticket_next(p.f.m, &none));
+		fix_done(&p.f, r, 1, false);
+		r = fix_next(&p.f);
+		assert_false(ticket_next(p.f.m, &none));
+	}
+	assert_true(i < 4);
+	peers_close(&p);
+}
+
+/* Answer those of @r that are (not @others) pages of the line of peer 0. Return: how many
+ * are left. */
+static unsigned answer(struct peers *p, struct ticket_req *r, unsigned n,
+		       bool others)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if ((r[i].vpn >= OTHERS) == others)
+			fix_done(&p->f, r[i], 1, false);
+		else
+			r[kept++] = r[i];
+	return kept;
+}
+
+/* Nor one that joins pages in the middle of a line which the first may ask for. */
+static void handover__nor_where_the_first_may_ask(void **state)
+{
+	enum { LINE = 60, MIDDLE = 300, ROUNDS = 20 };
+	struct ticket_req r[16];
+	unsigned n = 0;
+	bool got = false;
+	struct peers p;
+	int i;
+
+	(void)state;
+	peers_open_many(&p, 4);
+	for (unsigned peer = 1; peer <= 2; peer++) {
+		want(&p, peer, SLOW + 10 * peer);
+		fix_next(&p.f);
+	}
+	want(&p, 2, OTHERS);
+	r[n++] = fix_next(&p.f);
+	want(&p, 1, OWN);
+	want(&p, 2, OTHERS + 10);
+	for (unsigned k = 0; k < LINE; k++)
+		want(&p, 0, 10 + 10 * k);
+	while (ticket_next(p.f.m, &r[n]))
+		n++;
+	for (i = 0; i < ROUNDS && !got; i++) {
+		want(&p, 2, OTHERS + 20 + 10 * (unsigned)i);
+		n = answer(&p, r, n, false);
+		want(&p, 1, MIDDLE + 10 * (unsigned)i);
+		n = answer(&p, r, n, true);
+		for (; ticket_next(p.f.m, &r[n]); n++)
+			got |= r[n].vpn == OWN;
+	}
+	assert_true(i < 4);
+	peers_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +241,8 @@ int main(void)
 		cmocka_unit_test(handover__not_behind_what_is_fetched_ahead),
 		cmocka_unit_test(handover__back),
 		cmocka_unit_test(handover__overtakes_no_own_page_for_ever),
+		cmocka_unit_test(handover__joins_lose_no_turn),
+		cmocka_unit_test(handover__nor_where_the_first_may_ask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
