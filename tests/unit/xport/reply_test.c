@@ -37,22 +37,6 @@ static void sent(uint8_t op, int num)
 	assert_int_equal(send_all(), num);
 }
 
-static void completes(uint64_t id, enum wc_status status)
-{
-	struct cqe e;
-
-	assert_int_equal(cq_take(&s.cq, 1, &e), 1);
-	assert_int_equal(e.wr_id, id);
-	assert_int_equal(e.status, status);
-}
-
-static void none_completes(void)
-{
-	struct cqe e;
-
-	assert_int_equal(cq_take(&s.cq, 1, &e), 0);
-}
-
 /* --- ACK and NAK ---------------------------------------------------------------- */
 
 /* What the peer says of the request @psn, and of all before it; a nopin says that it has

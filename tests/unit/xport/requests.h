@@ -91,4 +91,21 @@ static inline void post(uint8_t op, uint64_t id, uint32_t len)
 	posted();
 }
 
+/* The next completion. */
+static inline void completes(uint64_t id, enum wc_status status)
+{
+	struct cqe e;
+
+	assert_int_equal(cq_take(&s.cq, 1, &e), 1);
+	assert_int_equal(e.wr_id, id);
+	assert_int_equal(e.status, status);
+}
+
+static inline void none_completes(void)
+{
+	struct cqe e;
+
+	assert_int_equal(cq_take(&s.cq, 1, &e), 0);
+}
+
 #endif

@@ -84,22 +84,6 @@ static void asks_for(uint64_t page, uint32_t len)
 	left(0);
 }
 
-static void completes(uint64_t id)
-{
-	struct cqe e;
-
-	assert_int_equal(cq_take(&s.cq, 1, &e), 1);
-	assert_int_equal(e.wr_id, id);
-	assert_int_equal(e.status, WC_SUCCESS);
-}
-
-static void none_completes(void)
-{
-	struct cqe e;
-
-	assert_int_equal(cq_take(&s.cq, 1, &e), 0);
-}
-
 static void in_state(enum qp_state state)
 {
 	s.qp.state = state;
@@ -266,7 +250,7 @@ static void rx__one_half_at_a_time(void **state)
 	assert_true(s.run.responses);
 	assert_int_equal(take(from_peer(OP_WRITE_ONLY, 1, 8)), RX_FULL);
 	commit();
-	completes(2);
+	completes(2, WC_SUCCESS);
 	taken(from_peer(OP_WRITE_ONLY, 1, 8));
 	commit();
 }
@@ -389,7 +373,7 @@ static void rx__request_carries_an_ack(void **state)
 		in_state(in[i]);
 		taken(p);
 		/* before the packet's own completion */
-		completes(0);
+		completes(0, WC_SUCCESS);
 		commit();
 		in_state(QPS_RTS);
 		bench_close(&s);
@@ -439,7 +423,7 @@ static void drain__both_halves(void **state)
 	assert_true(qp_drain(&s.qp, &s.run));
 	assert_true(s.run.responses);
 	commit();
-	completes(2);
+	completes(2, WC_SUCCESS);
 	assert_false(qp_drain(&s.qp, &s.run));
 }
 
