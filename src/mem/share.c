@@ -395,7 +395,7 @@ static struct share *guest_of(struct mem *m, struct ticket *t)
 	return NULL;
 }
 
-/* Those that were set aside have their turns, in the same order. */
+/* Give the shares that were set aside their turns back, in the same order. */
 static void ask_again(struct tickets *ts)
 {
 	for (unsigned q = 0; q < QUEUE_NUM; q++) {

@@ -27,7 +27,7 @@ static void begin(struct peers *p, uint32_t pagers, unsigned slow)
 	assert_false(ticket_next(p->f.m, &r));
 }
 
-/* All that may be asked for now. Return: @vpn is. */
+/* Ask for all pages that may be. Return: is @vpn among them? */
 static bool asked(struct peers *p, uint64_t vpn)
 {
 	struct ticket_req r;

@@ -332,6 +332,22 @@ static void share_next__hands_over_to_who_may_ask(void **state)
 	peers_close(&p);
 }
 
+/* Peer 0 wants pages 0, 10 and 20. */
+static void want_line(struct peers *p)
+{
+	for (unsigned n = 0; n < 3; n++)
+		want(p, 0, 10 * n);
+}
+
+/* Peer 1 keeps the only pager busy before. */
+static void open_with_a_line(struct peers *p)
+{
+	peers_open_with(p, 1);
+	want(p, 1, 100);
+	assert_int_equal(fix_next(&p->f).vpn, 100);
+	want_line(p);
+}
+
 /* Two pages of a line are others', who both may ask. */
 static void share_next__hands_over_more_than_one(void **state)
 {
@@ -340,8 +356,7 @@ static void share_next__hands_over_more_than_one(void **state)
 
 	(void)state;
 	peers_open_with(&p, 2);
-	for (unsigned n = 0; n < 3; n++)
-		want(&p, 0, 10 * n);
+	want_line(&p);
 	want(&p, 1, 100);
 	want(&p, 1, 110);
 	want(&p, 2, 200);
@@ -370,8 +385,7 @@ static void share_next__hands_over_in_order(void **state)
 
 	(void)state;
 	peers_open_with(&p, 2);
-	for (unsigned n = 0; n < 3; n++)
-		want(&p, 0, 10 * n);
+	want_line(&p);
 	want(&p, 1, 100);
 	want(&p, 1, 110);
 	want(&p, 1, 10);
@@ -395,11 +409,7 @@ static void share_takes_over__the_end_of_a_line(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open_with(&p, 1);
-	want(&p, 1, 100);
-	assert_int_equal(fix_next(&p.f).vpn, 100);
-	for (unsigned n = 0; n < 3; n++)
-		want(&p, 0, 10 * n);
+	open_with_a_line(&p);
 	w = want(&p, 1, 20);
 	assert_ptr_equal(ticket_of(&p.f.m->tickets, w->ticket)->share, p.s[1]);
 	peers_close(&p);
@@ -412,11 +422,7 @@ static void share_takes_over__not_from_who_may_ask(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_open_with(&p, 1);
-	want(&p, 1, 100);
-	assert_int_equal(fix_next(&p.f).vpn, 100);
-	for (unsigned n = 0; n < 3; n++)
-		want(&p, 0, 10 * n);
+	open_with_a_line(&p);
 	want(&p, 1, 0);
 	assert_int_equal(p.s[0]->tickets, 3);
 	assert_int_equal(fix_next(&p.f).vpn, 0);
