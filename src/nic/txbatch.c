@@ -25,11 +25,11 @@
 static int send_iov(struct nic *nic, struct step *s, unsigned n)
 {
 	struct burst *b = &s->burst;
-	struct os_tx tx = {.dst = b->to,
+	struct os_tx tx = {.dst = b->way.to,
 			   .src = b->peer->local,
-			   .mark = b->mark,
+			   .mark = b->way.mark,
 			   .port = b->qp ? b->qp->cfg.port : b->peer->port,
-			   .line = b->line,
+			   .line = b->way.line,
 			   .iov = s->iov,
 			   .niov = n,
 			   .seg = b->nsegs > 1 ? b->seg_len : 0};
@@ -123,9 +123,9 @@ static void seal(const struct step *s, uint8_t *pkt, uint32_t len,
 {
 	const struct peer *peer = s->burst.peer;
 	struct path path = {.src = peer->local,
-			    .dst = s->burst.to.ip,
+			    .dst = s->burst.way.to.ip,
 			    .sport = sport,
-			    .dport = s->burst.to.port};
+			    .dport = s->burst.way.to.port};
 	struct span span = {pkt, len - ICRC_BYTES};
 
 	icrc_store(icrc(&path, (uint16_t)index, &span, 1),

@@ -34,36 +34,37 @@ void burst_mark(struct burst *b, const struct qp *qp)
 	const struct peer *p = b->peer;
 
 	if (!qp)
-		b->mark = p->mark;
+		b->way.mark = p->mark;
 	else if (!qp->connected)
-		b->mark = qp->ud.to.mark;
+		b->way.mark = qp->ud.to.mark;
 	else
-		b->mark = (struct ip_mark){qp->attr.traffic_class,
-					   qp->attr.hop_limit};
-	b->line = b->ext && p->path.lines && ip_mark_eq(b->mark, p->mark)
-			  ? p->path.line[0]
-			  : 0;
+		b->way.mark = (struct ip_mark){qp->attr.traffic_class,
+					       qp->attr.hop_limit};
+	b->way.line = b->ext && p->path.lines &&
+				      ip_mark_eq(b->way.mark, p->mark)
+			      ? p->path.line[0]
+			      : 0;
 }
 
 bool burst_suits(const struct burst *b, const struct qp *qp)
 {
-	return qp->attr.traffic_class == b->mark.tclass &&
-	       qp->attr.hop_limit == b->mark.hops;
+	return qp->attr.traffic_class == b->way.mark.tclass &&
+	       qp->attr.hop_limit == b->way.mark.hops;
 }
 
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 {
 	b->qp = qp;
 	b->peer = peer;
-	b->to = ext ? peer->asked : peer->ep;
+	b->way.to = ext ? peer->asked : peer->ep;
 	if (!ext && !peer->datagrams)
-		b->to.port = ROCE_PORT;
+		b->way.to.port = ROCE_PORT;
 	b->ext = ext;
 	burst_mark(b, qp);
 	b->request = b->opens = b->narrow = b->says = false;
 	b->nsegs = b->nacks = 0;
 	b->seg_len = b->total = b->ahead = 0;
-	b->epoch = b->out = 0;
+	b->sent.epoch = b->sent.out = 0;
 	b->bytes_used = 0;
 	moves_reset(&b->gathers);
 	b->holds.num = 0;
@@ -73,10 +74,10 @@ void burst_spray(struct burst *b)
 {
 	struct peer *p = b->peer;
 
-	if (!b->line || p->path.lines < 2)
+	if (!b->way.line || p->path.lines < 2)
 		return;
 	p->path.next = (p->path.next + 1) % p->path.lines;
-	b->line = p->path.line[p->path.next];
+	b->way.line = p->path.line[p->path.next];
 }
 
 bool burst_full(const struct burst *b)

@@ -280,5 +280,5 @@ void open_append(struct burst *b)
 		return;
 	list_del(&qp->open.link);
 	b->opens = true;
-	b->line = 0; /* it is believed from the port of the QP only */
+	b->way.line = 0; /* it is believed from the port of the QP only */
 }

@@ -489,7 +489,7 @@ static void new_packets(struct qp *qp, struct burst *b)
 	if (wqe_is_read(wq_at(qp->cfg.sq, r->cur)))
 		return;
 	credit_sent(qp, n);
-	b->out += n;
+	b->sent.out += n;
 }
 
 static void req_fill(struct qp *qp, struct burst *b, bool again)
@@ -534,12 +534,12 @@ bool req_tx(struct qp *qp, struct burst *b)
 	if (ack_first(qp))
 		return false;
 	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
-	b->again = aim_at_lost(qp, &back, &back_cur);
-	if (!b->again && is_parked(r))
+	b->sent.again = aim_at_lost(qp, &back, &back_cur);
+	if (!b->sent.again && is_parked(r))
 		return false;
-	b->from = r->snd;
-	b->max = r->max;
-	req_fill(qp, b, b->again);
+	b->sent.from = r->snd;
+	b->sent.max = r->max;
+	req_fill(qp, b, b->sent.again);
 	burst_trim(b);
 	if (qp->state == QPS_ERR) {
 		/* A part of the oldest request was refused: its buffers are the
@@ -549,17 +549,17 @@ bool req_tx(struct qp *qp, struct burst *b)
 		return false;
 	}
 	if (b->nsegs) {
-		b->charge = flow_charge(flow_whole(qp->peer), b->nsegs,
-					b->total);
-		if (!b->again)
-			flow_sent(qp, r->snd, b->charge);
-		flight_note(&qp->log, now_ns, FLIGHT_TX, b->from,
+		b->sent.charge = flow_charge(flow_whole(qp->peer), b->nsegs,
+					     b->total);
+		if (!b->sent.again)
+			flow_sent(qp, r->snd, b->sent.charge);
+		flight_note(&qp->log, now_ns, FLIGHT_TX, b->sent.from,
 			    b->bytes[b->seg[0].hdr], burst_payload(b));
 		b->request = true;
-		b->epoch = r->epoch;
+		b->sent.epoch = r->epoch;
 	}
 	to = r->snd;
-	if (b->again && psn_diff(back, r->snd) > 0) {
+	if (b->sent.again && psn_diff(back, r->snd) > 0) {
 		r->snd = back;
 		r->cur = back_cur;
 	}
@@ -567,8 +567,8 @@ bool req_tx(struct qp *qp, struct burst *b)
 		live_none_sent(qp);
 		return false;
 	}
-	if (b->again)
-		flow_again(qp, b->from, to, b->charge);
+	if (b->sent.again)
+		flow_again(qp, b->sent.from, to, b->sent.charge);
 	/* Whatever ended the burst (the window, a page of ours) lasts until an
 	 * ACK comes, or longer than the ACK timer: ask for one. */
 	if (!b->ext)
@@ -585,9 +585,9 @@ void req_unsent(struct qp *qp, const struct burst *b, int error)
 {
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
-	live_unsent(qp, b->from);
+	live_unsent(qp, b->sent.from);
 	/* What is sent again is asked about again. */
-	if (b->epoch == qp->req.epoch && !b->again)
+	if (b->sent.epoch == qp->req.epoch && !b->sent.again)
 		retry_unsent(qp, b);
 	if (error == -EAGAIN) {
 		qp->req.at[REQ_PAUSE] = qp->x->now + PAUSE_FULL_NS;

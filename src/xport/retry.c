@@ -143,19 +143,20 @@ void retry_unsent(struct qp *qp, const struct burst *b)
 
 	/* Cut into packets it may have left but for its end, and the peer has it, or
 	 * has answered, and the answer moves: what did not leave is like lost. */
-	if (psn_diff(r->acc, b->from) > 0 || psn_diff(r->placed, b->from) > 0 ||
-	    psn_diff(r->win.next, b->max) > 0 ||
-	    !req_wqe_at(qp, b->from, &index))
+	if (psn_diff(r->acc, b->sent.from) > 0 ||
+	    psn_diff(r->placed, b->sent.from) > 0 ||
+	    psn_diff(r->win.next, b->sent.max) > 0 ||
+	    !req_wqe_at(qp, b->sent.from, &index))
 		return;
-	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, b->from, FLIGHT_TX,
-		    (uint64_t)psn_diff(r->snd, b->from));
-	r->snd = b->from;
-	r->max = b->max;
+	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, b->sent.from, FLIGHT_TX,
+		    (uint64_t)psn_diff(r->snd, b->sent.from));
+	r->snd = b->sent.from;
+	r->max = b->sent.max;
 	r->cur = index;
-	flow_unsent(qp, b->from, b->charge);
-	credit_placed(qp, b->out);
+	flow_unsent(qp, b->sent.from, b->sent.charge);
+	credit_placed(qp, b->sent.out);
 	reads_forget(qp);
-	recount_reads(qp, b->from);
+	recount_reads(qp, b->sent.from);
 	qp_kick(qp);
 }
 

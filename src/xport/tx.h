@@ -47,44 +47,63 @@ struct burst_ack {
 };
 
 /**
- * struct burst - Packets for one send call, all to one peer; all but the last
- * have equal length.
- * @qp:		NULL when it holds only ACKs
- * @to:		extension packets: the port that QPNs name; datagrams: where @peer
+ * struct burst_way - How a burst gets to its peer.
+ * @to:		extension packets: the port that QPNs name; datagrams: where the peer
  *		was when this was planned; all others: UDP 4791
  * @line:	one of peer.path.line then, if that is the way
  * @mark:	of all its packets: as the QP has it that they are of
+ */
+struct burst_way {
+	struct endpoint to;
+	int line;
+	struct ip_mark mark;
+};
+
+/**
+ * struct burst_requests - The requests of a burst: what is undone if it did not leave
+ * (retry.c).
+ * @from:	first PSN
+ * @max:	req.max before
+ * @charge:	what flow_sent() took, and @out: credit_sent()
+ * @epoch:	req.epoch then
+ * @again:	what was lost is sent again
+ */
+struct burst_requests {
+	psn_t from, max;
+	uint32_t charge, out, epoch;
+	bool again;
+};
+
+/**
+ * struct burst - Packets for one send call, all to one peer; all but the last
+ * have equal length.
+ * @qp:		NULL when it holds only ACKs
  * @ext:	extension packets: their CRC is in place and the send gathers
  *		the payload; else payload is gathered first, and the ICRCs are
  *		still to be made
  * @opens:	an OPEN is in it
  * @request:	the requester's half (what -EFAULT means for whom)
+ * @narrow:	a page of @gathers is missing: packet by packet
+ * @says:	a request of it carries @qp's ACK
  * @seg_len:	bytes of each packet but the last
  * @total:	bytes of all
  * @ahead:	bytes at the end of @gathers that belong to packets still to be
  *		appended; none once the burst is planned
- * @narrow:	a page of these is missing: packet by packet
- * @again:	what was lost is sent again
- * @ack:	what it says, and for whom (ack_commit())
- * @says:	a request of it carries @qp's ACK
- * @from, @max, @charge: requests: first PSN, req.max before, what flow_sent() took
- * @out:	requests: what credit_sent() took
  * @second:	PSN of the second packet, unless that is an extension packet
+ * @res:	responses: the resource it began with
+ * @ack:	what it says, and for whom (ack_commit())
  * In a burst of standard packets no gather is for two of them.
  */
 struct burst {
 	struct qp *qp;
 	struct peer *peer;
-	struct endpoint to;
-	int line;
-	struct ip_mark mark;
-	bool ext, request, opens, narrow, again, says;
+	struct burst_way way;
+	struct burst_requests sent;
+	bool ext, request, opens, narrow, says;
 	unsigned nsegs, nacks;
 	uint32_t seg_len, total, ahead;
-	psn_t second, from, max;
-	uint32_t charge, out;
-	uint32_t epoch;
-	uint32_t res; /* responses: the resource it began with */
+	psn_t second;
+	uint32_t res;
 	struct seg seg[BURST_SEGS];
 	struct burst_ack ack[BURST_SEGS];
 	struct moves gathers;

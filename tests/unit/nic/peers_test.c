@@ -422,13 +422,13 @@ static void paths__in_turn(void **state)
 		know_pages(&from[0]);
 		nic_tick(from->nic);
 		assert_true(qp_tx(&from->qp->qp, b));
-		assert_int_equal(b->line, p->path.line[i % PATHS]);
+		assert_int_equal(b->way.line, p->path.line[i % PATHS]);
 		nic_tick(from->nic);
 		qp_tx_commit(b, 0);
 	}
 	ack_say(&from->qp->qp, XACK_PROBE);
 	assert_true(peer_ack_burst(&from->nic->x, p, b));
-	assert_int_equal(b->line, p->path.line[0]);
+	assert_int_equal(b->way.line, p->path.line[0]);
 	p->acks.out--;
 	from->qp->qp.resp.ack.out--;
 	heap_free(b);

@@ -564,10 +564,10 @@ static void ack_append__that_differs(void **state)
 		ack_owe(&s.qp[0]);
 		ack_owe(&s.qp[1]);
 		assert_int_equal(heard().qpn, DEST);
-		assert_int_equal(s.b.mark.tclass, 0);
+		assert_int_equal(s.b.way.mark.tclass, 0);
 		assert_false(list_empty(&s.peer.acks.link));
 		assert_int_equal(heard().qpn, DEST + 1);
-		assert_int_equal(s.b.mark.tclass, i == 0);
+		assert_int_equal(s.b.way.mark.tclass, i == 0);
 		assert_true(list_empty(&s.peer.acks.link));
 	}
 }

@@ -104,7 +104,7 @@ static unsigned fit(uint32_t payload, const uint8_t *inl)
 
 static void check_mark(struct ip_mark m)
 {
-	assert_true(ip_mark_eq(s.b.mark, m));
+	assert_true(ip_mark_eq(s.b.way.mark, m));
 }
 
 /* --- destination ------------------------------------------------------------- */
@@ -133,20 +133,20 @@ static void burst_mark__a_line_of_the_same_mark(void **state)
 {
 	(void)state;
 	begin(true);
-	assert_int_equal(s.b.line, 0);
+	assert_int_equal(s.b.way.line, 0);
 	s.peer.path.lines = 1;
 	s.peer.path.line[0] = LINE;
 	begin(true);
-	assert_int_equal(s.b.line, LINE);
+	assert_int_equal(s.b.way.line, LINE);
 	begin(false);
-	assert_int_equal(s.b.line, 0);
+	assert_int_equal(s.b.way.line, 0);
 	s.qp.attr.traffic_class++;
 	begin(true);
-	assert_int_equal(s.b.line, 0);
+	assert_int_equal(s.b.way.line, 0);
 	s.qp.attr.traffic_class--;
 	s.qp.attr.hop_limit++;
 	begin(true);
-	assert_int_equal(s.b.line, 0);
+	assert_int_equal(s.b.way.line, 0);
 }
 
 static void burst_suits__class_and_hops(void **state)
@@ -165,13 +165,13 @@ static void burst_reset__the_port(void **state)
 {
 	(void)state;
 	begin(true);
-	assert_int_equal(s.b.to.port, ASKED_PORT);
+	assert_int_equal(s.b.way.to.port, ASKED_PORT);
 	begin(false);
-	assert_int_equal(s.b.to.port, ROCE_PORT);
-	assert_true(ipaddr_eq(&s.b.to.ip, &s.peer.ep.ip));
+	assert_int_equal(s.b.way.to.port, ROCE_PORT);
+	assert_true(ipaddr_eq(&s.b.way.to.ip, &s.peer.ep.ip));
 	s.peer.datagrams = true;
 	begin(false);
-	assert_int_equal(s.b.to.port, EP_PORT);
+	assert_int_equal(s.b.way.to.port, EP_PORT);
 }
 
 static void burst_reset__forgets_the_one_before(void **state)
@@ -180,10 +180,11 @@ static void burst_reset__forgets_the_one_before(void **state)
 	begin(false);
 	assert_non_null(append(0, 4, NULL));
 	s.b.request = s.b.opens = s.b.narrow = s.b.says = true;
-	s.b.nacks = s.b.ahead = s.b.out = s.b.epoch = 1;
+	s.b.nacks = s.b.ahead = s.b.sent.out = s.b.sent.epoch = 1;
 	begin(true);
 	assert_false(s.b.request || s.b.opens || s.b.narrow || s.b.says);
-	assert_int_equal(s.b.nacks | s.b.ahead | s.b.out | s.b.epoch, 0);
+	assert_int_equal(s.b.nacks | s.b.ahead | s.b.sent.out | s.b.sent.epoch,
+			 0);
 	assert_non_null(append(0, MTU, NULL));
 	assert_int_equal(s.b.total, MTU + XMORE);
 	assert_int_equal(s.b.seg[0].hdr, 0);
@@ -200,7 +201,7 @@ static void burst_spray__in_turn(void **state)
 	for (int i = 1; i <= 2 * LINES; i++) {
 		begin(true);
 		burst_spray(&s.b);
-		assert_int_equal(s.b.line, LINE + i % LINES);
+		assert_int_equal(s.b.way.line, LINE + i % LINES);
 	}
 }
 
@@ -212,12 +213,12 @@ static void burst_spray__one_way_only(void **state)
 	s.peer.path.line[1] = LINE + 1;
 	begin(false);
 	burst_spray(&s.b);
-	assert_int_equal(s.b.line, 0);
+	assert_int_equal(s.b.way.line, 0);
 	s.peer.path.lines = 1;
 	s.peer.path.next = 1;
 	begin(true);
 	burst_spray(&s.b);
-	assert_int_equal(s.b.line, LINE);
+	assert_int_equal(s.b.way.line, LINE);
 }
 
 /* --- room -------------------------------------------------------------------- */

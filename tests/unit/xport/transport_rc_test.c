@@ -181,11 +181,11 @@ static void tx__lines_in_turn(void **state)
 		taken(from_peer(OP_READ_REQ, i, 8));
 		commit();
 		assert_int_equal(leaves().opcode, OP_READ_RESP_ONLY);
-		assert_int_equal(b.line, LINE + 1);
+		assert_int_equal(b.way.line, LINE + 1);
 		left(0);
 		post(WR_SEND, (uint64_t)i, 8);
 		assert_int_equal(leaves().opcode, OP_SEND_ONLY);
-		assert_int_equal(b.line, LINE);
+		assert_int_equal(b.way.line, LINE);
 		left(0);
 	}
 }
