@@ -22,7 +22,9 @@
  *
  * A step costs the same however many QPs there are, but for a share that may not ask and
  * has pages that others wait for: its line is looked through, and who waits for these.
- * Shares that may not ask now are set aside until the next answer comes.
+ * Shares that may not ask now are set aside until the next answer comes, or until one of
+ * them joins a page that another may ask for; they come before those that want a page
+ * since then, or these would pass them each time.
  */
 #include "mem/share.h"
 #include "base/check.h"
@@ -395,13 +397,16 @@ static struct share *guest_of(struct mem *m, struct ticket *t)
 	return NULL;
 }
 
-/* Give the shares that were set aside their turns back, in the same order. */
+/* Give the shares that were set aside their turns back, in the same order, before those
+ * that have a new ticket since. */
 static void ask_again(struct tickets *ts)
 {
 	for (unsigned q = 0; q < QUEUE_NUM; q++) {
-		list_for_each_safe(l, tmp, &ts->over[q]) {
+		while (!list_empty(&ts->over[q])) {
+			struct list *l = ts->over[q].prev;
+
 			list_del(l);
-			list_add_tail(&ts->ready[q], l);
+			list_insert_after(&ts->ready[q], l);
 		}
 	}
 }
@@ -421,8 +426,8 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 
 	if (better_with(m, to, t)) {
 		move(m, t, to, false);
-		/* if it was set aside it is to hand that over */
-		if (!may_ask(m, to, QUEUE_FRESH) && guest_of(m, t))
+		/* if @to was set aside it is to hand that over */
+		if (guest_of(m, t))
 			ask_again(&m->tickets);
 	} else if (to != from && !t->guests) {
 		t->guests = true;

@@ -71,7 +71,7 @@ enum queue { QUEUE_FRESH, QUEUE_AHEAD, QUEUE_NUM };
  * @pagers:	so many may be
  * @short_of:	somebody had to wait for that since somebody looked
  * @ready:	shares with new tickets, by share.turn: who is next
- * @over:	those of them that may not ask before the next answer
+ * @over:	those of them that may not ask now; they come first when all look again
  * @starved:	shares with waiters for a ticket, by share.starved_link
  */
 struct tickets {

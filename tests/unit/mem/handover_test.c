@@ -8,6 +8,8 @@
 #include "mem/tickets.h"
 #include "peers.h"
 
+#include <string.h>
+
 enum {
 	OWN = 2000, /* a page that only peer 1 wants */
 	OTHERS = 50000, /* those of peer 2 */
@@ -189,52 +191,127 @@ static void handover__joins_lose_no_turn(void **state)
 	peers_close(&p);
 }
 
-/* Answer those of @r that are (not @others) pages of the line of peer 0. Return: how many
- * are left. */
-static unsigned answer(struct peers *p, struct ticket_req *r, unsigned n,
-		       bool others)
-{
-	unsigned kept = 0;
+/** struct outstanding - What is with the pagers, but for what does not come. */
+struct outstanding {
+	struct ticket_req r[WAITERS];
+	unsigned n;
+	bool own; /* OWN was asked for */
+};
 
-	for (unsigned i = 0; i < n; i++)
-		if ((r[i].vpn >= OTHERS) == others)
-			fix_done(&p->f, r[i], 1, false);
-		else
-			r[kept++] = r[i];
-	return kept;
+static void ask_all(struct peers *p, struct outstanding *a)
+{
+	for (; ticket_next(p->f.m, &a->r[a->n]); a->n++)
+		a->own |= a->r[a->n].vpn == OWN;
+}
+
+/* Answer the oldest of those pages that are (not @others) pages of the line of peer 0.
+ * Return: false: there is none. */
+static bool answer_oldest(struct peers *p, struct outstanding *a, bool others)
+{
+	for (unsigned i = 0; i < a->n; i++)
+		if ((a->r[i].vpn >= OTHERS) == others) {
+			fix_done(&p->f, a->r[i], 1, false);
+			memmove(&a->r[i], &a->r[i + 1],
+				(--a->n - i) * sizeof(a->r[0]));
+			return true;
+		}
+	return false;
+}
+
+static void answer_all(struct peers *p, struct outstanding *a, bool others)
+{
+	while (answer_oldest(p, a, others))
+		;
+}
+
+/* Two peers, each with a page that does not come; peer 2 has another one out, and peer 1
+ * waits for a page of its own. */
+static void begin_two(struct peers *p, struct outstanding *a)
+{
+	a->n = 0;
+	a->own = false;
+	peers_open_many(p, 4);
+	for (unsigned peer = 1; peer <= 2; peer++) {
+		want(p, peer, SLOW + 10 * peer);
+		fix_next(&p->f);
+	}
+	want(p, 2, OTHERS);
+	ask_all(p, a);
+	want(p, 1, OWN);
 }
 
 /* Nor one that joins pages in the middle of a line which the first may ask for. */
 static void handover__nor_where_the_first_may_ask(void **state)
 {
 	enum { LINE = 60, MIDDLE = 300, ROUNDS = 20 };
-	struct ticket_req r[16];
-	unsigned n = 0;
-	bool got = false;
+	struct outstanding a;
 	struct peers p;
-	int i;
+	unsigned i;
 
 	(void)state;
-	peers_open_many(&p, 4);
-	for (unsigned peer = 1; peer <= 2; peer++) {
-		want(&p, peer, SLOW + 10 * peer);
-		fix_next(&p.f);
-	}
-	want(&p, 2, OTHERS);
-	r[n++] = fix_next(&p.f);
-	want(&p, 1, OWN);
+	begin_two(&p, &a);
 	want(&p, 2, OTHERS + 10);
 	for (unsigned k = 0; k < LINE; k++)
 		want(&p, 0, 10 + 10 * k);
-	while (ticket_next(p.f.m, &r[n]))
-		n++;
-	for (i = 0; i < ROUNDS && !got; i++) {
-		want(&p, 2, OTHERS + 20 + 10 * (unsigned)i);
-		n = answer(&p, r, n, false);
-		want(&p, 1, MIDDLE + 10 * (unsigned)i);
-		n = answer(&p, r, n, true);
-		for (; ticket_next(p.f.m, &r[n]); n++)
-			got |= r[n].vpn == OWN;
+	ask_all(&p, &a);
+	for (i = 0; i < ROUNDS && !a.own; i++) {
+		want(&p, 2, OTHERS + 20 + 10 * i);
+		answer_all(&p, &a, false);
+		want(&p, 1, MIDDLE + 10 * i);
+		answer_all(&p, &a, true);
+		ask_all(&p, &a);
+	}
+	assert_true(i < 4);
+	peers_close(&p);
+}
+
+/* A share that was set aside comes before one that has a page to wait for since then. */
+static void handover__not_behind_those_that_came_since(void **state)
+{
+	enum { ROUNDS = 40 };
+	struct outstanding a = {.n = 0};
+	struct peers p;
+	unsigned i;
+
+	(void)state;
+	peers_open_many(&p, 3);
+	want(&p, 1, SLOW);
+	fix_next(&p.f);
+	want(&p, 2, OTHERS);
+	ask_all(&p, &a);
+	want(&p, 1, OWN);
+	ask_all(&p, &a);
+	for (i = 0; i < ROUNDS && !a.own; i++) {
+		want(&p, 2, OTHERS + 10 * (i + 1));
+		answer_oldest(&p, &a, true);
+		ask_all(&p, &a);
+	}
+	assert_true(i < 4);
+	peers_close(&p);
+}
+
+/* Nor if one of those joins a page that may be handed over: then all look again. */
+static void handover__joins_of_others_cost_no_turn(void **state)
+{
+	enum { ROUNDS = 20, OFTEN = 6 };
+	struct outstanding a;
+	struct peers p;
+	unsigned i;
+
+	(void)state;
+	begin_two(&p, &a);
+	ask_all(&p, &a);
+	for (i = 0; i < ROUNDS && !a.own; i++) {
+		for (unsigned k = 0; k < OFTEN; k++)
+			want(&p, 0, 100 * (i + 1) + 10 * k);
+		want(&p, 2, OTHERS + 10 * (i + 1));
+		want(&p, 2, 100 * (i + 1) + 50);
+		ask_all(&p, &a);
+		answer_oldest(&p, &a, true);
+		answer_oldest(&p, &a, false);
+		do {
+			ask_all(&p, &a);
+		} while (answer_oldest(&p, &a, false));
 	}
 	assert_true(i < 4);
 	peers_close(&p);
@@ -250,6 +327,8 @@ int main(void)
 		cmocka_unit_test(handover__overtakes_no_own_page_for_ever),
 		cmocka_unit_test(handover__joins_lose_no_turn),
 		cmocka_unit_test(handover__nor_where_the_first_may_ask),
+		cmocka_unit_test(handover__not_behind_those_that_came_since),
+		cmocka_unit_test(handover__joins_of_others_cost_no_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

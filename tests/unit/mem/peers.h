@@ -61,6 +61,7 @@ static inline void peers_close(struct peers *p)
 		fix_done(&p->f, req, 0, false);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(p->s[i]->promised, 0);
+		assert_int_equal(p->s[i]->guests, 0);
 		share_put(p->s[i]);
 		assert_true(list_empty(&p->list[i]));
 	}
