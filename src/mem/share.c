@@ -268,8 +268,8 @@ void share_enqueue(struct mem *m, struct ticket *t, enum queue q)
 {
 	struct share *s = t->share;
 
-	t->queue = (uint8_t)q;
-	s->guests += t->guests;
+	t->line.queue = (uint8_t)q;
+	s->guests += t->line.guests;
 	list_add_tail(&s->queue[q], &t->link);
 	if (list_empty(&s->turn[q]))
 		list_add_tail(&m->tickets.ready[q], &s->turn[q]);
@@ -284,8 +284,8 @@ void share_enqueue_first(struct mem *m, struct ticket *t)
 {
 	struct share *s = t->share;
 
-	t->queue = QUEUE_FRESH;
-	s->guests += t->guests;
+	t->line.queue = QUEUE_FRESH;
+	s->guests += t->line.guests;
 	list_insert_after(&s->queue[QUEUE_FRESH], &t->link);
 	list_del(&s->turn[QUEUE_FRESH]);
 	list_insert_after(&m->tickets.ready[QUEUE_FRESH],
@@ -300,10 +300,10 @@ void share_dequeue(struct ticket *t)
 {
 	struct share *s = t->share;
 
-	s->guests -= t->guests;
+	s->guests -= t->line.guests;
 	list_del(&t->link);
-	if (list_empty(&s->queue[t->queue]))
-		list_del(&s->turn[t->queue]);
+	if (list_empty(&s->queue[t->line.queue]))
+		list_del(&s->turn[t->line.queue]);
 }
 
 static uint32_t pagers_free(const struct mem *m)
@@ -349,13 +349,13 @@ static void move(struct mem *m, struct ticket *t, struct share *to, bool first)
 	share_dequeue(t);
 	share_opened(m, to);
 	t->share = to;
-	t->guests = true;
+	t->line.guests = true;
 	share_enqueue(m, t, QUEUE_FRESH);
 	if (first) {
 		list_del(&t->link);
 		list_insert_after(&to->queue[QUEUE_FRESH], &t->link);
 	}
-	t->handed = first;
+	t->line.handed = first;
 	share_closed(m, from);
 }
 
@@ -370,7 +370,7 @@ static bool better_with(struct mem *m, const struct share *to,
 
 	if (may && !may_from)
 		return true;
-	if (!may && may_from && from->queue[t->queue].next == &t->link)
+	if (!may && may_from && from->queue[t->line.queue].next == &t->link)
 		return false;
 	return to->asked < from->asked || to->tickets + 1 < from->tickets;
 }
@@ -391,7 +391,7 @@ static struct share *guest_of(struct mem *m, struct ticket *t)
 			return s;
 	}
 	if (!any) {
-		t->guests = false;
+		t->line.guests = false;
 		t->share->guests--;
 	}
 	return NULL;
@@ -429,8 +429,8 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 		/* if @to was set aside it is to hand that over */
 		if (guest_of(m, t))
 			ask_again(&m->tickets);
-	} else if (to != from && !t->guests) {
-		t->guests = true;
+	} else if (to != from && !t->line.guests) {
+		t->line.guests = true;
 		from->guests++;
 	}
 }
@@ -443,7 +443,7 @@ static bool hand_over(struct mem *m, struct share *s)
 {
 	list_for_each(l, &s->queue[QUEUE_FRESH]) {
 		struct ticket *t = list_entry(l, struct ticket, link);
-		struct share *to = t->guests ? guest_of(m, t) : NULL;
+		struct share *to = t->line.guests ? guest_of(m, t) : NULL;
 
 		if (!to)
 			continue;
@@ -474,7 +474,7 @@ struct ticket *share_next(struct mem *m, enum queue q)
 			struct ticket *t = list_entry(s->queue[q].next,
 						      struct ticket, link);
 
-			if (t->handed) /* in the turn of the share that had it */
+			if (t->line.handed) /* in the turn of the share that had it */
 				list_insert_after(&ts->ready[q], l);
 			else
 				list_add_tail(&ts->ready[q], l);

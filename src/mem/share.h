@@ -15,7 +15,7 @@ struct waiter;
  * @refs:	QPs; it also stays while it has tickets
  * @tickets, @promised: that are out for it, and kept for waiters of it
  * @asked, @ahead_asked: as in struct tickets
- * @queue:	its new tickets; @guests: those of them with ticket.guests
+ * @queue:	its new tickets; @guests: those of them with ticket.line.guests
  * @turn:	while they are some: on tickets.ready or .over
  * @starved:	waiters that found no ticket, in the order they came
  */

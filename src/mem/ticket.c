@@ -94,7 +94,7 @@ static void ticket_unhash(struct tickets *ts, struct ticket *t)
 
 static bool ticket_covers(const struct ticket *t, uint64_t vpn)
 {
-	return range_ok(vpn - t->vpn, 1, t->valid);
+	return range_ok(vpn - t->vpn, 1, t->answer.valid);
 }
 
 /**
@@ -192,17 +192,17 @@ struct ticket *ticket_open(struct mem *m, struct share *s, uint64_t vpn,
 	t = list_entry(ts->free.next, struct ticket, link);
 	list_del(&t->link);
 	t->share = s ? s : &m->own;
-	t->guests = t->handed = false;
+	t->line.guests = t->line.handed = false;
 	share_enqueue(m, t, QUEUE_AHEAD);
 	t->vpn = vpn;
 	t->pages = (uint32_t)pages;
-	t->valid = (uint32_t)pages;
+	t->answer.valid = (uint32_t)pages;
 	t->write = write;
 	t->whole = whole;
-	t->protect = t->major = t->early = false;
+	t->answer.protect = t->major = t->early = false;
 	t->look = 0;
 	t->guess = 0;
-	t->at = TICK_NOW;
+	t->answer.at = TICK_NOW;
 	t->state = TICKET_NEW;
 	if (++t->gen == 0)
 		t->gen = 1;
@@ -219,7 +219,7 @@ static void ticket_close(struct mem *m, struct ticket *t)
 	CHECK(list_empty(&t->waiters));
 	count(m->cnt, t->state == TICKET_NEW ? CNT_tickets_unasked
 					     : CNT_tickets_answered);
-	if (t->valid > 0)
+	if (t->answer.valid > 0)
 		ticket_unhash(ts, t);
 	if (t->state == TICKET_SENT)
 		share_answered(m, t->share, t->ahead);
@@ -250,7 +250,7 @@ static uint64_t ticket_front(const struct ticket *t, uint64_t vpn,
 {
 	if (pages > 0 && ticket_covers(t, vpn))
 		return vpn - t->vpn;
-	return range_ok(t->vpn - vpn, 1, pages) ? 0 : t->valid;
+	return range_ok(t->vpn - vpn, 1, pages) ? 0 : t->answer.valid;
 }
 
 /**
@@ -264,9 +264,9 @@ void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
 		struct ticket *t = list_entry(pos, struct ticket, link);
 		uint64_t front = ticket_front(t, vpn, pages);
 
-		if (front == 0 && t->valid > 0)
+		if (front == 0 && t->answer.valid > 0)
 			ticket_unhash(&m->tickets, t);
-		t->valid = (uint32_t)front;
+		t->answer.valid = (uint32_t)front;
 	}
 }
 
@@ -280,8 +280,8 @@ void ticket_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 	list_for_each(pos, &m->tickets.sent) {
 		struct ticket *t = list_entry(pos, struct ticket, link);
 
-		if (ticket_front(t, vpn, pages) < t->valid)
-			t->protect = true;
+		if (ticket_front(t, vpn, pages) < t->answer.valid)
+			t->answer.protect = true;
 	}
 }
 
@@ -328,8 +328,8 @@ void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at)
 	list_for_each(pos, &m->tickets.sent) {
 		struct ticket *t = list_entry(pos, struct ticket, link);
 
-		if (ticket_front(t, vpn, pages) < t->valid)
-			t->at = at;
+		if (ticket_front(t, vpn, pages) < t->answer.valid)
+			t->answer.at = at;
 	}
 }
 
@@ -347,7 +347,7 @@ void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
 	struct ticket *t = ticket_of(&m->tickets, id);
 
 	t->early = early;
-	if (t->valid == t->pages)
+	if (t->answer.valid == t->pages)
 		cheap_learn(&m->plain, page_of(start + PAGE_BYTES - 1),
 			    page_of(end), now_ns);
 }
@@ -399,7 +399,7 @@ void waiter_cancel(struct mem *m, struct waiter *w)
  */
 void ticket_hurry(struct mem *m, struct ticket *t)
 {
-	if (t->queue == QUEUE_FRESH)
+	if (t->line.queue == QUEUE_FRESH)
 		return;
 	share_dequeue(t);
 	share_enqueue(m, t, QUEUE_FRESH);
@@ -484,7 +484,7 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 		t = share_next(m, QUEUE_AHEAD);
 	if (!t)
 		return false;
-	t->ahead = t->queue == QUEUE_AHEAD;
+	t->ahead = t->line.queue == QUEUE_AHEAD;
 	share_dequeue(t);
 	share_asked(m, t->share, t->ahead);
 	list_add_tail(&ts->sent, &t->link);
@@ -511,11 +511,11 @@ void ticket_unsent(struct mem *m, struct ticket_id id)
 	struct ticket *t = ticket_of(&m->tickets, id);
 
 	CHECK(t->state == TICKET_SENT);
-	if (t->valid == 0)
+	if (t->answer.valid == 0)
 		ticket_hash(&m->tickets, t);
-	t->valid = t->pages;
-	t->protect = false;
-	t->at = TICK_NOW;
+	t->answer.valid = t->pages;
+	t->answer.protect = false;
+	t->answer.at = TICK_NOW;
 	share_answered(m, t->share, t->ahead);
 	t->ahead = false;
 	t->state = TICKET_NEW;
@@ -570,7 +570,7 @@ static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
 static void ticket_install(struct mem *m, const struct ticket *t, uint64_t vpn,
 			   bool writable)
 {
-	const uint64_t at = MIN(t->at, m->spt.tick);
+	const uint64_t at = MIN(t->answer.at, m->spt.tick);
 
 	if (t->guess)
 		ticket_foreseen(m, t, vpn, writable, at);
@@ -617,13 +617,15 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 	count_add(m->cnt, CNT_service_ns, service_ns);
 	if (failed && pages_ready < t->pages)
 		count(m->cnt, CNT_fault_prot);
-	failed = failed && pages_ready < t->valid;
+	failed = failed && pages_ready < t->answer.valid;
 	/* The last page first: if the table is so small that the run displaces
 	 * itself, what was asked for stays, not what is ahead of it.
 	 */
-	for (uint64_t i = MIN(pages_ready, t->valid); i-- > 0;)
-		ticket_install(m, t, t->vpn + i, writable && !t->protect);
-	if (t->valid == t->pages && !t->protect && t->at == TICK_NOW)
+	for (uint64_t i = MIN(pages_ready, t->answer.valid); i-- > 0;)
+		ticket_install(m, t, t->vpn + i,
+			       writable && !t->answer.protect);
+	if (t->answer.valid == t->pages && !t->answer.protect &&
+	    t->answer.at == TICK_NOW)
 		cheap_learn(&m->cheap,
 			    page_of(cheap_start) +
 				    (cheap_start % PAGE_BYTES != 0),

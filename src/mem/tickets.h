@@ -24,37 +24,56 @@ enum {
  *	when it never had one. An unmap leaves it alone, as the question is
  *	still to be asked.
  * TICKET_SENT: a pager has it; left only by ticket_done() and
- *	ticket_unsent(). With @valid 0, what it answers is out of date; out of
+ *	ticket_unsent(). With @answer.valid 0, what it answers is out of date; out of
  *	the hash, so nobody joins it any more.
  */
 enum ticket_state { TICKET_FREE, TICKET_NEW, TICKET_SENT };
+
+/**
+ * struct ticket_answer - What the answer of its pager counts for.
+ * @at:		it is about this tick; TICK_NOW: about when it comes
+ * @valid:	for so many pages from the start
+ * @protect:	and for reading only
+ */
+struct ticket_answer {
+	uint64_t at;
+	uint32_t valid;
+	bool protect;
+};
+
+/**
+ * struct ticket_line - Where a new ticket stands.
+ * @queue:	in which line of its share
+ * @guests:	a waiter of another share waits, or did, for it
+ * @handed:	it stands at the head since another share handed it over
+ */
+struct ticket_line {
+	uint8_t queue;
+	bool guests, handed;
+};
 
 /**
  * struct ticket - One outstanding fault for a run of pages.
  * @hash:	next in the chain of the first and of the last block, see
  *		ticket.c
  * @link:	on the list of its state
- * @valid:	the answer counts for so many pages from the start
- * @protect:	and for reading only
- * @share:	who pays for it
- * @queue:	NEW: which line of its share it stands in
- * @guests:	a waiter of another share waits, or did, for it
- * @handed:	it stands at the head of its line since another share handed it over
+ * @share:	of the peer that pays for it
  * @ahead:	sent without a waiter
  * @look:	bring nothing in where memory is plain: key of the region that asks
  *		(overwrite.c), or 0
  * @early:	its pager could not yet say what @look asks
  * @major:	its pager waited for I/O
- * @guess:	R_Key or L_Key of the region that foresaw it (pattern.c); 0: whoever
- *		needs it said so
- * @at:		the answer is about this tick; TICK_NOW: about when it comes
+ * @guess:	R_Key or L_Key of the region that foresaw it (pattern.c); 0: an access
+ *		needed it
  */
 struct ticket {
-	uint64_t vpn, at;
-	uint32_t pages, valid, guess, look;
+	uint64_t vpn;
+	uint32_t pages, guess, look;
 	uint16_t gen;
-	uint8_t state, queue;
-	bool write, whole, protect, ahead, major, early, guests, handed;
+	uint8_t state;
+	bool write, whole, ahead, major, early;
+	struct ticket_answer answer;
+	struct ticket_line line;
 	uint32_t hash[2];
 	struct share *share;
 	struct list link, waiters;
