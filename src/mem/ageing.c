@@ -14,7 +14,7 @@
 static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 {
 	for (; sets > 0; sets--) {
-		uint64_t *set = s->e + s->sweep * SPT_WAYS;
+		uint64_t *set = s->e + s->sweep.next * SPT_WAYS;
 
 		/* Not written if free: the table may never have been touched.
 		 */
@@ -22,28 +22,30 @@ static void spt_sweep(struct spt *s, uint64_t sets, bool all)
 			if (set[i] && (all || e_age(s, set[i]) > SWEEP_TICKS))
 				entry_end(s, &set[i],
 					  all ? UPCALL_NUM : UPCALL_REPLACED);
-		s->sweep = s->sweep + 1 < s->sets ? s->sweep + 1 : 0;
+		s->sweep.next = s->sweep.next + 1 < s->sets.used
+					? s->sweep.next + 1
+					: 0;
 	}
 }
 
 static __attribute__((noinline)) void next_tick(struct spt *s, uint64_t now)
 {
 	/* before the first use the table is empty: nothing to sweep */
-	uint64_t gone = s->now_tick ? now - s->now_tick : 0;
+	uint64_t gone = s->time.now_tick ? now - s->time.now_tick : 0;
 
-	s->now_tick = now;
-	s->tick = MAX(s->tick, now);
+	s->time.now_tick = now;
+	s->time.tick = MAX(s->time.tick, now);
 	if (s->exact)
 		return;
 	/* After so long a time stamps may have wrapped: all go. */
 	if (gone > SWEEP_TICKS) {
 		watch_forget(mem_of(s));
-		spt_sweep(s, s->sets, true);
+		spt_sweep(s, s->sets.used, true);
 		return;
 	}
-	s->sweep_rest += gone * s->sets;
-	spt_sweep(s, s->sweep_rest / SWEEP_TICKS, false);
-	s->sweep_rest %= SWEEP_TICKS;
+	s->sweep.rest += gone * s->sets.used;
+	spt_sweep(s, s->sweep.rest / SWEEP_TICKS, false);
+	s->sweep.rest %= SWEEP_TICKS;
 }
 
 /**
@@ -57,8 +59,8 @@ void spt_tick(struct spt *s, uint64_t now_ns)
 {
 	uint64_t now = now_ns >> TICK_SHIFT;
 
-	s->now_ns = now_ns;
-	if (unlikely(now > s->now_tick))
+	s->time.now_ns = now_ns;
+	if (unlikely(now > s->time.now_tick))
 		next_tick(s, now);
 }
 
@@ -77,13 +79,14 @@ struct spt_view spt_view(struct spt *s, uint64_t now_ns, uint64_t fresh_ns,
 {
 	uint64_t fresh = (fresh_ns >> TICK_SHIFT) +
 			 ((fresh_ns & ((1 << TICK_SHIFT) - 1)) != 0);
-	int64_t age = fresh >= s->tick ? 0 : (int64_t)(s->tick - fresh);
-	int64_t since_protect = (int64_t)s->tick - s->protect - 1;
+	int64_t age = fresh >= s->time.tick ? 0
+					    : (int64_t)(s->time.tick - fresh);
+	int64_t since_protect = (int64_t)s->time.tick - s->time.protect - 1;
 
 	if (fresh_ns > now_ns)
 		return (struct spt_view){{-1, -1}};
 	age = MIN(age, SWEEP_TICKS);
-	age = MIN(age, (int64_t)s->tick - since - 1);
+	age = MIN(age, (int64_t)s->time.tick - since - 1);
 	return (struct spt_view){{age, MIN(age, since_protect)}};
 }
 

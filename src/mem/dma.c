@@ -523,7 +523,7 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 		       m->spt.gen << HOLD_GEN_SHIFT,
 		.pages = (uint32_t)w->pages,
 		.vpn = w->vpn,
-		.touched = (uint32_t)m->spt.tick - w->touch,
+		.touched = (uint32_t)m->spt.time.tick - w->touch,
 		.cheap = w->inlined + w->dropped,
 	};
 	if (w->inlined + w->dropped > 0) {

@@ -70,41 +70,41 @@ static inline uint64_t e_stamp(uint64_t e)
 
 static inline uint64_t e_age(const struct spt *s, uint64_t e)
 {
-	return (s->tick - e_stamp(e)) & AUX_MASK;
+	return (s->time.tick - e_stamp(e)) & AUX_MASK;
 }
 
 /* The state that may be carried over when the page is touched again. */
 static inline enum spt_state e_kept_state(const struct spt *s, uint64_t e,
 					  int64_t since)
 {
-	int64_t age = (int64_t)e_age(s, e), lost = MAX(s->protect, since);
+	int64_t age = (int64_t)e_age(s, e), lost = MAX(s->time.protect, since);
 
 	if (!s->exact && e_state(e) == SPT_WRITABLE &&
-	    (age > KEEP_WRITABLE || age >= (int64_t)s->tick - lost))
+	    (age > KEEP_WRITABLE || age >= (int64_t)s->time.tick - lost))
 		return SPT_READABLE;
 	return e_state(e);
 }
 
 static inline uint64_t set_displace(const struct spt *s, uint64_t stretch)
 {
-	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->set_bits);
+	return (stretch * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - s->sets.bits);
 }
 
 /* Stretch and home: the set if all of them were in use. */
 static inline uint64_t home_of(const struct spt *s, uint64_t vpn)
 {
-	uint64_t run = vpn >> RUN_SHIFT, stretch = run >> s->set_bits;
-	uint64_t set = (run + set_displace(s, stretch)) & s->set_mask;
+	uint64_t run = vpn >> RUN_SHIFT, stretch = run >> s->sets.bits;
+	uint64_t set = (run + set_displace(s, stretch)) & s->sets.mask;
 
-	return stretch << s->set_bits | set;
+	return stretch << s->sets.bits | set;
 }
 
 static inline uint64_t *set_of(const struct spt *s, uint64_t vpn)
 {
-	uint64_t set = home_of(s, vpn) & s->used_mask;
+	uint64_t set = home_of(s, vpn) & s->sets.used_mask;
 
-	if (set >= s->sets)
-		set &= s->used_mask >> 1;
+	if (set >= s->sets.used)
+		set &= s->sets.used_mask >> 1;
 	return s->e + set * SPT_WAYS;
 }
 
@@ -130,10 +130,10 @@ static inline uint64_t e_home(uint64_t e, uint64_t set)
 static inline uint64_t vpn_of(const struct spt *s, uint64_t e, uint64_t set)
 {
 	uint64_t home = e_home(e, set);
-	uint64_t stretch = home >> s->set_bits;
-	uint64_t run = (home - set_displace(s, stretch)) & s->set_mask;
+	uint64_t stretch = home >> s->sets.bits;
+	uint64_t run = (home - set_displace(s, stretch)) & s->sets.mask;
 
-	return (stretch << s->set_bits | run) << RUN_SHIFT | (e & RUN_MASK);
+	return (stretch << s->sets.bits | run) << RUN_SHIFT | (e & RUN_MASK);
 }
 
 static inline uint64_t vpn_at(const struct spt *s, const uint64_t *e)
@@ -159,8 +159,9 @@ static inline struct mem *mem_of(struct spt *s)
 /** use_sets() - From now on. */
 static inline void use_sets(struct spt *s, uint64_t sets)
 {
-	s->sets = sets;
-	s->used_mask = sets > 1 ? UINT64_MAX >> __builtin_clzll(sets - 1) : 0;
+	s->sets.used = sets;
+	s->sets.used_mask = sets > 1 ? UINT64_MAX >> __builtin_clzll(sets - 1)
+				     : 0;
 }
 
 #endif

@@ -26,11 +26,11 @@ static void hold_touch(struct mem *m, struct key_row *row, const struct hold *h)
 	uint32_t gen = m->spt.gen << HOLD_GEN_SHIFT >> HOLD_GEN_SHIFT;
 
 	if (m->cfg.exact || h->row >> HOLD_GEN_SHIFT != gen ||
-	    h->touched == (uint32_t)m->spt.tick)
+	    h->touched == (uint32_t)m->spt.time.tick)
 		return;
 	for (uint64_t i = 0; i < h->pages; i++)
 		spt_install(m, h->vpn + i, h->row & HOLD_WRITE,
-			    key_region(row)->since, m->spt.tick);
+			    key_region(row)->since, m->spt.time.tick);
 }
 
 /**

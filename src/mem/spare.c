@@ -23,7 +23,7 @@ static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
 {
 	return e != 0 &&
 	       (s->exact ||
-		(int64_t)e_age(s, e) < (int64_t)s->tick - mr->row->since);
+		(int64_t)e_age(s, e) < (int64_t)s->time.tick - mr->row->since);
 }
 
 /**

@@ -159,7 +159,7 @@ void spt_drop_ahead(struct mem *m, uint64_t vpn)
  * @vpn:	page
  * @writable:	and writable
  * @since:	rights it had up to this tick do not stay
- * @at:		tick, at most spt.tick; if more is known since, nothing happens
+ * @at:		tick, at most spt.time.tick; if more is known since, nothing happens
  * Where the set is full of held entries nothing happens: the page misses.
  */
 void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
@@ -170,7 +170,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	uint64_t *e = spt_find(s, vpn), old;
 
 	if (unlikely(e && e_state(*e) == SPT_AHEAD)) {
-		if (!s->exact && s->tick - at > SWEEP_TICKS)
+		if (!s->exact && s->time.tick - at > SWEEP_TICKS)
 			return;
 		redo_ahead(m, e, writable);
 		e = NULL;
@@ -180,7 +180,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	    e_state(*e) >= state)
 		return;
 	/* Something newer is known, or such a stamp would wrap. */
-	if (!s->exact && s->tick - at > (e ? e_age(s, *e) : SWEEP_TICKS))
+	if (!s->exact && s->time.tick - at > (e ? e_age(s, *e) : SWEEP_TICKS))
 		return;
 	old = e ? *e : 0;
 	/* in front, with its neighbours, it stays where it is */
@@ -189,7 +189,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 	if (!e)
 		return;
 	state = MAX(state, e_kept_state(s, *e, since));
-	s->stamped = MAX(s->stamped, at);
+	s->time.stamped = MAX(s->time.stamped, at);
 	entry_set(m, vpn, e, old,
 		  e_make(*e & TAG_MASK, s->exact ? e_aux(*e) : at, state));
 }
@@ -199,7 +199,7 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
  * @m:		the NIC's memory, spt_tick() was called
  * @vpn:	page
  * @writable:	and writable
- * @at:		tick, at most spt.tick
+ * @at:		tick, at most spt.time.tick
  * @key:	of the region for which it was fetched, or 0
  */
 void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
@@ -212,14 +212,14 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 	e = spt_find(s, vpn);
 	old = e ? *e : 0;
 	/* Somebody was quicker. */
-	if (e && (s->exact || e_age(s, *e) <= s->tick - at)) {
-		spt_install(m, vpn, writable, s->renewed, at);
+	if (e && (s->exact || e_age(s, *e) <= s->time.tick - at)) {
+		spt_install(m, vpn, writable, s->time.renewed, at);
 		return;
 	}
 	e = spt_place(m, vpn, e);
 	if (!e)
 		return;
-	s->stamped = MAX(s->stamped, at);
+	s->time.stamped = MAX(s->time.stamped, at);
 	at = (s->exact ? 0 : at & ~AHEAD_WRITABLE) |
 	     (writable ? AHEAD_WRITABLE : 0);
 	entry_set(m, vpn, e, old, e_make(*e & TAG_MASK, at, SPT_AHEAD));
@@ -282,12 +282,12 @@ int spt_init(struct mem *m)
 	struct spt *s = &m->spt;
 	unsigned bits = 31 - (unsigned)__builtin_clz(m->cfg.entries);
 
-	s->set_bits = bits - 2;
-	s->set_mask = (UINT64_C(1) << s->set_bits) - 1;
-	use_sets(s, s->set_mask + 1);
-	s->sets_wanted = s->sets;
+	s->sets.bits = bits - 2;
+	s->sets.mask = (UINT64_C(1) << s->sets.bits) - 1;
+	use_sets(s, s->sets.mask + 1);
+	s->sets.wanted = s->sets.used;
 	s->exact = m->cfg.exact;
-	s->protect = s->renewed = -1;
+	s->time.protect = s->time.renewed = -1;
 	s->e = heap_array(UINT64_C(1) << bits, sizeof(*s->e));
 	return s->e ? 0 : -ENOMEM;
 }

@@ -41,7 +41,7 @@ static bool set_sweep(struct spt *s, uint64_t *set)
 /* A set more is in use. */
 static void set_split(struct spt *s)
 {
-	const uint64_t set = s->sets, parent = set_parent(set);
+	const uint64_t set = s->sets.used, parent = set_parent(set);
 	uint64_t *from = s->e + parent * SPT_WAYS, *to = s->e + set * SPT_WAYS;
 	unsigned stay = 0, go = 0;
 
@@ -54,7 +54,7 @@ static void set_split(struct spt *s)
 		from[i] = 0;
 		if (!e)
 			continue;
-		if ((e_home(e, parent) & s->used_mask) == set)
+		if ((e_home(e, parent) & s->sets.used_mask) == set)
 			to[go++] = e;
 		else
 			from[stay++] = e;
@@ -153,7 +153,7 @@ static unsigned shrink(struct mem *m, uint64_t *e, unsigned n, uint64_t set)
 static bool set_merge(struct mem *m)
 {
 	struct spt *s = &m->spt;
-	const uint64_t set = s->sets - 1, parent = set_parent(set);
+	const uint64_t set = s->sets.used - 1, parent = set_parent(set);
 	uint64_t *from = s->e + set * SPT_WAYS, *to = s->e + parent * SPT_WAYS;
 	uint64_t all[2 * SPT_WAYS];
 	unsigned n, held = 0;
@@ -182,11 +182,11 @@ static bool set_merge(struct mem *m)
 void entries_bound(struct mem *m, uint64_t num)
 {
 	struct spt *s = &m->spt;
-	uint64_t sets = MIN(num / SPT_WAYS, s->set_mask + 1);
+	uint64_t sets = MIN(num / SPT_WAYS, s->sets.mask + 1);
 
-	s->sets_wanted = MAX(sets, UINT64_C(1) << SET_BITS_MIN);
+	s->sets.wanted = MAX(sets, UINT64_C(1) << SET_BITS_MIN);
 	if (s->live == 0)
-		use_sets(s, s->sets_wanted);
+		use_sets(s, s->sets.wanted);
 }
 
 /**
@@ -200,10 +200,10 @@ bool entries_resize(struct mem *m, unsigned sets)
 {
 	struct spt *s = &m->spt;
 
-	for (; sets > 0 && s->sets < s->sets_wanted; sets--)
+	for (; sets > 0 && s->sets.used < s->sets.wanted; sets--)
 		set_split(s);
-	for (; sets > 0 && s->sets > s->sets_wanted; sets--)
+	for (; sets > 0 && s->sets.used > s->sets.wanted; sets--)
 		if (!set_merge(m))
 			break;
-	return s->sets != s->sets_wanted;
+	return s->sets.used != s->sets.wanted;
 }

@@ -55,7 +55,7 @@ int mr_suspend(struct mem *m, uint32_t key, uint64_t expected_ns,
 	mr->suspension->met_ns = 0;
 	mr->row->state = KEY_SUSPENDED;
 	count(m->cnt, CNT_suspensions);
-	m->spt.now_ns = now_ns;
+	m->spt.time.now_ns = now_ns;
 	upcall_region(m, mr, UPCALL_SUSPENDED);
 	return 0;
 }
@@ -130,7 +130,7 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
 	s->pause_ns = s->met_ns ? now_ns - s->met_ns : 0;
 	mr->row->state = KEY_LIVE;
 	suspend_forget(m, mr);
-	m->spt.now_ns = now_ns;
+	m->spt.time.now_ns = now_ns;
 	upcall_region(m, mr, UPCALL_RESUMED);
 	suspend_wake(m, key);
 	return 0;

@@ -20,34 +20,50 @@ enum spt_state { SPT_ABSENT, SPT_AHEAD, SPT_READABLE, SPT_WRITABLE };
 enum { SPT_WAYS = 4, SPT_SPARED = 2, SPT_VICTIMS = 4096 };
 
 /**
+ * struct spt_time - Ticks, by which entries age (ageing.c).
+ * @tick:	newest time seen; new stamps are this
+ * @now_tick:	the same, but for what spt_protect_all() added
+ * @stamped:	newest stamp that was given
+ * @now_ns:	newest time heard of
+ * @protect:	entries stamped up to this tick are readable only; or -1
+ * @renewed:	newest key_row.since
+ */
+struct spt_time {
+	uint64_t tick, now_tick, stamped, now_ns;
+	int64_t protect, renewed;
+};
+
+/**
+ * struct spt_sets - How many sets there are (spt_size.c).
+ * @mask, @bits: of all there could be
+ * @used, @used_mask: those in use; the smallest mask of all their numbers
+ * @wanted:	so many are to be
+ */
+struct spt_sets {
+	uint64_t mask, used, used_mask, wanted;
+	unsigned bits;
+};
+
+/** struct spt_sweep - @next: set to be swept; @rest: fraction of a set left over */
+struct spt_sweep {
+	uint64_t next, rest;
+};
+
+/**
  * struct spt - The shadow page table; see the head of spt.c.
- * @set_mask, @set_bits: of all sets there could be
- * @sets, @used_mask: those in use; the smallest mask of all their numbers
- * @sets_wanted: so many are to be
  * @live:	entries that are not free
  * @short_of:	since somebody looked, one was replaced for another, or found no
  *		place
- * @tick:	newest time seen, in ticks; new stamps are this
- * @now_tick:	the same, but for what spt_protect_all() added
- * @protect:	entries stamped up to this tick are readable only; or -1
- * @stamped:	newest stamp that was given
- * @renewed:	newest key_row.since
  * @gen:	counts whatever takes rights away; a hold remembers it
- * @now_ns:	newest time heard of
- * @sweep, @sweep_rest: next set to be swept; fraction of a set left over
  */
 struct spt {
 	uint64_t *e;
-	uint64_t set_mask;
-	unsigned set_bits;
-	bool exact, short_of;
-	uint64_t sets, used_mask, sets_wanted, live;
-	uint64_t tick, now_tick;
-	int64_t protect, renewed;
-	uint64_t stamped;
+	struct spt_sets sets;
+	struct spt_time time;
+	struct spt_sweep sweep;
+	uint64_t live;
 	uint32_t gen;
-	uint64_t now_ns;
-	uint64_t sweep, sweep_rest;
+	bool exact, short_of;
 	uint16_t victim[SPT_VICTIMS];
 };
 

@@ -561,7 +561,7 @@ static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
 		mem_account(m, NULL, t->guess, ACCT_prefetch_pages, 1);
 		count(m->cnt, CNT_prefetch_hits);
 		mem_account(m, w->account, t->guess, ACCT_prefetch_hits, 1);
-		spt_install(m, vpn, writable, m->spt.renewed, at);
+		spt_install(m, vpn, writable, m->spt.time.renewed, at);
 		return;
 	}
 	spt_install_ahead(m, vpn, writable, at, t->guess);
@@ -570,12 +570,12 @@ static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
 static void ticket_install(struct mem *m, const struct ticket *t, uint64_t vpn,
 			   bool writable)
 {
-	const uint64_t at = MIN(t->answer.at, m->spt.tick);
+	const uint64_t at = MIN(t->answer.at, m->spt.time.tick);
 
 	if (t->guess)
 		ticket_foreseen(m, t, vpn, writable, at);
 	else
-		spt_install(m, vpn, writable, m->spt.renewed, at);
+		spt_install(m, vpn, writable, m->spt.time.renewed, at);
 }
 
 /**

@@ -27,7 +27,7 @@ typedef bool (*entry_fn)(struct spt *s, uint64_t *e);
 /* At most as much work as the table is large, however long the range is. */
 static bool spt_walk(struct spt *s, uint64_t vpn, uint64_t pages, entry_fn fn)
 {
-	uint64_t num = s->sets * SPT_WAYS, *e;
+	uint64_t num = s->sets.used * SPT_WAYS, *e;
 
 	if (pages < num) {
 		for (uint64_t i = 0; i < pages; i++) {
@@ -140,14 +140,15 @@ int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 
 	if (s->exact)
 		return -1;
-	if (s->stamped == s->tick && s->tick - s->now_tick < AHEAD_RENEW)
-		s->tick++;
+	if (s->time.stamped == s->time.tick &&
+	    s->time.tick - s->time.now_tick < AHEAD_RENEW)
+		s->time.tick++;
 	pages = pages_clip(vpn, pages);
 	cheap_forget(&m->cheap, vpn, vpn + pages);
 	cheap_forget(&m->plain, vpn, vpn + pages);
-	ticket_renew(m, vpn, pages, s->tick - 1);
-	s->renewed = (int64_t)s->tick - 1;
-	return s->renewed;
+	ticket_renew(m, vpn, pages, s->time.tick - 1);
+	s->time.renewed = (int64_t)s->time.tick - 1;
+	return s->time.renewed;
 }
 
 /**
@@ -160,14 +161,15 @@ int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 	     uint64_t now_ns)
 {
-	uint64_t num = m->spt.sets * SPT_WAYS;
+	uint64_t num = m->spt.sets.used * SPT_WAYS;
 	uint64_t end;
 
 	spt_tick(&m->spt, now_ns);
 	pages = pages_clip(vpn, pages);
 	end = vpn + pages;
 	for (vpn = end - MIN(pages, num); vpn < end; vpn++)
-		spt_install(m, vpn, writable, m->spt.renewed, m->spt.tick);
+		spt_install(m, vpn, writable, m->spt.time.renewed,
+			    m->spt.time.tick);
 }
 
 /**
@@ -189,10 +191,11 @@ void spt_map_ahead(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 		if (spt_ahead(&m->spt, &v, p, writable))
 			continue;
 		if (spt_age(&m->spt, &v, p, writable) >= 0)
-			spt_install(m, p, writable, m->spt.renewed,
-				    m->spt.tick);
+			spt_install(m, p, writable, m->spt.time.renewed,
+				    m->spt.time.tick);
 		else
-			spt_install_ahead(m, p, writable, m->spt.tick, key);
+			spt_install_ahead(m, p, writable, m->spt.time.tick,
+					  key);
 	}
 }
 
@@ -247,8 +250,8 @@ void spt_protect_all(struct mem *m)
 	struct spt *s = &m->spt;
 
 	s->gen++;
-	if (!s->exact && s->tick - s->now_tick < AHEAD_MAX)
-		s->protect = (int64_t)s->tick++;
+	if (!s->exact && s->time.tick - s->time.now_tick < AHEAD_MAX)
+		s->time.protect = (int64_t)s->time.tick++;
 	else
 		spt_walk(s, 0, VPN_END, entry_protect);
 	m->cheap.num = 0;

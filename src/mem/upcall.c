@@ -223,7 +223,7 @@ void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
 		struct upcall_event ev = {.key = mr->row->key,
 					  .reason = (uint8_t)reason,
-					  .at_ns = m->spt.now_ns};
+					  .at_ns = m->spt.time.now_ns};
 
 		if (!mr->upcalls)
 			continue;
@@ -248,7 +248,7 @@ void upcall_region(struct mem *m, const struct mr *mr,
 			&(struct upcall_event){.len = mr->row->length,
 					       .key = mr->row->key,
 					       .reason = (uint8_t)reason,
-					       .at_ns = m->spt.now_ns});
+					       .at_ns = m->spt.time.now_ns});
 }
 
 /**

@@ -82,7 +82,7 @@ static int watch_grow(struct watch *w)
 int watch_room(struct mem *m, const struct mr_attr *attr)
 {
 	struct watch *w = &m->watch;
-	uint64_t half = (m->spt.set_mask + 1) * SPT_WAYS / 2;
+	uint64_t half = (m->spt.sets.mask + 1) * SPT_WAYS / 2;
 
 	if (attr->weight > MR_WEIGHT_MAX)
 		return -EINVAL;

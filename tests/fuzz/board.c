@@ -145,9 +145,10 @@ static void check(const struct rig *r)
 		CHECK(a->share[k] <= a->budget[k]);
 		CHECK(a->share[k] + 1 >= MIN(least, a->mine[k].demand));
 	}
-	CHECK(s->sets * SPT_WAYS <= ENTRIES && s->live <= s->sets * SPT_WAYS);
-	CHECK(a->resizing || s->sets == s->sets_wanted);
-	CHECK(s->sets_wanted * SPT_WAYS <=
+	CHECK(s->sets.used * SPT_WAYS <= ENTRIES &&
+	      s->live <= s->sets.used * SPT_WAYS);
+	CHECK(a->resizing || s->sets.used == s->sets.wanted);
+	CHECK(s->sets.wanted * SPT_WAYS <=
 	      MAX(a->share[ARB_ENTRIES], (uint64_t)SPT_ENTRIES_MIN));
 	CHECK(r->nic->mem->tickets.pagers >= 1 &&
 	      r->nic->mem->tickets.pagers <= r->nic->mem->cfg.pagers);

@@ -118,7 +118,7 @@ static void faults_end(const struct node *node, const struct account *a,
 /* Pages that were fetched ahead, and nothing became of them yet. */
 static uint64_t not_used(const struct spt *s)
 {
-	const uint64_t num = (s->set_mask + 1) * SPT_WAYS;
+	const uint64_t num = (s->sets.mask + 1) * SPT_WAYS;
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < num; i++)

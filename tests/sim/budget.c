@@ -188,7 +188,7 @@ static void check_bounds(const struct run *r)
 		       "process %u lent more slots than there are", i);
 		EXPECT(r->w,
 		       table(&r->proc[i])->live <=
-			       table(&r->proc[i])->sets * SPT_WAYS,
+			       table(&r->proc[i])->sets.used * SPT_WAYS,
 		       "process %u has entries out of its table", i);
 	}
 }
@@ -228,7 +228,7 @@ static uint64_t evictions(const struct proc *p)
 
 static uint64_t size(const struct proc *p)
 {
-	return table(p)->sets * SPT_WAYS;
+	return table(p)->sets.used * SPT_WAYS;
 }
 
 /* Everybody who wants no more than its share has what it wants. */

@@ -54,10 +54,10 @@ static void mem_open__rounds_entries_down(void **state)
 
 	(void)state;
 	fix_open(&f, (struct mem_config){.entries = 63});
-	assert_int_equal((f.m->spt.set_mask + 1) * SPT_WAYS, 32);
+	assert_int_equal((f.m->spt.sets.mask + 1) * SPT_WAYS, 32);
 	fix_close(&f);
 	fix_open(&f, (struct mem_config){.entries = 64});
-	assert_int_equal((f.m->spt.set_mask + 1) * SPT_WAYS, 64);
+	assert_int_equal((f.m->spt.sets.mask + 1) * SPT_WAYS, 64);
 	fix_close(&f);
 }
 

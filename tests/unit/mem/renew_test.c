@@ -168,13 +168,13 @@ static void spt_renew__stays_close_to_the_clock(void **state)
 	spt_map(f.m, 10, 1, true, f.now);
 	for (unsigned i = 0; i < ARRAY_SIZE(key); i++)
 		key[i] = pages(&f, 10, 1);
-	assert_int_equal(f.m->spt.tick, f.m->spt.now_tick + 1);
+	assert_int_equal(f.m->spt.time.tick, f.m->spt.time.now_tick + 1);
 	for (unsigned i = 0; i < ARRAY_SIZE(key); i++) {
 		assert_int_equal(mr_free(f.m, key[i]), 0);
 		spt_map(f.m, 10, 1, true, f.now);
 		key[i] = pages(&f, 10, 1);
 	}
-	assert_in_range(f.m->spt.tick - f.m->spt.now_tick, 2, 4);
+	assert_in_range(f.m->spt.time.tick - f.m->spt.time.now_tick, 2, 4);
 	for (unsigned i = 0; i < ARRAY_SIZE(key); i++)
 		assert_int_equal(mr_free(f.m, key[i]), 0);
 	fix_close(&f);

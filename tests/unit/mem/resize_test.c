@@ -38,9 +38,9 @@ static uint64_t check_table(const struct fix *f)
 	const struct spt *s = &f->m->spt;
 	uint64_t n = 0;
 
-	for (uint64_t i = 0; i < (s->set_mask + 1) * SPT_WAYS; i++) {
+	for (uint64_t i = 0; i < (s->sets.mask + 1) * SPT_WAYS; i++) {
 		n += s->e[i] != 0;
-		if (i >= s->sets * SPT_WAYS)
+		if (i >= s->sets.used * SPT_WAYS)
 			assert_true(s->e[i] == 0);
 	}
 	assert_int_equal(n, s->live);
@@ -52,7 +52,7 @@ static void resize(struct fix *f, uint64_t entries)
 	entries_bound(f->m, entries);
 	while (entries_resize(f->m, 3))
 		;
-	assert_int_equal(f->m->spt.sets * SPT_WAYS, entries);
+	assert_int_equal(f->m->spt.sets.used * SPT_WAYS, entries);
 }
 
 static void entries_bound__empty_at_once(void **state)
@@ -62,12 +62,12 @@ static void entries_bound__empty_at_once(void **state)
 	(void)state;
 	fix_open_exact(&f, 1024);
 	entries_bound(f.m, 100);
-	assert_int_equal(f.m->spt.sets, 25);
+	assert_int_equal(f.m->spt.sets.used, 25);
 	assert_false(entries_resize(f.m, 1));
 	entries_bound(f.m, 0);
-	assert_int_equal(f.m->spt.sets * SPT_WAYS, SPT_ENTRIES_MIN);
+	assert_int_equal(f.m->spt.sets.used * SPT_WAYS, SPT_ENTRIES_MIN);
 	entries_bound(f.m, UINT64_MAX);
-	assert_int_equal(f.m->spt.sets * SPT_WAYS, 1024);
+	assert_int_equal(f.m->spt.sets.used * SPT_WAYS, 1024);
 	fix_close(&f);
 }
 
@@ -172,7 +172,7 @@ static void entries_resize__holds_stay(void **state)
 	entries_bound(f.m, 16);
 	/* until a set would have to take more of what is held than it can */
 	assert_true(entries_resize(f.m, 1000));
-	assert_in_range(f.m->spt.sets, 10, 16);
+	assert_in_range(f.m->spt.sets.used, 10, 16);
 	check_table(&f);
 	for (uint64_t p = 100; p < 140; p++) {
 		assert_true(spt_held(f.m, p, 1));
@@ -233,7 +233,7 @@ static uint64_t set_of_one(const struct fix *f)
 /* Eight pages of two sets of @f that are one in half of its table: first to last. */
 static void two_sets(struct fix *f, uint64_t *out)
 {
-	const uint64_t half = f->m->spt.sets / 2;
+	const uint64_t half = f->m->spt.sets.used / 2;
 	unsigned num[2] = {0}, n = 0;
 
 	for (uint64_t p = 0x1000; n < 2 * SPT_WAYS; p++) {

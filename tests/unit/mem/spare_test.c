@@ -286,7 +286,7 @@ static void known_is_right(void)
 		if (!x->key)
 			continue;
 		mr = mr_by_key(f.m, x->key);
-		v.max_age[0] = (int64_t)f.m->spt.tick - mr->row->since - 1;
+		v.max_age[0] = (int64_t)f.m->spt.time.tick - mr->row->since - 1;
 		for (uint64_t p = x->start; p < x->start + x->pages; p++)
 			n += spt_age(&f.m->spt, &v, p, false) >= 0 ||
 			     spt_ahead(&f.m->spt, &v, p, false);

@@ -17,7 +17,7 @@ static unsigned num_entries(const struct fix *f)
 {
 	unsigned n = 0;
 
-	for (uint64_t i = 0; i <= f->m->spt.set_mask * SPT_WAYS + 3; i++)
+	for (uint64_t i = 0; i <= f->m->spt.sets.mask * SPT_WAYS + 3; i++)
 		n += f->m->spt.e[i] != 0;
 	return n;
 }
@@ -262,7 +262,7 @@ static void spt_protect_all__many_in_a_tick(void **state)
 		assert_false(fix_ready(&f, 10, true));
 		assert_true(fix_ready(&f, 10, false));
 	}
-	assert_true(f.m->spt.tick - (f.now >> 20) <= 8);
+	assert_true(f.m->spt.time.tick - (f.now >> 20) <= 8);
 	fix_sleep(&f, 30 * TICK);
 	assert_false(fix_ready(&f, 10, false));
 	spt_map(f.m, 10, 1, true, f.now);
@@ -300,7 +300,7 @@ static void spt_install__old_news_of_a_page_fetched_ahead(void **state)
 		fix_open_ageing(&f, 64);
 		fix_sleep(&f, TICK << 19);
 		spt_tick(&f.m->spt, f.now);
-		tick = f.m->spt.tick;
+		tick = f.m->spt.time.tick;
 		spt_install_ahead(f.m, 10, true, tick, 0);
 		spt_install(f.m, 10, true, -1, tick - (1 << 18) - old);
 		assert_int_equal(spt_use(f.m, 10), old);

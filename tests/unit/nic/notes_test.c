@@ -129,7 +129,7 @@ static void look_often(void)
 static uint64_t table(void)
 {
 	assert_false(nic->arbiter.resizing);
-	return (uint64_t)nic->mem->spt.sets_wanted * SPT_WAYS;
+	return (uint64_t)nic->mem->spt.sets.wanted * SPT_WAYS;
 }
 
 static void look__slots_short_by_chance(void **state)
