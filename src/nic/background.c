@@ -21,7 +21,7 @@ static void background(void *arg)
 		enum os_wait_for what;
 		uint64_t until;
 
-		until = turn_run(nic, &nic->steps[BACKGROUND_STEP], &what);
+		until = turn_run(nic, &nic->steps.v[BACKGROUND_STEP], &what);
 		busy_mark(nic, false);
 		until = arbiter_turn(nic, until);
 		until = roce_turn(nic, until);

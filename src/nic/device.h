@@ -39,12 +39,33 @@ struct reg_ops;
 struct step;
 
 /**
+ * struct nic_iface - The interface whose address was the first (net.c).
+ * @name, @guid: as they were at first
+ * @mtu:	of the port; atomic, too
+ */
+struct nic_iface {
+	char name[16];
+	uint64_t guid;
+	uint32_t mtu;
+};
+
+/** struct nic_qps - All QPs, and how many; @ud: of these, for datagrams (pair.c). */
+struct nic_qps {
+	struct list all;
+	unsigned num, ud;
+};
+
+/** struct nic_steps - @free: bit per free step (atomic; stint.c) */
+struct nic_steps {
+	struct step *v;
+	uint32_t free;
+};
+
+/**
  * struct nic - @engine: the engine lock and its hand-off (handoff.h). What is not said
  * to be otherwise is written and read with it.
- * @guid:	and the next: as they were at first
- * @gids:	read with the engine lock or @gids_lock, written with both; @mtu: atomic, too
+ * @gids:	read with the engine lock or @gids_lock, written with both
  * @posted:	atomic stack, posted.c
- * @steps_free:	bit per free step (atomic)
  * @deadline:	next time anything is due (relaxed; for pollers)
  * @closed:	the program closed our descriptors (relaxed); @dead: that has been told
  */
@@ -57,9 +78,8 @@ struct nic {
 	struct pins pins;
 	struct xport x;
 	struct rnd rnd;
-	uint64_t nonce_key[2], guid;
-	char netdev[16];
-	uint32_t mtu;
+	uint64_t nonce_key[2];
+	struct nic_iface iface;
 	struct gids gids;
 	pthread_mutex_t gids_lock;
 	struct net_news news;
@@ -68,15 +88,14 @@ struct nic {
 	struct roce roce;
 	struct host_seen host;
 	struct nic_peers peers;
-	struct list qps, asyncs;
-	unsigned nqps, ud_qps;
+	struct nic_qps qps;
+	struct list asyncs;
 	size_t rcvbuf;
 	bool closed, dead;
 	struct idle_wait idle;
 	struct prefetches prefetch;
 	struct nic_qp *posted;
-	struct step *steps;
-	uint32_t steps_free;
+	struct nic_steps steps;
 	uint64_t deadline;
 	struct nic_rx rx;
 	struct acks_out acks;

@@ -340,7 +340,7 @@ static void take_pages(struct nic *nic)
 	}
 	if (!nic->x.starved)
 		return;
-	list_for_each(l, &nic->qps)
+	list_for_each(l, &nic->qps.all)
 		xport_tickets_free(&nic->x,
 				   &list_entry(l, struct nic_qp, all)->qp);
 	nic->x.starved = false;

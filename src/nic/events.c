@@ -137,7 +137,7 @@ void events_died(struct nic *nic)
 	nic->dead = true;
 	log_error("the program closed descriptors that it did not open: %s",
 		  "no more RDMA");
-	list_for_each(l, &nic->qps) {
+	list_for_each(l, &nic->qps.all) {
 		struct nic_qp *nq = list_entry(l, struct nic_qp, all);
 
 		if (nq->qp.state >= QPS_RTR)

@@ -36,7 +36,8 @@ unsigned net_update(struct nic *nic, const struct os_net *net)
 	pthread_mutex_lock(&nic->gids_lock);
 	news = gids_update(&nic->gids, net);
 	pthread_mutex_unlock(&nic->gids_lock);
-	__atomic_store_n(&nic->mtu, nic->cfg.mtu ? nic->cfg.mtu : nic->gids.mtu,
+	__atomic_store_n(&nic->iface.mtu,
+			 nic->cfg.mtu ? nic->cfg.mtu : nic->gids.mtu,
 			 __ATOMIC_RELAXED);
 	if (nic->gids.full && !full)
 		log_warn("more than %u addresses: the others are not offered",
@@ -64,8 +65,8 @@ int net_open(struct nic *nic)
 	os_net_free(&net);
 	if (gids_at(&nic->gids, 0, &first))
 		return -ENODEV;
-	nic->guid = eui64(first->mac);
-	memcpy(nic->netdev, first->ifname, sizeof(nic->netdev));
+	nic->iface.guid = eui64(first->mac);
+	memcpy(nic->iface.name, first->ifname, sizeof(nic->iface.name));
 	return 0;
 }
 
@@ -89,10 +90,10 @@ int nic_query(struct nic *nic, struct nic_attr *out)
 	if (nic_child(nic))
 		return -ENODEV;
 	out->gids = NIC_GIDS_MAX;
-	out->guid = nic->guid;
-	memcpy(out->netdev, nic->netdev, sizeof(out->netdev));
+	out->guid = nic->iface.guid;
+	memcpy(out->netdev, nic->iface.name, sizeof(out->netdev));
 	pthread_mutex_lock(&nic->gids_lock);
-	out->active_mtu = __atomic_load_n(&nic->mtu, __ATOMIC_RELAXED);
+	out->active_mtu = __atomic_load_n(&nic->iface.mtu, __ATOMIC_RELAXED);
 	out->active = nic->gids.active;
 	pthread_mutex_unlock(&nic->gids_lock);
 	return 0;

@@ -71,9 +71,9 @@ static int open_memory(struct nic *nic)
 	uint64_t seed[2];
 	int err;
 
-	nic->steps = os_memory(nic->os, STEPS_MAX * sizeof(struct step));
+	nic->steps.v = os_memory(nic->os, STEPS_MAX * sizeof(struct step));
 	cfg.slot_base = os_memory(nic->os, (size_t)slots * MTU_MAX);
-	if (!nic->steps || !cfg.slot_base)
+	if (!nic->steps.v || !cfg.slot_base)
 		return -ENOMEM;
 	os_random(nic->os, cfg.seed, sizeof(cfg.seed));
 	os_random(nic->os, seed, sizeof(seed));
@@ -108,7 +108,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	pthread_mutex_init(&nic->idle.lock, NULL);
 	pthread_mutex_init(&nic->gids_lock, NULL);
 	pthread_mutex_init(&nic->news.lock, NULL);
-	list_init(&nic->qps);
+	list_init(&nic->qps.all);
 	list_init(&nic->peers.all);
 	list_init(&nic->peers.dests);
 	list_init(&nic->asyncs);
@@ -118,7 +118,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	nic->roce.claim = -1;
 	nic->roce.guest = -1;
 	nic->deadline = TIME_NEVER;
-	nic->steps_free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
+	nic->steps.free = ((1u << STEPS_MAX) - 1) & ~(1u << BACKGROUND_STEP);
 }
 
 static int open_once(struct nic **out, const struct nic_config *cfg)
@@ -147,7 +147,7 @@ static int open_once(struct nic **out, const struct nic_config *cfg)
 	reg_open(nic);
 	nic->x.strategies = cfg->strategies;
 	for (int i = 0; i < STEPS_MAX; i++)
-		nic->steps[i].index = i;
+		nic->steps.v[i].index = i;
 	arbiter_open(nic);
 	err = os_ctl_open(nic->os);
 	if (err)

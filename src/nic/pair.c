@@ -79,21 +79,21 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 		.recv_cq = &qp->init.recv_cq->cq,
 		.sq_sig_all = qp->init.sq_sig_all,
 		.transport = qp->init.ud ? &transport_ud : &transport_rc,
-		.mtu = qp->init.ud ? qp->init.max_message : nic->mtu};
+		.mtu = qp->init.ud ? qp->init.max_message : nic->iface.mtu};
 	int err;
 
-	err = timerq_reserve(&nic->x.timers, nic->nqps + 1);
+	err = timerq_reserve(&nic->x.timers, nic->qps.num + 1);
 	if (!err)
-		err = nic->nqps == NIC_MAX_QP ? -ENOMEM
-					      : demux_add(nic, qp, qpn);
+		err = nic->qps.num == NIC_MAX_QP ? -ENOMEM
+						 : demux_add(nic, qp, qpn);
 	if (err)
 		return err;
 	cfg.qpn = *qpn;
 	cfg.port = qp->port->os_port;
 	qp_init(&qp->qp, &nic->x, &cfg);
-	list_add_tail(&nic->qps, &qp->all);
-	nic->nqps++;
-	nic->ud_qps += qp->init.ud;
+	list_add_tail(&nic->qps.all, &qp->all);
+	nic->qps.num++;
+	nic->qps.ud += qp->init.ud;
 	if (qp->init.ud)
 		ud_marks(nic, cfg.port);
 	pd_get(nic->mem, qp->init.pd);
@@ -117,7 +117,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 		return -ENOMEM;
 	qp->nic = nic;
 	qp->async = async;
-	init->max_message = init->ud ? __atomic_load_n(&nic->mtu,
+	init->max_message = init->ud ? __atomic_load_n(&nic->iface.mtu,
 						       __ATOMIC_RELAXED)
 				     : NIC_MAX_MESSAGE;
 	qp->init = *init;
@@ -161,8 +161,8 @@ static void detach(struct nic *nic, struct nic_qp *qp)
 	if (peer)
 		peer_put(nic, peer);
 	list_del(&qp->all);
-	nic->nqps--;
-	nic->ud_qps -= qp->init.ud;
+	nic->qps.num--;
+	nic->qps.ud -= qp->init.ud;
 	pd_put(nic->mem, qp->init.pd);
 }
 
@@ -244,7 +244,7 @@ static bool some_unsaid(struct nic *nic)
 	bool some = false;
 
 	nic_lock(nic);
-	list_for_each(l, &nic->qps)
+	list_for_each(l, &nic->qps.all)
 		some |= pair_unsaid(list_entry(l, struct nic_qp, all));
 	nic_unlock(nic);
 	return some;
@@ -293,7 +293,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 /* What we send to ourselves or a neighbour on this host takes no cable. */
 static bool mtu_fits(const struct nic *nic, const struct qp_attr *attr)
 {
-	return attr->path_mtu <= nic->mtu || roce_here(nic, &attr->dgid);
+	return attr->path_mtu <= nic->iface.mtu || roce_here(nic, &attr->dgid);
 }
 
 /* Lock held. */

@@ -85,7 +85,7 @@ static void tell_shares(struct nic *nic)
 	}
 	if (!any)
 		return;
-	list_for_each(l, &nic->qps) {
+	list_for_each(l, &nic->qps.all) {
 		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
 		if (qp->peer && qp->peer->flow.shrinks && ack_credit(qp))
@@ -476,7 +476,7 @@ static void is_nopin(struct nic *nic, struct peer *p)
 	peers_answered(nic, p, PEER_NOPIN);
 	if (!mistaken || p->datagrams)
 		return;
-	list_for_each(l, &nic->qps) {
+	list_for_each(l, &nic->qps.all) {
 		struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
 		if (qp->peer == p && qp->connected)
@@ -607,7 +607,7 @@ void peers_timers(struct nic *nic)
 {
 	struct timer *t;
 
-	if (nic->peers.standard || nic->ud_qps || nic->x.plain)
+	if (nic->peers.standard || nic->qps.ud || nic->x.plain)
 		roce_needed(nic);
 	while ((t = timerq_pop(&nic->peers.timers, nic->x.now))) {
 		struct peer *p = container_of(t, struct peer, hello.timer);

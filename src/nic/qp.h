@@ -15,7 +15,7 @@ struct nic;
 struct nic_async;
 struct nic_port;
 
-/** struct nic_qp - @all: on nic.qps */
+/** struct nic_qp - @all: on nic.qps.all */
 struct nic_qp {
 	struct qp qp;
 	struct nic *nic;

@@ -207,7 +207,7 @@ static void hold(struct nic *nic, int claim)
 	nic->roce.claim = claim;
 	nic->roce.state = ROCE_OURS;
 	nic->roce.doubt_ns = 0;
-	if (nic->ud_qps)
+	if (nic->qps.ud)
 		os_port_marks(nic->os, nic->roce.port);
 	if (claim < 0 || os_claim_share(nic->os, claim, nic->roce.port, secret))
 		log_warn("other processes get nothing from UDP port 4791");

@@ -134,9 +134,9 @@ static void add_mrs(struct text *t, const struct stat_all *s)
 static void stat_copy_qps(struct nic *nic, struct stat_all *s)
 {
 	nic_lock(nic);
-	s->qps_all = nic->nqps;
-	for (struct list *l = nic->qps.prev;
-	     l != &nic->qps && s->nqps < STAT_QPS_MAX; l = l->prev) {
+	s->qps_all = nic->qps.num;
+	for (struct list *l = nic->qps.all.prev;
+	     l != &nic->qps.all && s->nqps < STAT_QPS_MAX; l = l->prev) {
 		const struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
 		s->qps[s->nqps++] =

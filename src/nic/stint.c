@@ -21,22 +21,22 @@
 
 struct step *step_get(struct nic *nic)
 {
-	uint32_t free = __atomic_load_n(&nic->steps_free, __ATOMIC_RELAXED);
+	uint32_t free = __atomic_load_n(&nic->steps.free, __ATOMIC_RELAXED);
 
 	while (free) {
 		uint32_t bit = free & -free;
 
 		if (__atomic_compare_exchange_n(
-			    &nic->steps_free, &free, free & ~bit, false,
+			    &nic->steps.free, &free, free & ~bit, false,
 			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return &nic->steps[__builtin_ctz(bit)];
+			return &nic->steps.v[__builtin_ctz(bit)];
 	}
 	return NULL;
 }
 
 void step_put(struct nic *nic, struct step *s)
 {
-	__atomic_fetch_or(&nic->steps_free, 1u << s->index, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&nic->steps.free, 1u << s->index, __ATOMIC_RELEASE);
 }
 
 /* A plan or commit that sleeps keeps everybody from the engine: a fault on the

@@ -131,7 +131,7 @@ static void ask_qps(struct nic *nic, uint32_t key, uint32_t pd,
 		    struct nic_suspension *out)
 {
 	out->limit_ns = UINT64_MAX;
-	list_for_each(l, &nic->qps) {
+	list_for_each(l, &nic->qps.all) {
 		const struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
 		if (!qp_receives(qp) || !qp->connected || qp->cfg.pd != pd)

@@ -159,13 +159,13 @@ static unsigned trace_copy_qps(struct nic *nic, struct trace_qp **out)
 	unsigned n = 0, max;
 
 	nic_lock(nic);
-	max = MIN(nic->nqps, TRACE_QPS_MAX);
+	max = MIN(nic->qps.num, TRACE_QPS_MAX);
 	nic_unlock(nic);
 	*out = malloc(MAX(max, 1) * sizeof(**out));
 	if (!*out)
 		return 0;
 	nic_lock(nic);
-	for (struct list *l = nic->qps.prev; l != &nic->qps && n < max;
+	for (struct list *l = nic->qps.all.prev; l != &nic->qps.all && n < max;
 	     l = l->prev)
 		trace_copy(&(*out)[n++], list_entry(l, struct nic_qp, all));
 	nic_unlock(nic);

@@ -373,7 +373,7 @@ static void finish(struct nic *nic, struct step *s)
 
 static void work(struct rig *r)
 {
-	struct step *s = &r->nic->steps[1];
+	struct step *s = &r->nic->steps.v[1];
 	unsigned n = 0;
 
 	while (engine_plan(r->nic, s, true, os_now(r->os))) {
@@ -385,7 +385,7 @@ static void work(struct rig *r)
 /* One to four packets in a burst, of the first one's length. */
 static void receive(struct rig *r, struct input *in)
 {
-	struct step *s = &r->nic->steps[2];
+	struct step *s = &r->nic->steps.v[2];
 	const unsigned num = 1 + eat(in, 1) % 4;
 	struct nic_gid gid;
 

@@ -158,7 +158,7 @@ static void peer_sums(const struct node *node, const struct peer *p,
 {
 	uint32_t in_flight = 0, out = 0, firsts = 0;
 
-	list_for_each(l, &node->nic->qps) {
+	list_for_each(l, &node->nic->qps.all) {
 		const struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 		const struct req_charge *c = &qp->req.charge;
 
@@ -204,7 +204,7 @@ void node_mix(const struct node *node)
 
 	nic_counters(node->nic, &cnt);
 	counters_mix(node, &cnt);
-	list_for_each(l, &nic->qps) {
+	list_for_each(l, &nic->qps.all) {
 		const struct nic_qp *qp = list_entry(l, struct nic_qp, all);
 
 		account_mix(node, qp->qp.cfg.qpn, &qp->qp.account);
@@ -222,7 +222,7 @@ void node_accounts(const struct node *node, bool over)
 	uint32_t at = 0, key;
 
 	mem_account_copy(nic->mem, &all, &qps, &mrs);
-	list_for_each(l, &nic->qps) {
+	list_for_each(l, &nic->qps.all) {
 		const struct nic_qp *qp = list_entry(l, struct nic_qp, all);
 
 		account_add(&qps, &qp->qp.account);

@@ -72,7 +72,7 @@ static uint64_t deadline(const struct qp *qp)
 
 void node_live(const struct node *node)
 {
-	list_for_each(l, &node->nic->qps) {
+	list_for_each(l, &node->nic->qps.all) {
 		const struct nic_qp *nq = list_entry(l, struct nic_qp, all);
 		const struct qp *qp = &nq->qp;
 

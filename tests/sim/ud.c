@@ -223,7 +223,7 @@ static void received(struct udend *e, const struct cqe *c)
 static void describe(struct udend *e, struct gram *g)
 {
 	struct sim *sim = u.w->sim;
-	const uint32_t most = e->node->nic->mtu;
+	const uint32_t most = e->node->nic->iface.mtu;
 
 	*g = (struct gram){
 		.from = (unsigned)(e - u.end),

@@ -20,7 +20,7 @@
 static struct step *write_seen(void)
 {
 	struct nic *nic = side[1].nic;
-	struct step *slow = &nic->steps[2];
+	struct step *slow = &nic->steps.v[2];
 
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
@@ -44,13 +44,13 @@ static bool plan_of_side_1(void)
 	struct nic *nic = side[1].nic;
 
 	know_pages(&side[1]);
-	return engine_plan(nic, &nic->steps[3], false, os_now(nic->os));
+	return engine_plan(nic, &nic->steps.v[3], false, os_now(nic->os));
 }
 
 /* What request number @i of the burst that side 1 plans says. */
 static struct pkt request_at(unsigned i)
 {
-	const struct burst *b = &side[1].nic->steps[3].burst;
+	const struct burst *b = &side[1].nic->steps.v[3].burst;
 	const struct seg *s = &b->seg[i];
 	struct pkt p;
 
@@ -66,10 +66,10 @@ static struct pkt request_at(unsigned i)
 static void answer_arrives(void)
 {
 	struct nic *nic = side[0].nic;
-	struct step *step = &nic->steps[1];
+	struct step *step = &nic->steps.v[1];
 	const uint32_t done = side[0].qp->sq.cons;
 
-	plan_move_commit(side[1].nic, &side[1].nic->steps[3]);
+	plan_move_commit(side[1].nic, &side[1].nic->steps.v[3]);
 	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && side[0].qp->sq.cons == done; i++) {
 		if (!engine_receive(nic, step)) {
@@ -96,7 +96,7 @@ static void answer__not_before_its_request_is_committed(void **state)
 	early = plan_of_side_1();
 	settled = engine_settled(nic, false, os_now(nic->os));
 	if (early) /* else nothing ends any more */
-		plan_move_commit(nic, &nic->steps[3]);
+		plan_move_commit(nic, &nic->steps.v[3]);
 	engine_commit(nic, slow, os_now(nic->os));
 	assert_false(early);
 	assert_true(settled);
@@ -117,7 +117,7 @@ static void answer__a_read_is_none(void **state)
 	(void)state;
 	post_at(&side[1], WR_READ, 4096, 64);
 	assert_true(plan_of_side_1());
-	plan_move_commit(nic, &nic->steps[3]);
+	plan_move_commit(nic, &nic->steps.v[3]);
 	engine_commit(nic, slow, os_now(nic->os));
 	finish_receive(nic, slow);
 	assert_int_equal(wait_cqe(&side[1]).op, WR_READ);
@@ -134,7 +134,7 @@ static void answer__all_its_packets_say_it(void **state)
 	side[1].qp->qp.peer->path.gso = true;
 	post(&side[1], WR_WRITE_IMM, 3 * mtu);
 	assert_true(plan_of_side_1());
-	assert_int_equal(side[1].nic->steps[3].burst.nsegs, 3);
+	assert_int_equal(side[1].nic->steps.v[3].burst.nsegs, 3);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(psn_add(request_at(i).placed_to, 1),
 				 side[0].qp->qp.req.max);
@@ -154,7 +154,7 @@ static void answer__sent_again_says_it(void **state)
 	ack_cancel(qp);
 	post_at(&side[1], WR_WRITE, 4096, 64);
 	assert_true(plan_of_side_1());
-	full(nic, &nic->steps[3]);
+	full(nic, &nic->steps.v[3]);
 	ack_cancel(qp);
 	qp->req.at[REQ_PAUSE] = TIME_NEVER;
 	qp_kick(qp);
@@ -204,7 +204,7 @@ static void answer__to_what_was_not_asked(void **state)
 static void answer__behind_the_ack_that_is_owed(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *ack = &nic->steps[3], *request = &nic->steps[4];
+	struct step *ack = &nic->steps.v[3], *request = &nic->steps.v[4];
 
 	(void)state;
 	engine_commit(nic, write_seen(), os_now(nic->os));
@@ -227,7 +227,7 @@ static void answer__behind_the_ack_that_is_owed(void **state)
 static void answer__behind_the_ack_that_did_not_leave(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *ack = &nic->steps[3];
+	struct step *ack = &nic->steps.v[3];
 	uint64_t now;
 
 	(void)state;
@@ -273,8 +273,8 @@ static void ack__of_a_receive_is_due(void **state)
 	send_comes();
 	assert_false(engine_settled(nic, false, os_now(nic->os)));
 	assert_true(plan_of_side_1());
-	assert_int_equal(nic->steps[3].burst.nacks, 1);
-	plan_move_commit(nic, &nic->steps[3]);
+	assert_int_equal(nic->steps.v[3].burst.nacks, 1);
+	plan_move_commit(nic, &nic->steps.v[3]);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
@@ -299,13 +299,13 @@ static void ack__of_a_receive_that_is_always_answered(void **state)
 	carried = nic->cnt.v[CNT_acks_carried];
 	assert_true(plan_of_side_1());
 	assert_int_equal(nic->cnt.v[CNT_acks_carried], carried + 1);
-	plan_move_commit(nic, &nic->steps[3]);
+	plan_move_commit(nic, &nic->steps.v[3]);
 	/* two in turn: it is no such series any more */
 	send_comes();
 	send_comes();
 	assert_true(plan_of_side_1());
-	assert_int_equal(nic->steps[3].burst.nacks, 1);
-	plan_move_commit(nic, &nic->steps[3]);
+	assert_int_equal(nic->steps.v[3].burst.nacks, 1);
+	plan_move_commit(nic, &nic->steps.v[3]);
 }
 
 /* The program hears otherwise that its SEND arrived, and breaks the connection: the

@@ -172,7 +172,7 @@ static void lastack__an_ack_before_its_completion(void **state)
 static void lastack__an_ack_of_a_commit_under_way(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *rx = &nic->steps[3];
+	struct step *rx = &nic->steps.v[3];
 
 	(void)state;
 	side_recv(&side[1], side[1].buf, 4096, 1);

@@ -35,8 +35,8 @@ static void plan_arriving(struct step *step)
  */
 static void engine_plan__not_where_a_move_writes(void **state)
 {
-	struct step *slow = &side[0].nic->steps[2];
-	struct step *other = &side[0].nic->steps[1];
+	struct step *slow = &side[0].nic->steps.v[2];
+	struct step *other = &side[0].nic->steps.v[1];
 	struct nic *nic = side[0].nic;
 
 	(void)state;
@@ -70,7 +70,7 @@ static void engine_plan__not_where_a_move_writes(void **state)
  */
 static void local_inv__not_before_the_last_move(void **state)
 {
-	struct step *slow = &side[0].nic->steps[2];
+	struct step *slow = &side[0].nic->steps.v[2];
 	struct nic *nic = side[0].nic;
 	struct cqe e;
 	int early;
@@ -125,7 +125,7 @@ static void local_inv__wrong_ends_what_is_behind(void **state)
  */
 static void send_with_inv__not_before_the_last_move(void **state)
 {
-	struct step *slow = &side[0].nic->steps[2];
+	struct step *slow = &side[0].nic->steps.v[2];
 	struct nic *nic = side[0].nic;
 	struct wqe *w;
 	struct cqe e;
@@ -165,7 +165,7 @@ static void send_with_inv__not_before_the_last_move(void **state)
 /* Who was to send an ACK loses its CPU, and the next ACK overtakes it. */
 static void ack__overtaken_is_no_drop(void **state)
 {
-	struct step *slow = &side[1].nic->steps[2];
+	struct step *slow = &side[1].nic->steps.v[2];
 	struct nic *nic = side[1].nic;
 
 	(void)state;
@@ -199,7 +199,7 @@ static void ack__not_for_a_read(void **state)
 static void progress_receive__rest_of_an_overtaken_burst(void **state)
 {
 	enum { MSGS = MOVES_MAX / SIDE_SGES };
-	struct step *slow = &side[1].nic->steps[2];
+	struct step *slow = &side[1].nic->steps.v[2];
 	struct nic *nic = side[1].nic;
 	uint64_t now;
 
@@ -221,7 +221,7 @@ static void progress_receive__rest_of_an_overtaken_burst(void **state)
 
 	/* taken long ago, and it moves */
 	nic->rx.token = 1 << 1 | 1;
-	__atomic_and_fetch(&nic->steps_free, ~(1u << slow->index),
+	__atomic_and_fetch(&nic->steps.free, ~(1u << slow->index),
 			   __ATOMIC_RELAXED);
 	now = os_now(nic->os);
 	assert_true(progress_receive(nic, &now));
@@ -249,7 +249,7 @@ static void progress_receive__rest_of_an_overtaken_burst(void **state)
 static void read__a_gap_is_closed_once(void **state)
 {
 	enum { READS = 40, DEEP = 4 };
-	struct step *step = &side[0].nic->steps[1];
+	struct step *step = &side[0].nic->steps.v[1];
 	unsigned posted = 0;
 
 	(void)state;
@@ -297,7 +297,7 @@ static void ack__of_what_came_behind_a_slow_read(void **state)
  */
 static void ack__credit_is_told(void **state)
 {
-	struct step *step = &side[0].nic->steps[1];
+	struct step *step = &side[0].nic->steps.v[1];
 	struct qp *qp = &side[0].qp->qp;
 
 	(void)state;
@@ -338,7 +338,7 @@ static void nak__behind_a_slow_read(void **state)
 /* A response is being placed when the ACK of what came behind it arrives. */
 static void ack__of_what_is_behind_a_moving_response(void **state)
 {
-	struct step *slow = &side[0].nic->steps[2];
+	struct step *slow = &side[0].nic->steps.v[2];
 	struct nic *nic = side[0].nic;
 
 	(void)state;
@@ -391,7 +391,7 @@ static void ack__is_not_later_than_the_answer(void **state)
 static void ack__is_not_left_to_a_slow_thread(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *slow = &nic->steps[2];
+	struct step *slow = &nic->steps.v[2];
 
 	(void)state;
 	take_a_send();
@@ -467,12 +467,12 @@ static void run_timers__not_ahead_of_the_sockets(void **state)
 	pump(&side[1]);
 	nic->rx.heard = begin;
 	nic->cfg.manual = false;
-	while (engine_plan(nic, &nic->steps[1], false, late))
-		plan_move_commit(nic, &nic->steps[1]);
+	while (engine_plan(nic, &nic->steps.v[1], false, late))
+		plan_move_commit(nic, &nic->steps.v[1]);
 	assert_false(side[0].qp->qp.req.probe.asked);
 	nic->rx.heard = late; /* as if somebody had */
-	while (engine_plan(nic, &nic->steps[1], false, late))
-		plan_move_commit(nic, &nic->steps[1]);
+	while (engine_plan(nic, &nic->steps.v[1], false, late))
+		plan_move_commit(nic, &nic->steps.v[1]);
 	assert_true(side[0].qp->qp.req.probe.asked);
 	nic->cfg.manual = true;
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);

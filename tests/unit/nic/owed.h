@@ -29,7 +29,7 @@ static inline void write_comes(void)
 static inline struct step *owed_is_planned(unsigned step)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[step];
+	struct step *tx = &nic->steps.v[step];
 
 	know_pages(&side[1]);
 	/* On a slow machine the peer asks, and an answer would go alone. */

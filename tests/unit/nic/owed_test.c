@@ -53,7 +53,7 @@ static void succeed(int n)
 static void read_waits(void)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[3];
+	struct step *tx = &nic->steps.v[3];
 
 	for (int i = 0; i < TRIES && !resp()->replay.wait.ticket.v; i++)
 		if (engine_plan(nic, tx, false, os_now(nic->os)))
@@ -152,8 +152,8 @@ static void twin_comes(struct step *twin)
  * is owed is an ACK. */
 static void owed__an_rnr_and_then_its_send(void **state)
 {
-	struct step *rx = &side[1].nic->steps[1];
-	struct step *twin = &side[1].nic->steps[3];
+	struct step *rx = &side[1].nic->steps.v[1];
+	struct step *twin = &side[1].nic->steps.v[3];
 
 	(void)state;
 	side[0].qp->qp.attr.rnr_retry = side[0].qp->qp.req.rnr_retries = 0;
@@ -187,7 +187,7 @@ static void owed__an_rnr_for_a_page(void **state)
 static void owed__an_rnr_for_a_page_of_a_read(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 
 	(void)state;
 	post_at(&side[0], WR_READ, 0, LEN);
@@ -226,7 +226,7 @@ static void owed__resume(void **state)
 static void owed__of_an_older_connection(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	struct qp_attr reset = {.state = QPS_RESET};
 
 	(void)state;
@@ -249,7 +249,7 @@ static void owed__of_an_older_connection(void **state)
 static void answer_and_ack(int error)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 
 	write_comes();
 	know_pages(&side[1]);
@@ -283,7 +283,7 @@ static void owed__an_ack_behind_what_may_not_leave(void **state)
 static void lose(void)
 {
 	struct nic *nic = side[0].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 
 	while (engine_plan(nic, tx, false, os_now(nic->os))) {
 		tx->error = tx->burst.qp ? -EPERM : 0;
@@ -344,7 +344,7 @@ static void page_is_fetched(void)
 static void owed__time_does_not_go_back(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[3];
+	struct step *step = &nic->steps.v[3];
 	const uint64_t before = os_now(nic->os);
 	const struct hist *delay = &nic->mem->account.all.delay;
 	uint64_t had;
@@ -425,7 +425,7 @@ static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
 
 	(void)state;
 	write_waits();
-	engine_plan(nic, &nic->steps[3], false, os_now(nic->os));
+	engine_plan(nic, &nic->steps.v[3], false, os_now(nic->os));
 	n = take_slots(side[1].nic, slots, SLOTS);
 	post_at(&side[0], WR_WRITE, 0, 64);
 	send_all(&side[0]);
@@ -441,7 +441,7 @@ static void owed__an_rnr_for_a_page_and_what_was_dropped(void **state)
 /* A gap behind a packet whose page went away under its move. */
 static void owed__a_sequence_nak_behind_a_fault(void **state)
 {
-	struct step *rx = &side[1].nic->steps[3];
+	struct step *rx = &side[1].nic->steps.v[3];
 
 	(void)state;
 	write_is_planned(rx);
@@ -457,7 +457,7 @@ static void owed__a_sequence_nak_behind_a_fault(void **state)
 static void owed__a_sequence_nak_and_then_its_packet(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *rx = &nic->steps[3], *tx;
+	struct step *rx = &nic->steps.v[3], *tx;
 	struct qp *peer = &side[0].qp->qp;
 	int slots[SLOTS];
 	unsigned n;
@@ -563,7 +563,7 @@ static void owed__resume_in_the_older_of_two(void **state)
 static void owed__hold_and_then_its_packet(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *rx = &nic->steps[1], *twin = &nic->steps[3];
+	struct step *rx = &nic->steps.v[1], *twin = &nic->steps.v[3];
 	int slots[SLOTS];
 	unsigned n;
 

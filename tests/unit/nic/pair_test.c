@@ -356,7 +356,7 @@ static void modify__path_mtu(void **state)
 	const struct ipaddr near = a.dgid;
 
 	(void)state;
-	s->nic->mtu = 1024;
+	s->nic->iface.mtu = 1024;
 	assert_int_equal(nic_qp_modify(s->qp, &reset, QPA_STATE), 0);
 	assert_int_equal(side_next(s, &a, QPS_INIT), 0);
 	a.dgid.b[12] = 192; /* 192.0.0.1 */

@@ -30,7 +30,7 @@ static struct side from[MANY], to[MANY], stranger[STRANGERS];
 
 static void pump(struct nic *nic, bool receive)
 {
-	struct step *s = &nic->steps[1];
+	struct step *s = &nic->steps.v[1];
 	uint64_t now;
 
 	while (receive && engine_receive(nic, s))

@@ -218,7 +218,7 @@ static inline bool believed(void)
 		       no = guest->cnt.v[CNT_drop_forward];
 
 	for (int i = 0; i < TRIES; i++) {
-		struct step *step = &guest->steps[1];
+		struct step *step = &guest->steps.v[1];
 
 		if (engine_receive(guest, step))
 			finish_receive(guest, step);

@@ -136,7 +136,8 @@ static bool answered(int ms)
 
 static void step(void)
 {
-	assert_false(engine_plan(nic, &nic->steps[1], false, os_now(nic->os)));
+	assert_false(
+		engine_plan(nic, &nic->steps.v[1], false, os_now(nic->os)));
 }
 
 static void prefetch__bounded_steps(void **state)

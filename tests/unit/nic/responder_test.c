@@ -109,7 +109,7 @@ static void replay__begins_with_a_first(void **state)
 {
 	struct nic *nic = side[1].nic;
 	const struct resp *r = &side[1].qp->qp.resp;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	uint32_t flags[OS_SEGS_MAX], num;
 	const struct resource *res;
 	struct pkt tail = read_from_tail();

@@ -14,7 +14,7 @@ static struct step *plan_burst(enum wr_op op)
 {
 	struct side *from = &side[op == WR_READ];
 	struct nic *nic = from->nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	const struct resp *r = &from->qp->qp.resp;
 
 	side_recv(&side[1], side[1].buf, BUF / 2, 1);
@@ -71,7 +71,7 @@ static void receive_forged(enum wr_op op, unsigned i, uint8_t opcode)
 	forge(&tx->burst, i, opcode);
 	plan_move_commit(side[!to].nic, tx);
 	far = side[to].nic;
-	rx = &far->steps[2];
+	rx = &far->steps.v[2];
 	know_pages(&side[to]);
 	receive_burst(far, rx);
 	assert_ptr_equal(rx->scatter.qp, &side[to].qp->qp);
@@ -118,7 +118,7 @@ static void scatter__not_where_only_user_mode_may(void **state)
 	open_sides(false);
 	tx = plan_burst(WR_WRITE);
 	plan_move_commit(side[0].nic, tx);
-	rx = &side[1].nic->steps[2];
+	rx = &side[1].nic->steps.v[2];
 	user_only_learn(side[1].nic->mem,
 			(uintptr_t)side[1].buf + BUF / 2 + SEG - 1, 1);
 	receive_burst(side[1].nic, rx);

@@ -74,7 +74,7 @@ static inline void finish_receive(struct nic *nic, struct step *s)
 
 static inline void send_all(struct side *s)
 {
-	struct step *step = &s->nic->steps[1];
+	struct step *step = &s->nic->steps.v[1];
 
 	while (engine_plan(s->nic, step, true, os_now(s->nic->os)))
 		plan_move_commit(s->nic, step);
@@ -98,7 +98,7 @@ static inline void pass_ns(struct nic *nic, uint64_t ns)
 /* All that @s can do now, but what another step is at. */
 static inline void pump(struct side *s)
 {
-	struct step *step = &s->nic->steps[1];
+	struct step *step = &s->nic->steps.v[1];
 
 	(void)roce_turn(s->nic, 0);
 	while (engine_receive(s->nic, step))
@@ -175,7 +175,7 @@ static inline void send_read_between_writes(void)
 static inline void receive_silently(void)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[1];
+	struct step *step = &nic->steps.v[1];
 
 	pump(&side[0]); /* its NIC may be who forwards */
 	if (engine_receive(nic, step))

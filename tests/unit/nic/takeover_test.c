@@ -52,7 +52,7 @@ static void receive_in_place(struct side *s, struct step *step)
  * one wakes. */
 static void overtake(struct side *s, struct side *from)
 {
-	struct step *slow = &s->nic->steps[2];
+	struct step *slow = &s->nic->steps.v[2];
 
 	receive_in_place(s, slow);
 	if (from->qp->qp.req.una != from->qp->qp.req.max)
@@ -96,7 +96,7 @@ static void scatter__response_kept_meanwhile_is_placed(void **state)
 static void scatter__counts_a_burst_once(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[2];
+	struct step *step = &nic->steps.v[2];
 	uint64_t bursts = nic->cnt.v[CNT_rx_bursts];
 	uint64_t bytes = nic->cnt.v[CNT_rx_bytes], len;
 
@@ -125,7 +125,7 @@ static void *destroy(void *arg)
 static void scatter__destroy_waits_and_goes_on(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *slow = &nic->steps[2];
+	struct step *slow = &nic->steps.v[2];
 	pthread_t thread;
 	bool waits = false;
 
@@ -162,7 +162,7 @@ static void *flush(void *arg)
 static void scatter__exit_waits(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *slow = &nic->steps[2];
+	struct step *slow = &nic->steps.v[2];
 	pthread_t thread;
 
 	(void)state;
@@ -183,7 +183,7 @@ static void scatter__exit_waits(void **state)
  * slot to keep the responses in: both READs are made again. */
 static void responses_failed__all_are_asked_for_again(void **state)
 {
-	struct step *step = &side[0].nic->steps[2];
+	struct step *step = &side[0].nic->steps.v[2];
 	int slot[4096];
 	unsigned n;
 
@@ -214,7 +214,7 @@ static void replay__the_tail_only(void **state)
 {
 	enum { CAME = 4, LOST = LEN / 4096 - CAME };
 	const uint64_t *sent = &side[1].nic->cnt.v[CNT_tx_packets];
-	struct step *step = &side[0].nic->steps[2];
+	struct step *step = &side[0].nic->steps.v[2];
 	uint64_t before;
 
 	(void)state;
@@ -254,7 +254,7 @@ static void comp_placed__response_window_follows_writes(void **state)
 static void engine_plan__ack_keeps_its_peer(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[2];
+	struct step *step = &nic->steps.v[2];
 
 	(void)state;
 	write_comes();
@@ -279,7 +279,7 @@ static uint64_t next_ack(const struct nic *nic)
 static void engine_settled__not_while_an_ack_is_due(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[2];
+	struct step *step = &nic->steps.v[2];
 	uint64_t now;
 
 	(void)state;
@@ -297,7 +297,7 @@ static void engine_settled__not_while_an_ack_is_due(void **state)
 /* While a burst comes in place one packet of it comes again, and is kept. */
 static void scatter__repeated_in_part(void **state)
 {
-	struct step *slow = &side[1].nic->steps[2];
+	struct step *slow = &side[1].nic->steps.v[2];
 	struct req *r = &side[0].qp->qp.req;
 
 	(void)state;
@@ -380,7 +380,7 @@ static void replay__headers_are_of_their_own_read(void **state)
 	const uint32_t want[] = {A, B, B};
 	struct resp *r = &side[1].qp->qp.resp;
 	struct side *s = &side[1];
-	struct step *step = &s->nic->steps[2];
+	struct step *step = &s->nic->steps.v[2];
 	const struct resource *a, *b;
 	struct pkt p;
 
@@ -426,7 +426,7 @@ static void fault__resume_ends_the_hold(void **state)
 {
 	const uint64_t vpn = page_of((uintptr_t)side[1].buf + BUF / 2);
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[2];
+	struct step *step = &nic->steps.v[2];
 	struct req *r = &side[0].qp->qp.req;
 	int slot[4096];
 	unsigned n;
@@ -470,7 +470,7 @@ static void peers__a_quota_is_told_again(void **state)
 /* A peer turns out to be of another kind while a burst to it is being sent. */
 static void engine_move__where_it_was_planned_to(void **state)
 {
-	struct step *step = &side[0].nic->steps[2];
+	struct step *step = &side[0].nic->steps.v[2];
 	struct peer *p = side[0].qp->qp.peer;
 	struct endpoint was = p->ep;
 
@@ -482,8 +482,8 @@ static void engine_move__where_it_was_planned_to(void **state)
 	engine_move(side[0].nic, step);
 	p->ep = was;
 	engine_commit(side[0].nic, step, os_now(side[0].nic->os));
-	assert_true(engine_receive(side[1].nic, &side[1].nic->steps[2]));
-	finish_receive(side[1].nic, &side[1].nic->steps[2]);
+	assert_true(engine_receive(side[1].nic, &side[1].nic->steps.v[2]));
+	finish_receive(side[1].nic, &side[1].nic->steps.v[2]);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
 
@@ -531,7 +531,7 @@ static bool make_cold(void *at, size_t len)
 static void engine_majflt__in_place(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[2];
+	struct step *step = &nic->steps.v[2];
 	uint64_t faults;
 
 	(void)state;
@@ -559,7 +559,7 @@ static void own_majflt__steps(void **state)
 	nic->cfg.account = nic->cfg.account_own = true;
 	post(&side[0], WR_WRITE, 8);
 	send_all(&side[0]);
-	if (!make_cold(nic->steps,
+	if (!make_cold(nic->steps.v,
 		       DIV_ROUND_UP(bytes, PAGE_BYTES) * PAGE_BYTES))
 		skip();
 	assert_true(progress_receive(nic, &now));

@@ -31,7 +31,7 @@ static void ud_qp_to(struct side *s, struct nic_cq *cq)
 
 	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
 			 0);
-	assert_int_equal(init.max_message, s->nic->mtu);
+	assert_int_equal(init.max_message, s->nic->iface.mtu);
 }
 
 static void ud_qp(struct side *s)
@@ -150,7 +150,7 @@ static void check_grh(const uint8_t *grh, uint32_t len)
 
 static void send__arrives_behind_its_grh(void **state)
 {
-	const uint32_t sizes[] = {0, 1, 3, 4, 63, 1000, side[0].nic->mtu};
+	const uint32_t sizes[] = {0, 1, 3, 4, 63, 1000, side[0].nic->iface.mtu};
 	uint8_t *in = side[1].buf + 5;
 
 	(void)state;

@@ -54,7 +54,7 @@ static void unsent__a_read_while_others_are_asked_again(void **state)
 {
 	enum { READS = 3, MOST = 4 };
 	struct nic *nic = side[0].nic;
-	struct step *rx = &nic->steps[1], *tx = &nic->steps[2];
+	struct step *rx = &nic->steps.v[1], *tx = &nic->steps.v[2];
 	struct req *r = &side[0].qp->qp.req;
 
 	(void)state;
@@ -88,7 +88,7 @@ static void unsent__a_read_while_others_are_asked_again(void **state)
 static void unsent__the_rest_of_an_ack(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *step = &nic->steps[1];
+	struct step *step = &nic->steps.v[1];
 	uint64_t parked = nic->cnt.v[CNT_fault_park];
 	bool done = false;
 
@@ -122,7 +122,7 @@ static void unsent__the_rest_of_an_ack(void **state)
 static void unsent__but_for_its_end(void **state)
 {
 	struct nic *nic = side[0].nic;
-	struct step *slow = &nic->steps[2], *tx = &nic->steps[3];
+	struct step *slow = &nic->steps.v[2], *tx = &nic->steps.v[3];
 	struct qp *qp = &side[0].qp->qp;
 
 	(void)state;
@@ -155,7 +155,7 @@ static void unsent__but_for_its_end(void **state)
 static void unsent__the_ack_that_it_carried(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	uint64_t carried;
 
 	(void)state;
@@ -186,7 +186,7 @@ static void unsent__the_ack_that_it_carried(void **state)
 static void unsent__only_an_ack(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	uint64_t sent = nic->cnt.v[CNT_tx_packets], now;
 
 	(void)state;
@@ -214,7 +214,7 @@ static void unsent__only_an_ack(void **state)
 static void unsent__not_what_was_answered_before(void **state)
 {
 	struct nic *nic = side[1].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	struct qp *qp = &side[1].qp->qp;
 	const struct resource *s = qp->resp.replay.res;
 	uint32_t room;
@@ -248,7 +248,7 @@ static void unsent__not_what_was_answered_before(void **state)
 static void unsent__a_page_behind_what_was_lost(void **state)
 {
 	struct nic *nic = side[0].nic;
-	struct step *tx = &nic->steps[2];
+	struct step *tx = &nic->steps.v[2];
 	struct qp *qp = &side[0].qp->qp;
 	struct req *r = &qp->req;
 	struct mr_attr attr;
