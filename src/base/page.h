@@ -8,6 +8,11 @@
 #define PAGE_SHIFT 12
 #define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
 
+/** struct pages - Page numbers [start, end). */
+struct pages {
+	uint64_t start, end;
+};
+
 /** page_of() - Virtual page number of an application address. */
 static inline uint64_t page_of(uint64_t addr)
 {

@@ -24,6 +24,7 @@
 #include "mem/change.h"
 #include "mem/cheap.h"
 #include "mem/claim.h"
+#include "mem/doubts.h"
 #include "mem/fault.h"
 #include "mem/holds.h"
 #include "mem/key_table.h"
@@ -46,6 +47,12 @@ enum {
 			ACCESS_REMOTE_ATOMIC,
 };
 
+/** struct walk_ahead - The first page that was fetched ahead, if there is @any. */
+struct walk_ahead {
+	uint64_t vpn;
+	bool any;
+};
+
 /**
  * struct walk - One access on its way to moves.
  * @row, @index: of its key
@@ -55,11 +62,6 @@ enum {
  * @behind:	bytes of the region from @addr on
  * @set:	what may answer a missing page
  * @inlined:	cheap misses so far
- * @over:	pages that may be dropped, if they are plain
- * @drop:	missing pages that the move is to drop, from the first to the last
- * @dropped:	how many
- * @look:	it is not known whether they are plain
- * @used:	first page that was fetched ahead; @ahead: there is one
  * @touch:	some page was not touched in this tick
  */
 struct walk {
@@ -72,10 +74,10 @@ struct walk {
 	uint64_t now_ns, fresh_ns;
 	struct spt_view view;
 	strategies_t set;
-	struct pages over, drop;
-	unsigned inlined, dropped;
-	bool touch, look, ahead;
-	uint64_t used;
+	unsigned inlined;
+	bool touch;
+	struct over_drop drop;
+	struct walk_ahead ahead;
 };
 
 /* BUSY: a ticket is out for it; wait behind it, whatever the table says.
@@ -157,20 +159,12 @@ enum verdict dma_check(struct mem *m, const struct dma *d)
 
 /* --- misses -------------------------------------------------------------- */
 
-static bool page_doubted(const struct mem *m, uint64_t vpn)
-{
-	for (unsigned i = 0; i < DOUBTS; i++)
-		if (vpn >= m->doubt[i].start && vpn < m->doubt[i].end)
-			return true;
-	return false;
-}
-
 static enum page page_look(const struct walk *w, uint64_t vpn)
 {
 	struct mem *m = w->m;
 	int64_t age;
 
-	if (m->cfg.always_ready && !page_doubted(m, vpn))
+	if (m->cfg.always_ready && !doubts_cover(&m->doubts, vpn))
 		return PAGE_READY;
 	if (unlikely(m->tickets.hashed > 0) &&
 	    ticket_find(&m->tickets, vpn, false))
@@ -203,7 +197,7 @@ static struct ticket *walk_join(const struct walk *w, uint64_t vpn)
 /* Could the old content of this missing page be dropped? */
 static enum over walk_over(const struct walk *w, uint64_t vpn)
 {
-	return vpn < w->over.start || vpn >= w->over.end
+	return vpn < w->drop.may.start || vpn >= w->drop.may.end
 		       ? OVER_NO
 		       : over_look(w->m, w->region->mr, vpn, w->now_ns);
 }
@@ -258,7 +252,7 @@ static struct ticket *walk_open(const struct walk *w, const struct waiter *wait,
 			break;
 	end = p;
 	num = MIN(num, end - first);
-	if (w->look)
+	if (w->drop.unsure)
 		return walk_ask(w, s, vpn);
 	t = ticket_open(w->m, s, first, num, w->d->write, true);
 	for (p = first + num; t && p < end; p += num) {
@@ -353,7 +347,7 @@ static void foresee(const struct walk *w, uint64_t vpn, bool hit)
 	struct stream *s;
 
 	if (w->m->cfg.ahead != AHEAD_PREFETCH ||
-	    (w->over.start < w->over.end &&
+	    (w->drop.may.start < w->drop.may.end &&
 	     over_look(w->m, w->region->mr, vpn, w->now_ns) != OVER_NO))
 		return;
 	p = pattern_of(w->region->mr);
@@ -377,7 +371,7 @@ static void walk_use(const struct walk *w, const struct waiter *wait)
 		hits += spt_use(m, w->vpn + i);
 	count_add(m->cnt, CNT_prefetch_hits, hits);
 	mem_account(m, owner, w->region->key, ACCT_prefetch_hits, hits);
-	foresee(w, w->used, true);
+	foresee(w, w->ahead.vpn, true);
 }
 
 /* Did a ticket that this waiter waited for fail at a page we need? Says so
@@ -455,12 +449,12 @@ static bool walk_drop(struct walk *w, uint64_t vpn)
 {
 	enum over over = walk_over(w, vpn);
 
-	w->look = over == OVER_LOOK;
+	w->drop.unsure = over == OVER_LOOK;
 	if (over != OVER_YES)
 		return false;
-	if (!w->dropped++)
-		w->drop.start = vpn;
-	w->drop.end = vpn + 1;
+	if (!w->drop.num++)
+		w->drop.pages.start = vpn;
+	w->drop.pages.end = vpn + 1;
 	return true;
 }
 
@@ -475,9 +469,9 @@ static enum verdict walk_pages(struct walk *w, struct waiter *wait)
 		if (page == PAGE_READY)
 			continue;
 		if (page == PAGE_AHEAD) {
-			if (!w->ahead)
-				w->used = p;
-			w->ahead = true;
+			if (!w->ahead.any)
+				w->ahead.vpn = p;
+			w->ahead.any = true;
 			continue;
 		}
 		if (page == PAGE_CHEAP && !w->d->ready &&
@@ -524,14 +518,14 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 		.pages = (uint32_t)w->pages,
 		.vpn = w->vpn,
 		.touched = (uint32_t)m->spt.time.tick - w->touch,
-		.cheap = w->inlined + w->dropped,
+		.cheap = w->inlined + w->drop.num,
 	};
-	if (w->inlined + w->dropped > 0) {
+	if (w->inlined + w->drop.num > 0) {
 		m->inline_budget -= w->inlined;
 		count_add(m->cnt, CNT_fault_inline, w->inlined);
-		count_add(m->cnt, CNT_fault_overwrite, w->dropped);
+		count_add(m->cnt, CNT_fault_overwrite, w->drop.num);
 		count(m->cnt, CNT_faults);
-		fault_cheap(m, wait, w->region->mr, w->inlined, w->dropped);
+		fault_cheap(m, wait, w->region->mr, w->inlined, w->drop.num);
 		holds->account = wait ? wait->account : NULL;
 		holds->cheap_ns = w->now_ns;
 	}
@@ -578,7 +572,7 @@ static enum verdict walk_begin(struct walk *w, struct mem *m,
 			 ? strategy_set((enum strategy)w->region->fault)
 			 : d->set;
 	if (over_allowed(w->region, d, w->set))
-		w->over = over_pages(d, w->addr, w->behind);
+		w->drop.may = over_pages(d, w->addr, w->behind);
 	w->fresh_ns = fresh_for(w);
 	w->fresh_ns = fresh_again(w, wait);
 	w->view = spt_view(&m->spt, w->now_ns, w->fresh_ns, w->region->since);
@@ -606,7 +600,7 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 		v = walk_pages(w, wait);
 	if (v == V_OK && unlikely(m->holds != holds->num))
 		v = walk_moving(w, wait, holds);
-	if (v == V_OK && unlikely(w->ahead))
+	if (v == V_OK && unlikely(w->ahead.any))
 		walk_use(w, wait);
 	if (v == V_OK)
 		v = walk_hold(w, wait, holds);
@@ -672,12 +666,13 @@ enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
 		.addr = walk.addr,
 		.nic = nic,
 		.len = (uint32_t)d->len,
-		.kind = walk.dropped ? MOVE_OVERWRITE
-			: d->write   ? MOVE_SCATTER
-				     : MOVE_GATHER,
+		.kind = walk.drop.num ? MOVE_OVERWRITE
+			: d->write    ? MOVE_SCATTER
+				      : MOVE_GATHER,
 		.token = token,
-		.drop = walk.drop.start << PAGE_SHIFT,
-		.drop_len = (walk.drop.end - walk.drop.start) << PAGE_SHIFT,
+		.drop = walk.drop.pages.start << PAGE_SHIFT,
+		.drop_len = (walk.drop.pages.end - walk.drop.pages.start)
+			    << PAGE_SHIFT,
 	};
 	return V_OK;
 }

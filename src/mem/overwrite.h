@@ -3,6 +3,7 @@
 #ifndef NOPIN_MEM_OVERWRITE_H
 #define NOPIN_MEM_OVERWRITE_H
 
+#include "base/page.h"
 #include "base/strategy.h"
 
 #include <stdbool.h>
@@ -12,12 +13,19 @@ struct mem;
 struct key_row;
 struct mr;
 
-/** struct pages - Page numbers [start, end). */
-struct pages {
-	uint64_t start, end;
-};
-
 enum over { OVER_NO, OVER_YES, OVER_LOOK };
+
+/**
+ * struct over_drop - Missing pages that a move is to drop, as all of them is written.
+ * @may:	pages that may be, if they are plain
+ * @unsure:	it is not known whether they are plain
+ * @pages:	from the first to the last that is; @num: how many are
+ */
+struct over_drop {
+	struct pages may, pages;
+	unsigned num;
+	bool unsure;
+};
 
 struct pages over_pages(const struct dma *d, uint64_t addr, uint64_t behind);
 bool over_allowed(const struct key_row *row, const struct dma *d,

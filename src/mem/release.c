@@ -8,6 +8,7 @@
 #include "base/page.h"
 #include "mem/ageing.h"
 #include "mem/dma.h"
+#include "mem/doubts.h"
 #include "mem/fault.h"
 #include "mem/holds.h"
 #include "mem/key_table.h"
@@ -100,6 +101,5 @@ void dma_fault(struct mem *m, uint64_t addr, uint64_t len)
 	uint64_t pages = pages_clip(vpn, pages_spanned(addr, len));
 
 	spt_forget(m, vpn, pages);
-	m->doubt[m->doubts % DOUBTS].start = vpn;
-	m->doubt[m->doubts++ % DOUBTS].end = vpn + pages;
+	doubts_note(&m->doubts, (struct pages){vpn, vpn + pages});
 }

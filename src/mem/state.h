@@ -7,6 +7,7 @@
 #include "base/counters.h"
 #include "base/list.h"
 #include "mem/cheap.h"
+#include "mem/doubts.h"
 #include "mem/eventcounts.h"
 #include "mem/key_table.h"
 #include "mem/mem.h"
@@ -17,15 +18,11 @@
 #include "mem/tickets.h"
 #include "mem/watch.h"
 
-enum { DOUBTS = 8 };
-
 /**
  * struct mem - @holds: not yet released, all regions together.
  * @moving:	struct holds with holds
  * @moving_wait, @moved: waiters for such; for some that ended since
  * @suspend_wait: waiters for regions to be resumed; then they are @moved
- * @doubt, @doubts: with always_ready: pages that lately gave EFAULT, so ask a
- *	pager; how many ever did
  * @user_only:	a bit for each hash of a stretch of memory (user_only.c)
  */
 struct mem {
@@ -47,10 +44,7 @@ struct mem {
 	struct {
 		struct account all, no_owner, no_mr;
 	} account;
-	struct {
-		uint64_t start, end;
-	} doubt[DOUBTS];
-	unsigned doubts;
+	struct doubts doubts;
 	uint64_t user_only[16];
 };
 
