@@ -221,8 +221,9 @@ static uint64_t walk_first(const struct walk *w, const struct waiter *wait,
 			   uint64_t vpn)
 {
 	struct tickets *ts = &w->m->tickets;
-	const bool again = wait->begun_ns && wait->vpn == w->vpn &&
-			   wait->pages == w->pages;
+	const bool again = wait->access.begun_ns &&
+			   wait->access.vpn == w->vpn &&
+			   wait->access.pages == w->pages;
 
 	return again && !ticket_find(ts, w->vpn, false) &&
 			       ticket_room(ts, w->vpn, vpn + 1) > vpn
@@ -379,11 +380,11 @@ static void walk_use(const struct walk *w, const struct waiter *wait)
  */
 static bool walk_failed(const struct walk *w, struct waiter *wait)
 {
-	bool bad = wait->bad && (w->d->write || !wait->bad_write);
+	bool bad = wait->bad.any && (w->d->write || !wait->bad.write);
 
-	wait->bad = wait->bad_write = false;
-	return bad && range_ok(wait->bad_page - w->vpn, 1, w->pages) &&
-	       page_look(w, wait->bad_page) < PAGE_AHEAD;
+	wait->bad.any = wait->bad.write = false;
+	return bad && range_ok(wait->bad.vpn - w->vpn, 1, w->pages) &&
+	       page_look(w, wait->bad.vpn) < PAGE_AHEAD;
 }
 
 static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
@@ -428,12 +429,13 @@ static enum verdict walk_miss(const struct walk *w, uint64_t vpn,
 		count(m->cnt, CNT_table_misses);
 	PROBE4(fault, w->region->key, vpn, w->d->write, merged);
 	fault_begin(m, wait, w->region->key, merged, replaced, w->now_ns);
-	wait->asks = (wait->begun_ns ? wait->asks : 0) + !merged;
-	wait->vpn = w->vpn;
-	wait->pages = w->pages;
+	wait->access.asks = (wait->access.begun_ns ? wait->access.asks : 0) +
+			    !merged;
+	wait->access.vpn = w->vpn;
+	wait->access.pages = w->pages;
 	wait->since_ns = w->now_ns;
-	if (!wait->begun_ns)
-		wait->begun_ns = w->now_ns;
+	if (!wait->access.begun_ns)
+		wait->access.begun_ns = w->now_ns;
 	ticket_wait(m, t, wait);
 	spt_miss_ahead(m, vpn);
 	if (!wait->advice)
@@ -548,10 +550,12 @@ static uint64_t fresh_for(const struct walk *w)
  * waited for, and it would be dropped again, for ever: so that much is believed. */
 static uint64_t fresh_again(const struct walk *w, const struct waiter *wait)
 {
-	if (!wait || !(w->set & STRATEGY_BIT(STRATEGY_DROP)) || !wait->begun_ns)
+	if (!wait || !(w->set & STRATEGY_BIT(STRATEGY_DROP)) ||
+	    !wait->access.begun_ns)
 		return w->fresh_ns;
 	/* stamps are ticks rounded down */
-	return MIN(w->fresh_ns, wait->begun_ns >> TICK_SHIFT << TICK_SHIFT);
+	return MIN(w->fresh_ns,
+		   wait->access.begun_ns >> TICK_SHIFT << TICK_SHIFT);
 }
 
 static enum verdict walk_begin(struct walk *w, struct mem *m,
@@ -583,7 +587,7 @@ static enum verdict walk_begin(struct walk *w, struct mem *m,
 static void walk_done(const struct walk *w, struct waiter *wait)
 {
 	if (!w->d->more)
-		wait->begun_ns = 0;
+		wait->access.begun_ns = 0;
 	else if (wait->turn || wait->ticket.v == TICKET_STARVED)
 		return;
 	fault_end(w->m, wait, w->now_ns);

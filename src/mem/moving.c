@@ -82,12 +82,12 @@ bool moving_page(const struct mem *m, const struct holds *own, uint64_t vpn,
 void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
 		 uint64_t now_ns)
 {
-	if (w->ticket.v == TICKET_MOVING && w->vpn == page)
+	if (w->ticket.v == TICKET_MOVING && w->access.vpn == page)
 		return;
 	waiter_idle(m, w);
 	w->ticket.v = TICKET_MOVING;
-	w->vpn = page;
-	w->pages = 1;
+	w->access.vpn = page;
+	w->access.pages = 1;
 	w->since_ns = now_ns;
 	list_add_tail(&m->moving_wait, &w->link);
 	count(m->cnt, CNT_moving_waits);
@@ -105,7 +105,7 @@ void moving_wake(struct mem *m, const struct hold *h)
 	list_for_each_safe(pos, tmp, &m->moving_wait) {
 		const struct waiter *w = list_entry(pos, struct waiter, link);
 
-		if (!range_ok(w->vpn - h->vpn, 1, h->pages))
+		if (!range_ok(w->access.vpn - h->vpn, 1, h->pages))
 			continue;
 		list_del(pos);
 		list_add_tail(&m->moved, pos);

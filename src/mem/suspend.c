@@ -104,7 +104,7 @@ static void suspend_wake(struct mem *m, uint32_t key)
 	list_for_each_safe(pos, tmp, &m->suspend_wait) {
 		const struct waiter *w = list_entry(pos, struct waiter, link);
 
-		if (w->vpn != key)
+		if (w->access.vpn != key)
 			continue;
 		list_del(pos);
 		list_add_tail(&m->moved, pos);
@@ -192,14 +192,14 @@ void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 	if (!w)
 		return;
 	w->set = set;
-	if (w->ticket.v == TICKET_SUSPENDED && w->vpn == mr->row->key)
+	if (w->ticket.v == TICKET_SUSPENDED && w->access.vpn == mr->row->key)
 		return;
 	waiter_idle(m, w);
 	if (!mr->suspension->met_ns)
 		mr->suspension->met_ns = now_ns;
 	w->ticket.v = TICKET_SUSPENDED;
-	w->vpn = mr->row->key;
-	w->pages = 0;
+	w->access.vpn = mr->row->key;
+	w->access.pages = 0;
 	w->since_ns = now_ns;
 	list_add_tail(&m->suspend_wait, &w->link);
 	count(m->cnt, CNT_suspend_waits);
@@ -218,7 +218,7 @@ uint32_t waiter_suspended(struct mem *m, const struct waiter *w,
 
 	if (likely(w->ticket.v != TICKET_SUSPENDED))
 		return 0;
-	mr = mr_live(m, (uint32_t)w->vpn);
+	mr = mr_live(m, (uint32_t)w->access.vpn);
 	if (!mr || mr->row->state != KEY_SUSPENDED)
 		return 0; /* it is about to be woken */
 	*expected_ns = mr->suspension->expected_ns;

@@ -373,7 +373,7 @@ void waiter_init(struct waiter *w, void *owner)
  */
 void waiter_idle(struct mem *m, struct waiter *w)
 {
-	w->bad = w->bad_write = false;
+	w->bad.any = w->bad.write = false;
 	ticket_leave(m, w);
 	share_turn_over(m, w);
 }
@@ -388,7 +388,7 @@ void waiter_cancel(struct mem *m, struct waiter *w)
 {
 	fault_give_up(m, w);
 	w->met = (struct met){.ns = 0};
-	w->begun_ns = 0;
+	w->access.begun_ns = 0;
 	waiter_idle(m, w);
 }
 
@@ -537,10 +537,11 @@ static void ticket_wake(struct mem *m, struct ticket *t, bool bad,
 
 		list_del(&w->link);
 		w->ticket.v = 0;
-		if (bad && range_ok(bad_page - w->vpn, 1, w->pages)) {
-			w->bad = true;
-			w->bad_write = t->write;
-			w->bad_page = bad_page;
+		if (bad &&
+		    range_ok(bad_page - w->access.vpn, 1, w->access.pages)) {
+			w->bad.any = true;
+			w->bad.write = t->write;
+			w->bad.vpn = bad_page;
 			what = ACCT_access;
 		}
 		fault_answered(m, w, what, service_ns);
@@ -555,7 +556,8 @@ static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
 	list_for_each(l, &t->waiters) {
 		const struct waiter *w = list_entry(l, struct waiter, link);
 
-		if (w->advice || !range_ok(vpn - w->vpn, 1, w->pages))
+		if (w->advice ||
+		    !range_ok(vpn - w->access.vpn, 1, w->access.pages))
 			continue;
 		count(m->cnt, CNT_prefetch_pages);
 		mem_account(m, NULL, t->guess, ACCT_prefetch_pages, 1);

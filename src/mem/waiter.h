@@ -16,14 +16,31 @@ struct ticket_id {
 };
 
 /**
+ * struct waiter_bad - The ticket failed: the next resolve that needs this page through
+ * this waiter gets V_PROT instead of a new ticket (ticket.c).
+ * @write:	it was a ticket for writing: reading may still be legal
+ */
+struct waiter_bad {
+	uint64_t vpn;
+	bool any, write;
+};
+
+/**
+ * struct waiter_access - mem/'s own: the access that waits.
+ * @vpn, @pages: its pages; while a suspended region is waited for: the key of that, and 0
+ * @begun_ns:	when the access, of all its parts, first missed a page
+ * @asks:	how often pages were asked for, for all its parts
+ */
+struct waiter_access {
+	uint64_t vpn, pages, begun_ns;
+	uint32_t asks;
+};
+
+/**
  * struct waiter - What a QP half keeps while it waits for a page. Zero when
  * idle. The owner embeds it and never frees it while @ticket is set.
  * @owner:	handed back by ticket_done() and moved_take(); the caller's
- * @bad_page, @bad: the ticket failed: the next resolve that needs this page
- *		through this waiter gets V_PROT instead of a new ticket
- * @bad_write:	it was a ticket for writing: reading may still be legal
  * @since_ns:	when the wait began
- * @begun_ns:	mem/'s own: when the access, of all its parts, first missed a page
  * @set:	what may answer the page that it waits for, or waited for last
  * @account:	the owner's, or NULL; set it after waiter_init()
  * @share:	of whose tickets it takes (share_get()), or NULL: the NIC's own,
@@ -32,29 +49,23 @@ struct ticket_id {
  * @key:	region of the last fault
  * @met:	faults that are over, until waiter_met()
  * @fault, @fault_ns: mem/'s own: the fault that is not over, and since when
- * @vpn, @pages: mem/'s own: pages of the access that waits
  * @advice:	mem/'s own: it is none (dma_fetch())
- * @asks:	how often pages were asked for, for the access, of all its parts
  */
 struct waiter {
 	struct list link;
 	struct ticket_id ticket;
 	void *owner;
-	uint64_t bad_page;
-	bool bad;
-	bool bad_write;
-	bool advice;
-	uint8_t fault; /* enum fault_state */
-	uint32_t asks;
+	struct waiter_bad bad;
+	struct waiter_access access;
 	strategies_t set;
-	uint64_t since_ns, begun_ns;
-	uint64_t vpn, pages;
+	uint64_t since_ns;
 	struct account *account;
 	struct share *share;
-	bool turn;
+	bool turn, advice;
+	uint8_t fault; /* enum fault_state */
+	uint64_t fault_ns;
 	uint32_t key;
 	struct met met;
-	uint64_t fault_ns;
 };
 
 /**

@@ -12,7 +12,7 @@ struct mr;
 enum {
 	TICKET_MOVING = 1, /* for a move */
 	TICKET_STARVED = 2, /* for a ticket (claim.c) */
-	TICKET_SUSPENDED = 3, /* for a region: waiter.vpn is its key */
+	TICKET_SUSPENDED = 3, /* for a region: waiter.access.vpn is its key */
 };
 
 /** ticket_real() - Is it a ticket, not one of those numbers? */

@@ -97,7 +97,7 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		      struct holds *h)
 {
 	const struct sge *s = wqe_sge(w);
-	const uint32_t asks = wait ? wait->asks : 0, all = len;
+	const uint32_t asks = wait ? wait->access.asks : 0, all = len;
 	const uint64_t from = off;
 
 	for (unsigned i = 0; i < w->num_sge && len; i++) {
@@ -117,8 +117,8 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 		d.more = len > n && sge_more(s + i + 1, s + w->num_sge);
 		v = dma_resolve(qp->x->mem, &d, nic, token, qp->x->now,
 				qp->x->fresh_ns, wait, mv, h);
-		if (v == V_WAIT && wait && wait->asks != asks &&
-		    wait->asks > 4 * w->num_sge)
+		if (v == V_WAIT && wait && wait->access.asks != asks &&
+		    wait->access.asks > 4 * w->num_sge)
 			ask_others(qp, w, from, all, write, i);
 		if (v != V_OK)
 			return v;

@@ -457,7 +457,7 @@ void qp_wake(struct waiter *w)
 {
 	struct qp *qp = w->owner;
 
-	flight_note(&qp->log, qp->x->now, FLIGHT_RESOLVED, 0, w->bad,
+	flight_note(&qp->log, qp->x->now, FLIGHT_RESOLVED, 0, w->bad.any,
 		    waiter_ns(w, qp->x->now));
 	hold_over(qp);
 	if (w == &qp->req.wait || w == &qp->resp.replay.wait) {

@@ -63,6 +63,15 @@ struct m_waiter {
 	uint64_t bad_page;
 };
 
+/* Is that the access which it began to wait for? */
+static inline bool m_waited_for(const struct m_waiter *w, uint64_t first,
+				uint64_t num)
+{
+	const struct waiter_access *a = &w->w.access;
+
+	return a->begun_ns && a->vpn == first && a->pages == num;
+}
+
 struct m_access {
 	bool used, write;
 	int region;
@@ -311,15 +320,15 @@ static inline bool model_waits(struct model *x, uint64_t first, uint64_t num,
 	REQUIRE(x, got == V_WAIT);
 	if (!w)
 		return true;
-	if (!w->moving || w->page != w->w.vpn) {
+	if (!w->moving || w->page != w->w.access.vpn) {
 		model_leave(x, w);
 		w->joined = ++x->seq;
 		w->bad = false;
 		x->want.v[CNT_moving_waits]++;
 	}
 	w->moving = true;
-	w->page = w->w.vpn;
-	REQUIRE(x, w->w.ticket.v != 0 && w->w.pages == 1);
+	w->page = w->w.access.vpn;
+	REQUIRE(x, w->w.ticket.v != 0 && w->w.access.pages == 1);
 	REQUIRE(x, model_moving(x, w->page) && w->page >= first &&
 			   w->page < first + num);
 	return true;

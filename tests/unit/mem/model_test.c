@@ -256,8 +256,7 @@ static void resolve(struct model *x, const struct dma *d, bool atomic,
 	legal = want_legal(x, d, &want);
 	if (legal && want.r->attr.length == UINT64_MAX)
 		fresh = MAX(given, x->now - IMPLICIT_FRESH);
-	want.again = w && w->w.begun_ns && w->w.vpn == want.first &&
-		     w->w.pages == want.num;
+	want.again = w && m_waited_for(w, want.first, want.num);
 	if (atomic && d->iova % 8 != 0)
 		want.v = V_INVALID;
 	else if (legal && atomic && want.addr % 8 != 0)
@@ -679,7 +678,7 @@ static void check_counts(struct model *x)
 	for (int i = 0; i < WAITERS; i++) {
 		const struct m_waiter *w = &x->waiter[i];
 
-		REQUIRE(x, w->bad == w->w.bad);
+		REQUIRE(x, w->bad == w->w.bad.any);
 		REQUIRE(x,
 			(w->ticket >= 0 || w->moving) == (w->w.ticket.v != 0));
 	}

@@ -203,7 +203,7 @@ static void waiter_cancel__forgets_the_verdict(void **state)
 	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, false);
 	fix_done(&f, fix_next(&f), 0, true);
-	assert_true(a.bad);
+	assert_true(a.bad.any);
 	waiter_cancel(f.m, &a);
 	assert_int_equal(fix_access(&f, 100, 1, false, &a), V_WAIT);
 	waiter_cancel(f.m, &a);
@@ -298,7 +298,7 @@ static void ticket_done__wakes_in_order_and_installs(void **state)
 	for (int i = 0; i < 4; i++, pos = pos->next) {
 		assert_ptr_equal(pos, &w[i].link);
 		assert_int_equal(w[i].ticket.v, 0);
-		assert_false(w[i].bad);
+		assert_false(w[i].bad.any);
 		assert_ptr_equal(w[i].owner, &w[i]);
 	}
 	assert_ptr_equal(pos, &f.woken);
@@ -467,7 +467,7 @@ static void ticket_done__stale_failure_is_no_verdict(void **state)
 	r = fix_next(&f);
 	change(&f, UNMAP, 100, 1);
 	fix_done(&f, r, 0, true);
-	assert_false(a.bad);
+	assert_false(a.bad.any);
 	assert_int_equal(fix_access(&f, 100, 1, true, &a), V_WAIT);
 	waiter_cancel(f.m, &a);
 	fix_close(&f);
@@ -505,7 +505,7 @@ static void ticket_done__failed_behind_its_last_page(void **state)
 	fix_open_exact(&f, 4096);
 	miss(&f, &a, 100, 1, true);
 	fix_done(&f, fix_next(&f), 1, true);
-	assert_false(a.bad);
+	assert_false(a.bad.any);
 	assert_int_equal(f.cnt.v[CNT_fault_prot], 0);
 	assert_int_equal(fix_access(&f, 100, 1, true, &a), V_OK);
 	fix_close(&f);
@@ -541,7 +541,7 @@ static void ticket_done__failed_but_ready_meanwhile(void **state)
 	fix_done(&f, fix_next(&f), 0, true);
 	spt_map(f.m, 100, 1, true, f.now);
 	assert_int_equal(fix_access(&f, 100, 1, true, &a), V_OK);
-	assert_false(a.bad);
+	assert_false(a.bad.any);
 	fix_close(&f);
 }
 
