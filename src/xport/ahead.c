@@ -108,8 +108,8 @@ void ahead_request(const struct qp *qp, const struct pkt *p)
 
 void ahead_sources(struct qp *qp)
 {
-	const uint32_t from = qp->req.cur + 1, end = wq_end(qp->cfg.sq);
-	uint32_t i = qp->req.asked_to;
+	const uint32_t from = qp->req.wqe.cur + 1, end = wq_end(qp->cfg.sq);
+	uint32_t i = qp->req.wqe.asked_to;
 
 	if ((int32_t)(i - from) < 0)
 		i = from;
@@ -120,7 +120,7 @@ void ahead_sources(struct qp *qp)
 		    !wqe_is_read(w))
 			ahead_sges(qp, w, w->length, false);
 	}
-	qp->req.asked_to = i;
+	qp->req.wqe.asked_to = i;
 }
 
 void ahead_reads(const struct qp *qp, uint32_t from)

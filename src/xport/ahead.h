@@ -17,7 +17,7 @@ void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
 /** ahead_request() - @p came, and something before it waits for a page. */
 void ahead_request(const struct qp *qp, const struct pkt *p);
 
-/** ahead_sources() - The request at req.cur waits for its source. */
+/** ahead_sources() - The request at req.wqe.cur waits for its source. */
 void ahead_sources(struct qp *qp);
 
 /** ahead_reads() - A response waits; @from: index of the next request. */

@@ -40,7 +40,7 @@ static void complete(struct qp *qp, struct wqe *w, enum wc_status status,
 			      (w->flags & WQE_SIGNALED);
 
 	/* else it was flushed, and no engine ever wrote to it */
-	if ((int32_t)(qp->req.started - qp->cfg.sq->cons) > 0)
+	if ((int32_t)(qp->req.wqe.started - qp->cfg.sq->cons) > 0)
 		e.met = w->met;
 	if (wqe_is_read(w))
 		e.byte_len = wqe_is_atomic(w) ? ATOMIC_BYTES
@@ -75,7 +75,7 @@ void comp_placed(struct qp *qp, psn_t target)
 	if (psn_diff(target, r->placed) > 0)
 		r->placed = target;
 	target = r->placed;
-	while (sq->cons != r->started && qp->state != QPS_ERR) {
+	while (sq->cons != r->wqe.started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
 		psn_t end = wqe_end(w);
 
@@ -89,8 +89,8 @@ void comp_placed(struct qp *qp, psn_t target)
 		if (!wqe_passed(w, target))
 			break;
 		una_to(qp, end, !wqe_is_read(w));
-		if (r->cur == sq->cons)
-			r->cur++;
+		if (r->wqe.cur == sq->cons)
+			r->wqe.cur++;
 		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
 	/* in the middle of one; what has failed gives all back as it ends */
@@ -129,14 +129,14 @@ void comp_reap(struct qp *qp)
 	struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
 
-	while (sq->cons != r->started && qp->state != QPS_ERR) {
+	while (sq->cons != r->wqe.started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
 
 		if (r->failure.known && sq->cons == r->failure.wqe) {
 			qp_fail(qp, QP_NO_EVENT);
 			return;
 		}
-		if (w->num_psn || sq->cons == r->cur)
+		if (w->num_psn || sq->cons == r->wqe.cur)
 			break;
 		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
@@ -175,14 +175,14 @@ void comp_flush(struct qp *qp)
 			 bad ? r->failure.status : WC_WR_FLUSH_ERR, qp->cause);
 	}
 	r->failure.known = false;
-	r->cur = r->started = sq->cons;
+	r->wqe.cur = r->wqe.started = sq->cons;
 }
 
 bool comp_reads_pending(const struct qp *qp)
 {
 	const struct wq *sq = qp->cfg.sq;
 
-	for (uint32_t i = sq->cons; i != qp->req.started; i++)
+	for (uint32_t i = sq->cons; i != qp->req.wqe.started; i++)
 		if (wqe_is_read(wq_at(sq, i)))
 			return true;
 	return false;

@@ -254,16 +254,16 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 	const struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
 
-	if ((int32_t)(r->rsp - sq->cons) < 0)
-		r->rsp = sq->cons;
-	for (; r->rsp != r->started; r->rsp++) {
-		const struct wqe *w = wq_at(sq, r->rsp);
+	if ((int32_t)(r->wqe.rsp - sq->cons) < 0)
+		r->wqe.rsp = sq->cons;
+	for (; r->wqe.rsp != r->wqe.started; r->wqe.rsp++) {
+		const struct wqe *w = wq_at(sq, r->wqe.rsp);
 
 		if (!wqe_is_read(w) || wqe_passed(w, r->win.next))
 			continue;
 		*psn = psn_diff(r->win.next, w->first_psn) > 0 ? r->win.next
 							       : w->first_psn;
-		*index = r->rsp;
+		*index = r->wqe.rsp;
 		return psn_diff(*psn, r->max) < 0; /* it was asked for */
 	}
 	return false;
@@ -568,7 +568,7 @@ static void responses_failed(struct rx_run *run, unsigned i)
 	dma_fault(qp->x->mem, m->addr, m->len);
 	if (!win_keep_run(qp->x, &r->win, run, i))
 		return;
-	r->rsp = qp->cfg.sq->cons;
+	r->wqe.rsp = qp->cfg.sq->cons;
 	retry_rewind(qp, FLIGHT_FAULT);
 }
 

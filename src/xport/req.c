@@ -75,7 +75,7 @@ void req_reset(struct qp *qp)
 	CHECK(!r->charge.charged && !r->charge.reads && !r->charge.out);
 	win_reset(qp->x, &r->win, psn);
 	r->una = r->acc = r->snd = r->max = r->placed = r->park_psn = psn;
-	r->cur = r->started = r->rsp = r->asked_to = at;
+	r->wqe.cur = r->wqe.started = r->wqe.rsp = r->wqe.asked_to = at;
 	r->loss = (struct req_loss){.base = psn, .recover = psn};
 	r->reads = (struct req_reads){.again_to = psn,
 				      .last_again_to = psn,
@@ -162,12 +162,12 @@ static bool start(struct qp *qp, struct wqe *w)
 	w->first_psn = r->max;
 	w->num_psn = wqe_packets(qp, w);
 	w->met = (struct met){.ns = 0};
-	r->started++;
+	r->wqe.started++;
 	bad = refusal(w, known, v);
 	if (bad.status == WC_SUCCESS)
 		return true;
 	/* what is behind it is not sent */
-	comp_fail_wqe(qp, r->cur, bad.status, bad.cause);
+	comp_fail_wqe(qp, r->wqe.cur, bad.status, bad.cause);
 	return false;
 }
 
@@ -318,7 +318,7 @@ static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
 	if (again)
 		return true;
 	if (b->ext && qp->req.snd == qp->req.max &&
-	    !wqe_is_read(wq_at(qp->cfg.sq, qp->req.cur)) &&
+	    !wqe_is_read(wq_at(qp->cfg.sq, qp->req.wqe.cur)) &&
 	    !credit_allows(qp, more))
 		return flow_wait(qp);
 	if (!b->nsegs)
@@ -381,7 +381,8 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 		fault_source(qp, qp->req.snd, false);
 		ahead_sources(qp);
 	} else {
-		comp_fail_wqe(qp, qp->req.cur, WC_LOC_PROT_ERR, CAUSE_ACCESS);
+		comp_fail_wqe(qp, qp->req.wqe.cur, WC_LOC_PROT_ERR,
+			      CAUSE_ACCESS);
 	}
 	return NEXT_STOP;
 }
@@ -391,7 +392,7 @@ static enum next add_packet(struct qp *qp, struct burst *b, bool again,
 			    uint32_t *psns)
 {
 	struct req *r = &qp->req;
-	struct wqe *w = wq_at(qp->cfg.sq, r->cur);
+	struct wqe *w = wq_at(qp->cfg.sq, r->wqe.cur);
 	uint32_t k = (uint32_t)psn_diff(r->snd, w->first_psn);
 
 	*psns = 1;
@@ -411,19 +412,19 @@ static bool find_work(struct qp *qp)
 	for (;;) {
 		struct wqe *w;
 
-		if (r->failure.known && r->cur == r->failure.wqe)
+		if (r->failure.known && r->wqe.cur == r->failure.wqe)
 			return false;
-		if (r->cur == r->started) {
-			if (qp->state != QPS_RTS || r->cur == wq_end(sq) ||
+		if (r->wqe.cur == r->wqe.started) {
+			if (qp->state != QPS_RTS || r->wqe.cur == wq_end(sq) ||
 			    psn_diff(r->max, r->una) >= REQ_PSNS_AHEAD)
 				return false;
-			if (!start(qp, wq_at(sq, r->cur)))
+			if (!start(qp, wq_at(sq, r->wqe.cur)))
 				return false;
 		}
-		w = wq_at(sq, r->cur);
+		w = wq_at(sq, r->wqe.cur);
 		if ((uint32_t)psn_diff(r->snd, w->first_psn) < w->num_psn)
 			return true;
-		r->cur++;
+		r->wqe.cur++;
 		comp_reap(qp);
 		if (qp->state == QPS_ERR)
 			return false;
@@ -457,9 +458,9 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 	if (!retry_next_lost(qp, &psn) || !req_wqe_at(qp, psn, &i))
 		return false;
 	*back = r->snd;
-	*back_cur = r->cur;
+	*back_cur = r->wqe.cur;
 	r->snd = psn;
-	r->cur = i;
+	r->wqe.cur = i;
 	/* It waits for its own pages, if any: those of a request that is parked are
 	 * asked for again in its turn. */
 	if (r->wait.ticket.v && !is_parked(r))
@@ -475,7 +476,7 @@ static bool before_commit(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	return qp->rx_moving && qp->resp.plan != qp->resp.win.head &&
-	       r->snd == r->max && wq_at(qp->cfg.sq, r->cur)->op != WR_READ;
+	       r->snd == r->max && wq_at(qp->cfg.sq, r->wqe.cur)->op != WR_READ;
 }
 
 /* [max, snd) was appended to @b. */
@@ -486,7 +487,7 @@ static void new_packets(struct qp *qp, struct burst *b)
 
 	r->max = r->snd;
 	ack_answered(&qp->resp);
-	if (wqe_is_read(wq_at(qp->cfg.sq, r->cur)))
+	if (wqe_is_read(wq_at(qp->cfg.sq, r->wqe.cur)))
 		return;
 	credit_sent(qp, n);
 	b->sent.out += n;
@@ -523,7 +524,7 @@ bool req_tx(struct qp *qp, struct burst *b)
 	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
 	const bool first = r->snd == r->una;
-	uint32_t back_cur = r->cur;
+	uint32_t back_cur = r->wqe.cur;
 	psn_t back = r->snd, to;
 
 	if (!may_send(qp) || (is_parked(r) && !retry_wants(r))) {
@@ -561,7 +562,7 @@ bool req_tx(struct qp *qp, struct burst *b)
 	to = r->snd;
 	if (b->sent.again && psn_diff(back, r->snd) > 0) {
 		r->snd = back;
-		r->cur = back_cur;
+		r->wqe.cur = back_cur;
 	}
 	if (!b->nsegs) {
 		live_none_sent(qp);

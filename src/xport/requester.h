@@ -102,6 +102,17 @@ struct req_probe {
 };
 
 /**
+ * struct req_wqes - Which work requests are on their way; indexes into the send queue.
+ * @cur:	the WQE that req.snd belongs to, or the next to start
+ * @started:	after the last WQE that has PSNs
+ * @rsp:	the WQE that the next READ response belongs to
+ * @asked_to:	of WQEs before this the source was asked for (ahead.c)
+ */
+struct req_wqes {
+	uint32_t cur, started, rsp, asked_to;
+};
+
+/**
  * struct req - Requester. PSNs: una <= snd <= max, una <= acc <= max.
  * @una:	first PSN not completed (not placed at the peer, or response not
  *		placed here)
@@ -110,10 +121,6 @@ struct req_probe {
  * @max:	first PSN never sent
  * @placed:	the peer said that all requests before this are; @una waits for the
  *		responses among them
- * @cur:	index of the WQE that @snd belongs to, or the next to start
- * @started:	index after the last WQE that has PSNs
- * @rsp:	index of the WQE that the next READ response belongs to
- * @asked_to:	of WQEs before this the source was asked for (ahead.c)
  * @epoch:	counts how often we went back
  * @cwnd:	standard peers: packets that may be out
  * @win:	READ and atomic responses; win.head == una while one is due
@@ -125,7 +132,8 @@ struct req_probe {
  */
 struct req {
 	psn_t una, acc, snd, max, placed, park_psn;
-	uint32_t cur, started, rsp, asked_to, epoch, cwnd;
+	uint32_t epoch, cwnd;
+	struct req_wqes wqe;
 	struct window win;
 	struct req_loss loss;
 	struct req_reads reads;

@@ -74,7 +74,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 	struct req *r = &qp->req;
 	uint32_t out = 0, charge = 0;
 
-	for (uint32_t i = qp->cfg.sq->cons; i != r->started; i++) {
+	for (uint32_t i = qp->cfg.sq->cons; i != r->wqe.started; i++) {
 		const struct wqe *w = wq_at(qp->cfg.sq, i);
 		uint32_t step = w->op == WR_READ ? r->reads.chunk : 1;
 
@@ -117,7 +117,7 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why)
 	log_debug("qp 0x%x: back %d packets, reason %s", qp->cfg.qpn,
 		  psn_diff(r->snd, to), flight_info[why].name);
 	r->snd = r->acc = to;
-	r->cur = req_wqe_at(qp, to, &index) ? index : r->started;
+	r->wqe.cur = req_wqe_at(qp, to, &index) ? index : r->wqe.started;
 	retry_forget(r);
 	r->reads.ask_again = false;
 	r->epoch++;
@@ -152,7 +152,7 @@ void retry_unsent(struct qp *qp, const struct burst *b)
 		    (uint64_t)psn_diff(r->snd, b->sent.from));
 	r->snd = b->sent.from;
 	r->max = b->sent.max;
-	r->cur = index;
+	r->wqe.cur = index;
 	flow_unsent(qp, b->sent.from, b->sent.charge);
 	credit_placed(qp, b->sent.out);
 	reads_forget(qp);
@@ -446,7 +446,7 @@ void retry_kick(struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	if (r->cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
+	if (r->wqe.cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
 	    retry_wants(r) || replay_busy(qp))
 		qp_kick(qp);
 }

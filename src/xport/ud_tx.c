@@ -147,7 +147,7 @@ static enum verdict ud_tx_fill(struct qp *qp, struct burst *b)
 
 		if (!same_nic(&w->to, &qp->ud.to))
 			break;
-		qp->req.started = i + 1;
+		qp->req.wqe.started = i + 1;
 		v = ud_tx_add(qp, b, w);
 	}
 	return v;
@@ -195,7 +195,7 @@ void ud_tx_commit(struct qp *qp, const struct burst *b, int error)
 		r->snd = r->max;
 	}
 	r->una = r->acc = r->placed = r->snd;
-	r->cur = qp->cfg.sq->cons;
+	r->wqe.cur = qp->cfg.sq->cons;
 	comp_drained(qp);
 	qp_rearm(qp);
 }

@@ -56,7 +56,7 @@ bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
 {
 	const struct wq *sq = qp->cfg.sq;
 
-	for (uint32_t i = sq->cons; i != qp->req.started; i++) {
+	for (uint32_t i = sq->cons; i != qp->req.wqe.started; i++) {
 		const struct wqe *w = wq_at(sq, i);
 		int32_t d = psn_diff(psn, w->first_psn);
 

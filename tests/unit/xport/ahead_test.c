@@ -17,8 +17,8 @@ static int setup(void **state)
 	(void)state;
 	bench_open(&s, PEER_NOPIN, PSN);
 	/* indices wrap soon */
-	s.sq.prod = s.sq.cons = s.qp.req.cur = (uint32_t)FIRST;
-	s.qp.req.asked_to = (uint32_t)FIRST;
+	s.sq.prod = s.sq.cons = s.qp.req.wqe.cur = (uint32_t)FIRST;
+	s.qp.req.wqe.asked_to = (uint32_t)FIRST;
 	return 0;
 }
 
@@ -308,7 +308,7 @@ static void ahead_sources__of_those_behind(void **state)
 		post(i & 1 ? WR_SEND : WR_WRITE, i, 1);
 	ahead_sources(&s.qp);
 	check(0x1fe, 0);
-	s.qp.req.cur++;
+	s.qp.req.wqe.cur++;
 	ahead_sources(&s.qp);
 	check(0x3fe, 0);
 }
@@ -347,7 +347,7 @@ static void ahead_sources__after_a_while(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 6; i++)
 		post(WR_SEND, i, 1);
-	s.qp.req.cur += 3;
+	s.qp.req.wqe.cur += 3;
 	ahead_sources(&s.qp);
 	check(1 << 4 | 1 << 5, 0);
 }

@@ -36,7 +36,7 @@ static void begin_at(psn_t psn, uint32_t index)
 	s.sq.prod = s.sq.cons = index;
 	r->una = r->acc = r->snd = r->max = r->placed = psn;
 	r->win.head = r->win.next = r->reads.last_again_to = psn;
-	r->cur = r->started = r->rsp = index;
+	r->wqe.cur = r->wqe.started = r->wqe.rsp = index;
 	r->reads.chunk = 1;
 	live_reset(r);
 	comp_reload(&s.qp);
@@ -106,7 +106,7 @@ static struct wqe *sent(uint8_t op, uint32_t packets)
 
 	w->first_psn = r->max;
 	r->snd = r->max = psn_add(r->max, packets);
-	r->cur = ++r->started;
+	r->wqe.cur = ++r->wqe.started;
 	if (!wr_op_is(op, WRO_READ))
 		credit_sent(&s.qp, packets);
 	if (packets)
@@ -245,16 +245,16 @@ static void comp_placed__after_going_back(void **state)
 	sent(WR_WRITE, 2);
 	sent(WR_WRITE, 2);
 	r->snd = r->una;
-	r->cur = s.sq.cons;
+	r->wqe.cur = s.sq.cons;
 	flow_forget(&s.qp);
 	placed(3);
 	completion(0, WC_SUCCESS);
 	assert_int_equal(r->snd, psn(3));
-	assert_int_equal(r->cur, s.sq.cons);
+	assert_int_equal(r->wqe.cur, s.sq.cons);
 	placed(4);
 	completion(1, WC_SUCCESS);
 	assert_int_equal(r->snd, psn(4));
-	assert_int_equal(r->cur, s.sq.cons);
+	assert_int_equal(r->wqe.cur, s.sq.cons);
 }
 
 /* WRITEs alone leave no PSN of READs far behind. */
@@ -366,10 +366,10 @@ static void comp_reap__one_that_was_not_done(void **state)
 
 	(void)state;
 	sent(WR_LOCAL_INV, 0);
-	r->cur = s.sq.cons;
+	r->wqe.cur = s.sq.cons;
 	comp_reap(&s.qp);
 	assert_true(cq_empty(&s.cq));
-	r->cur++;
+	r->wqe.cur++;
 	comp_reap(&s.qp);
 	completion(0, WC_SUCCESS);
 	comp_reap(&s.qp);
@@ -498,14 +498,14 @@ static void comp_flush__all_that_is_posted(void **state)
 	s.qp.cause = CAUSE;
 	for (unsigned i = 0; i < ENTRIES; i++)
 		post(WR_WRITE, 1);
-	r->started++;
+	r->wqe.started++;
 	qp_enter_error(&s.qp);
 	comp_flush(&s.qp);
 	for (unsigned i = 0; i < ENTRIES; i++)
 		assert_int_equal(completion(i, WC_WR_FLUSH_ERR).vendor_err,
 				 CAUSE);
-	assert_int_equal(r->started, s.sq.prod);
-	assert_int_equal(r->cur, s.sq.prod);
+	assert_int_equal(r->wqe.started, s.sq.prod);
+	assert_int_equal(r->wqe.cur, s.sq.prod);
 	assert_int_equal(s.sq.cons, s.sq.prod);
 	comp_flush(&s.qp);
 	assert_true(cq_empty(&s.cq));
@@ -532,9 +532,9 @@ static void comp_reads_pending__until_it_completes(void **state)
 	assert_false(comp_reads_pending(&s.qp));
 	post(WR_READ, 1);
 	assert_false(comp_reads_pending(&s.qp));
-	wq_at(&s.sq, s.qp.req.started)->first_psn = s.qp.req.max;
+	wq_at(&s.sq, s.qp.req.wqe.started)->first_psn = s.qp.req.max;
 	s.qp.req.max = s.qp.req.snd = psn(2);
-	s.qp.req.cur = ++s.qp.req.started;
+	s.qp.req.wqe.cur = ++s.qp.req.wqe.started;
 	assert_true(comp_reads_pending(&s.qp));
 	sent(WR_CMP_SWP, 1);
 	placed(3);

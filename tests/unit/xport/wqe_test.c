@@ -122,7 +122,7 @@ static struct wq *queue(struct qp *qp)
 
 	assert_int_equal(wq_init(&sq, ENTRIES, 1, 0), 0);
 	sq.prod = sq.cons = UINT32_MAX;
-	*qp = (struct qp){.cfg.sq = &sq, .req.started = UINT32_MAX};
+	*qp = (struct qp){.cfg.sq = &sq, .req.wqe.started = UINT32_MAX};
 	return &sq;
 }
 
@@ -164,7 +164,7 @@ static void req_wqe_at__of_those_that_started(void **state)
 	post(sq, 1, 0); /* a local one, which has none */
 	post(sq, 1, 1);
 	post(sq, 2, 1); /* and did not start */
-	qp.req.started = 2;
+	qp.req.wqe.started = 2;
 	check_none(&qp, LAST_PSN - 2);
 	check_at(&qp, LAST_PSN - 1, UINT32_MAX);
 	check_at(&qp, LAST_PSN, UINT32_MAX);
@@ -185,7 +185,7 @@ static void req_wqe_at__of_the_longest(void **state)
 	(void)state;
 	post(sq, 7, HALF);
 	post(sq, 7 + HALF, 2);
-	qp.req.started = 1;
+	qp.req.wqe.started = 1;
 	check_none(&qp, 6);
 	check_at(&qp, 7, UINT32_MAX);
 	check_at(&qp, 7 + HALF - 1, UINT32_MAX);
