@@ -73,7 +73,7 @@ static void os_init(struct os *os, const struct os_config *cfg)
 	os->libc_fd = -1;
 	os->claim.fd = os->claim.port_fd = os->holder.fd = -1;
 	os->ctl.client = os->news.fd = -1;
-	os->no_gro = cfg->no_gro;
+	os->offload.no_gro = cfg->no_gro;
 	os->pid = (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	os->forks_at_open = fork_count();
 	pthread_mutex_init(&os->lock, NULL);

@@ -147,6 +147,15 @@ struct os_lanes {
 };
 
 /**
+ * struct os_offload - Several packets a system call (port.c, udp.c).
+ * @gro, @gso:	received so, sent so
+ * @no_gro:	not to be received so
+ */
+struct os_offload {
+	bool no_gro, gro, gso;
+};
+
+/**
  * struct os - One NIC's host. What is not in a group is written by os_open() only.
  * @alive:	a page of its own, 1 here and wiped to 0 in a forked child
  * @family:	AF_INET6 (both families) or AF_INET
@@ -162,7 +171,8 @@ struct os_lanes {
  */
 struct os {
 	char *addr_filter;
-	bool no_gro, gro, gso, closed;
+	struct os_offload offload;
+	bool closed;
 	int family, pid;
 	uint64_t *alive;
 	uint64_t forks_at_open;

@@ -93,8 +93,8 @@ static int port_socket(struct os *os)
 	}
 	port_buffers(fd);
 	(void)sys_setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-	os->gro = !os->no_gro &&
-		  sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1) == 0;
+	os->offload.gro = !os->offload.no_gro &&
+			  sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1) == 0;
 	return fd;
 }
 
@@ -150,8 +150,8 @@ int port_probe(struct os *os, bool no_gso)
 	}
 	if (fd < 0)
 		return fd;
-	os->gso = !no_gso &&
-		  sys_setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
+	os->offload.gso = !no_gso &&
+			  sys_setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value) == 0)
 		os->rcvbuf = (size_t)value;
 	sys_close(fd);
@@ -163,12 +163,12 @@ int port_probe(struct os *os, bool no_gso)
 
 bool os_gso(struct os *os)
 {
-	return os->gso;
+	return os->offload.gso;
 }
 
 bool os_gro(struct os *os)
 {
-	return os->gro;
+	return os->offload.gro;
 }
 
 size_t os_rcvbuf(struct os *os)

@@ -537,7 +537,7 @@ static bool udp_send_line(const struct os *os, const struct os_tx *tx,
 	struct msghdr m = {.msg_iov = tx->iov, .msg_iovlen = tx->niov};
 	ssize_t n;
 
-	if (total > tx->seg && !os->gso)
+	if (total > tx->seg && !os->offload.gso)
 		return false;
 	if (total > tx->seg) {
 		m.msg_control = &ctl;
@@ -579,7 +579,7 @@ int os_send(struct os *os, const struct os_tx *tx)
 	m.msg_controllen = source;
 	if (total <= tx->seg)
 		return udp_sendmsg(os, tx->port, &m);
-	if (os->gso) {
+	if (os->offload.gso) {
 		m.msg_controllen += udp_put(ctl.buf + source, IPPROTO_UDP,
 					    UDP_SEGMENT, &seg, sizeof(seg));
 		ret = udp_sendmsg(os, tx->port, &m);
