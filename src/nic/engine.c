@@ -554,12 +554,12 @@ static void commit_acks(struct nic *nic, const struct step *s)
 	const struct burst *b = &s->burst;
 	bool again = b->qp || s->error == -EAGAIN;
 
-	b->peer->acks.out -= b->nacks != 0;
-	for (unsigned i = 0; i < b->nacks; i++) {
-		struct nic_qp *qp = demux_find(nic, b->ack[i].qpn);
+	b->peer->acks.out -= b->acks.num != 0;
+	for (unsigned i = 0; i < b->acks.num; i++) {
+		struct nic_qp *qp = demux_find(nic, b->acks.v[i].qpn);
 
 		if (qp)
-			ack_commit(&qp->qp, &b->ack[i], s->error, again);
+			ack_commit(&qp->qp, &b->acks.v[i], s->error, again);
 	}
 }
 

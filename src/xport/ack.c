@@ -268,12 +268,13 @@ void ack_carry(struct qp *qp, struct burst *b)
 	if (!r->ack.owed || nak_owed(r) || r->ack.busy || !b->ext ||
 	    !make(qp, &p) || !p.ext)
 		return;
-	b->says = !(p.xack_flags & ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
-		  p.accepted == p.psn;
-	count_add(qp->x->cnt, CNT_acks_carried, b->says);
+	b->acks.says = !(p.xack_flags &
+			 ~(uint32_t)(XACK_PROBE | XACK_PROBED)) &&
+		       p.accepted == p.psn;
+	count_add(qp->x->cnt, CNT_acks_carried, b->acks.says);
 	if (p.credit != told)
 		ack_owe(qp);
-	else if (b->says && !p.xack_flags)
+	else if (b->acks.says && !p.xack_flags)
 		said(qp, &p);
 }
 
@@ -282,9 +283,9 @@ static void ack_remember(struct qp *qp, struct burst *b, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 
-	b->peer->acks.out += !b->nacks;
+	b->peer->acks.out += !b->acks.num;
 	r->ack.out++;
-	b->ack[b->nacks++] = (struct burst_ack){
+	b->acks.v[b->acks.num++] = (struct burst_ack){
 		.qpn = qp->cfg.qpn,
 		.life = r->life,
 		.xack = p->opcode == OP_X_ACK ? r->ack.xack : 0,
@@ -317,7 +318,7 @@ bool ack_append(struct qp *qp, struct burst *b)
 		if (qp)
 			count(qp->x->cnt, CNT_acks_behind);
 	}
-	return b->nacks != 0;
+	return b->acks.num != 0;
 }
 
 /* What of it is still so is owed again. */

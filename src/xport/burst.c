@@ -61,8 +61,8 @@ void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext)
 		b->way.to.port = ROCE_PORT;
 	b->ext = ext;
 	burst_mark(b, qp);
-	b->request = b->opens = b->narrow = b->says = false;
-	b->nsegs = b->nacks = 0;
+	b->request = b->opens = b->narrow = b->acks.says = false;
+	b->nsegs = b->acks.num = 0;
 	b->seg_len = b->total = b->ahead = 0;
 	b->sent.epoch = b->sent.out = 0;
 	b->bytes_used = 0;

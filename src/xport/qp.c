@@ -569,7 +569,7 @@ void qp_tx_commit(struct burst *b, int error)
 	qp->cfg.transport->tx_commit(qp, b, error);
 	if (error == -EMSGSIZE && b->request)
 		qp->req.failure.too_large = true;
-	if (error && b->says && qp_receives(qp))
+	if (error && b->acks.says && qp_receives(qp))
 		ack_owe(qp);
 	ack_again(qp);
 	resp_settle(qp);

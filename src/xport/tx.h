@@ -47,6 +47,16 @@ struct burst_ack {
 };
 
 /**
+ * struct burst_acks - What a burst says to requesters, and for which QPs (ack_commit()).
+ * @says:	a request of it carries the ACK of its QP
+ */
+struct burst_acks {
+	struct burst_ack v[BURST_SEGS];
+	unsigned num;
+	bool says;
+};
+
+/**
  * struct burst_way - How a burst gets to its peer.
  * @to:		extension packets: the port that QPNs name; datagrams: where the peer
  *		was when this was planned; all others: UDP 4791
@@ -84,14 +94,12 @@ struct burst_requests {
  * @opens:	an OPEN is in it
  * @request:	the requester's half (what -EFAULT means for whom)
  * @narrow:	a page of @gathers is missing: packet by packet
- * @says:	a request of it carries @qp's ACK
  * @seg_len:	bytes of each packet but the last
  * @total:	bytes of all
  * @ahead:	bytes at the end of @gathers that belong to packets still to be
  *		appended; none once the burst is planned
  * @second:	PSN of the second packet, unless that is an extension packet
  * @res:	responses: the resource it began with
- * @ack:	what it says, and for whom (ack_commit())
  * In a burst of standard packets no gather is for two of them.
  */
 struct burst {
@@ -99,13 +107,13 @@ struct burst {
 	struct peer *peer;
 	struct burst_way way;
 	struct burst_requests sent;
-	bool ext, request, opens, narrow, says;
-	unsigned nsegs, nacks;
+	struct burst_acks acks;
+	bool ext, request, opens, narrow;
+	unsigned nsegs;
 	uint32_t seg_len, total, ahead;
 	psn_t second;
 	uint32_t res;
 	struct seg seg[BURST_SEGS];
-	struct burst_ack ack[BURST_SEGS];
 	struct moves gathers;
 	struct holds holds;
 	uint32_t bytes_used;

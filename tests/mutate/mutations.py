@@ -374,7 +374,7 @@ MUTATIONS = [
     ("live: no pause between questions to a late nopin", "src/xport/live.c",
      "\t\task_soon(r);\n\t\tr->at[REQ_PROBE]", "\t\tr->probe.ns = 0;\n\t\tr->at[REQ_PROBE]"),
     ("ack: what was in a burst that did not leave is said", "src/xport/qp.c",
-     "if (error && b->says && qp_receives(qp))", "if (0)"),
+     "if (error && b->acks.says && qp_receives(qp))", "if (0)"),
     ("scatter: a message may end anywhere in a burst", "src/xport/scatter.c",
      "if (left > sc->qp->mtu && (p->op & OPF_LAST))", "if (0)"),
     ("resp: what is refused ends what came before it", "src/xport/resp.c",

@@ -212,7 +212,7 @@ static void answer__behind_the_ack_that_is_owed(void **state)
 	post_at(&side[1], WR_WRITE, 4096, 64);
 	assert_true(plan_of_side_1());
 	assert_false(ack->burst.request);
-	assert_int_equal(ack->burst.nacks, 1);
+	assert_int_equal(ack->burst.acks.num, 1);
 	/* while another thread sends it */
 	know_pages(&side[1]);
 	assert_false(engine_plan(nic, request, true, os_now(nic->os)));
@@ -241,7 +241,7 @@ static void answer__behind_the_ack_that_did_not_leave(void **state)
 	assert_false(engine_plan(nic, ack, true, now));
 	pass_ns(nic, 1000000);
 	assert_true(plan_of_side_1());
-	assert_int_equal(ack->burst.nacks, 1);
+	assert_int_equal(ack->burst.acks.num, 1);
 	plan_move_commit(nic, ack);
 	assert_int_equal(wait_cqe(&side[1]).op, WR_WRITE);
 }
@@ -273,7 +273,7 @@ static void ack__of_a_receive_is_due(void **state)
 	send_comes();
 	assert_false(engine_settled(nic, false, os_now(nic->os)));
 	assert_true(plan_of_side_1());
-	assert_int_equal(nic->steps.v[3].burst.nacks, 1);
+	assert_int_equal(nic->steps.v[3].burst.acks.num, 1);
 	plan_move_commit(nic, &nic->steps.v[3]);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
@@ -304,7 +304,7 @@ static void ack__of_a_receive_that_is_always_answered(void **state)
 	send_comes();
 	send_comes();
 	assert_true(plan_of_side_1());
-	assert_int_equal(nic->steps.v[3].burst.nacks, 1);
+	assert_int_equal(nic->steps.v[3].burst.acks.num, 1);
 	plan_move_commit(nic, &nic->steps.v[3]);
 }
 

@@ -310,7 +310,7 @@ static void ack__credit_is_told(void **state)
 	know_pages(&side[0]);
 	assert_true(
 		engine_plan(side[0].nic, step, false, os_now(side[0].nic->os)));
-	assert_true(qp->resp.ack.owed || step->burst.nacks);
+	assert_true(qp->resp.ack.owed || step->burst.acks.num);
 	plan_move_commit(side[0].nic, step);
 }
 

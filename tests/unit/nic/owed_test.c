@@ -257,7 +257,7 @@ static void answer_and_ack(int error)
 	post(&side[1], WR_WRITE, 64);
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_ptr_equal(tx->burst.qp, &side[1].qp->qp);
-	assert_true(tx->burst.nacks);
+	assert_true(tx->burst.acks.num);
 	assert_false(resp()->ack.owed);
 	tx->error = error;
 	engine_commit(nic, tx, os_now(nic->os));

@@ -109,8 +109,8 @@ static struct pkt heard(void)
 /* It left, or did not. */
 static void commit(int i, int error)
 {
-	assert_int_equal(s.b.nacks, 1);
-	ack_commit(&s.qp[i], &s.b.ack[0], error, true);
+	assert_int_equal(s.b.acks.num, 1);
+	ack_commit(&s.qp[i], &s.b.acks.v[0], error, true);
 }
 
 /* A READ whose response to @psn is the next to leave. */
@@ -475,7 +475,7 @@ static bool carries(bool ext)
 	burst_reset(&s.b, &s.qp[0], &s.peer, ext);
 	assert_non_null(burst_seg(&s.b, &p, NULL));
 	ack_carry(&s.qp[0], &s.b);
-	return s.b.says;
+	return s.b.acks.says;
 }
 
 /* The peer knows its grant already. */
@@ -539,13 +539,13 @@ static void ack_append__of_all_qps(void **state)
 	ack_owe(&s.qp[0]);
 	ack_say(&s.qp[1], XACK_RESUME);
 	assert_true(speaks());
-	assert_int_equal(s.b.nacks, QPS);
+	assert_int_equal(s.b.acks.num, QPS);
 	assert_int_equal(s.peer.acks.out, 1);
 	for (unsigned i = 0; i < QPS; i++) {
 		assert_int_equal(packet(i).qpn, DEST + i);
-		assert_int_equal(s.b.ack[i].qpn, QPN + i);
-		assert_int_equal(s.b.ack[i].life, LIFE);
-		assert_int_equal(s.b.ack[i].xack, i ? XACK_RESUME : 0);
+		assert_int_equal(s.b.acks.v[i].qpn, QPN + i);
+		assert_int_equal(s.b.acks.v[i].life, LIFE);
+		assert_int_equal(s.b.acks.v[i].xack, i ? XACK_RESUME : 0);
 		assert_int_equal(resp(i)->ack.out, 1);
 		assert_false(resp(i)->ack.owed);
 	}
@@ -631,7 +631,7 @@ static void ack_commit__the_socket_was_full(void **state)
 	p = heard();
 	assert_int_equal(p.syndrome, syndrome);
 	assert_int_equal(p.xack_flags, XACK_RESUME);
-	ack_commit(&s.qp[0], &s.b.ack[0], -ENETDOWN, false);
+	ack_commit(&s.qp[0], &s.b.acks.v[0], -ENETDOWN, false);
 	assert_false(a->owed || a->nak.owed);
 	assert_int_equal(a->xack, 0);
 }

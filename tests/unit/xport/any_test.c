@@ -216,9 +216,10 @@ static void drain(void)
 
 static void acks_end(struct burst *b, int error)
 {
-	b->peer->acks.out -= b->nacks != 0;
-	for (unsigned i = 0; i < b->nacks; i++)
-		ack_commit(&s.qp, &b->ack[i], error, b->qp || error == -EAGAIN);
+	b->peer->acks.out -= b->acks.num != 0;
+	for (unsigned i = 0; i < b->acks.num; i++)
+		ack_commit(&s.qp, &b->acks.v[i], error,
+			   b->qp || error == -EAGAIN);
 }
 
 static void send(void)

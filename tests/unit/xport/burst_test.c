@@ -179,12 +179,12 @@ static void burst_reset__forgets_the_one_before(void **state)
 	(void)state;
 	begin(false);
 	assert_non_null(append(0, 4, NULL));
-	s.b.request = s.b.opens = s.b.narrow = s.b.says = true;
-	s.b.nacks = s.b.ahead = s.b.sent.out = s.b.sent.epoch = 1;
+	s.b.request = s.b.opens = s.b.narrow = s.b.acks.says = true;
+	s.b.acks.num = s.b.ahead = s.b.sent.out = s.b.sent.epoch = 1;
 	begin(true);
-	assert_false(s.b.request || s.b.opens || s.b.narrow || s.b.says);
-	assert_int_equal(s.b.nacks | s.b.ahead | s.b.sent.out | s.b.sent.epoch,
-			 0);
+	assert_false(s.b.request || s.b.opens || s.b.narrow || s.b.acks.says);
+	assert_int_equal(
+		s.b.acks.num | s.b.ahead | s.b.sent.out | s.b.sent.epoch, 0);
 	assert_non_null(append(0, MTU, NULL));
 	assert_int_equal(s.b.total, MTU + XMORE);
 	assert_int_equal(s.b.seg[0].hdr, 0);

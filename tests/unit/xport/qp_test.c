@@ -242,7 +242,7 @@ static void qp_tx_commit__says_it_again(void **state)
 	commit_run(&s.run, true);
 	post(WR_SEND, 0, 1);
 	assert_true(qp_tx(&s.qp, &b));
-	assert_true(b.says);
+	assert_true(b.acks.says);
 	assert_false(s.qp.resp.ack.owed);
 	qp_tx_commit(&b, -EAGAIN);
 	assert_true(s.qp.resp.ack.owed);
