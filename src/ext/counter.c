@@ -2,6 +2,7 @@
 /* counter.c: counters that peers raise, and the WRITEs that do. */
 #include "ext/ext.h"
 #include "nic/event_counter.h"
+#include "nic/nic.h"
 #include "nic/pair.h"
 #include "verbs/post.h"
 
@@ -74,6 +75,21 @@ int nopin_counter_wait(struct nopin_counter *c, uint64_t target,
 int nopin_counter_run(struct nopin_counter *c, nopin_handler handler, void *arg)
 {
 	return -nic_counter_run(c->nic, handler, arg);
+}
+
+int ext_counter_reserve(struct nopin_counter *c)
+{
+	return -nic_counter_reserve(c->nic);
+}
+
+void ext_counter_raise(struct nopin_counter *c)
+{
+	nic_counter_raise(c->nic);
+}
+
+uint64_t ext_now(struct ibv_context *context)
+{
+	return nic_now(vctx_of(context)->nic);
 }
 
 int nopin_qp_notifies(struct ibv_qp *qp)

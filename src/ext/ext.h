@@ -14,4 +14,27 @@ struct nopin_upcalls {
 	struct vupcalls v;
 };
 
+/** ext_now() - Nanoseconds of the clock that all timeouts of @context go by. */
+uint64_t ext_now(struct ibv_context *context);
+
+/**
+ * ext_counter_reserve() - From now on one thread at a time can wait for @c whatever
+ * becomes scarce. No thread waits for it yet.
+ * Return: 0; EMFILE; ENODEV.
+ */
+int ext_counter_reserve(struct nopin_counter *c);
+
+/** ext_counter_raise() - Raise @c by one, as a peer does. Context: any thread. */
+void ext_counter_raise(struct nopin_counter *c);
+
+/**
+ * ext_upcalls_try() - Take the next event of @queue, if there is one. It makes no
+ * progress and does not wait.
+ */
+bool ext_upcalls_try(struct nopin_upcalls *queue, struct nopin_upcall *out);
+
+/** ext_upcalls_count() - From now on each event of @queue raises @c, which lives as long
+ * as @queue. */
+void ext_upcalls_count(struct nopin_upcalls *queue, struct nopin_counter *c);
+
 #endif

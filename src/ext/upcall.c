@@ -61,6 +61,18 @@ int nopin_upcalls_fd(const struct nopin_upcalls *queue)
 	return queue->v.fd;
 }
 
+static struct nopin_upcall upcall_of(const struct upcall *u)
+{
+	return (struct nopin_upcall){
+		.mr = u->cookie,
+		.addr = u->iova,
+		.length = u->length,
+		.at_ns = u->at_ns,
+		.reason = u->reason,
+		.flags = u->below ? NOPIN_UPCALL_BELOW_MINIMUM : 0,
+	};
+}
+
 static int upcall_get(struct nopin_upcalls *queue, struct nopin_upcall *out)
 {
 	struct upcall got;
@@ -69,17 +81,24 @@ static int upcall_get(struct nopin_upcalls *queue, struct nopin_upcall *out)
 	if (!queue->v.obj.ctx)
 		return ENODEV; /* its device was closed */
 	rc = nic_upcalls_get(queue->v.nic, &got);
-	if (rc)
-		return -rc;
-	*out = (struct nopin_upcall){
-		.mr = got.cookie,
-		.addr = got.iova,
-		.length = got.length,
-		.at_ns = got.at_ns,
-		.reason = got.reason,
-		.flags = got.below ? NOPIN_UPCALL_BELOW_MINIMUM : 0,
-	};
-	return 0;
+	if (!rc)
+		*out = upcall_of(&got);
+	return -rc;
+}
+
+bool ext_upcalls_try(struct nopin_upcalls *queue, struct nopin_upcall *out)
+{
+	struct upcall got;
+	const bool found = nic_upcalls_try(queue->v.nic, &got);
+
+	if (found)
+		*out = upcall_of(&got);
+	return found;
+}
+
+void ext_upcalls_count(struct nopin_upcalls *queue, struct nopin_counter *c)
+{
+	nic_upcalls_count(queue->v.nic, c->nic);
 }
 
 int nopin_upcalls_get(struct nopin_upcalls *queue, struct nopin_upcall *out,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sync.h: a home and members of it on simulated NICs: sync_node.c does with them what
- * src/ext does with verbs, sync.c is the programs.
+ * src/session does with verbs, sync.c is the programs.
  */
 #ifndef NOPIN_TESTS_SYNC_H
 #define NOPIN_TESTS_SYNC_H
 
-#include "sync/home.h"
-#include "sync/member.h"
-#include "sync/sync.h"
+#include "session/sync.h"
+#include "session/sync_home.h"
+#include "session/sync_member.h"
 #include "world.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* home.h: the home of counting semaphores and wait queues (sync.h). */
-#ifndef NOPIN_SYNC_HOME_H
-#define NOPIN_SYNC_HOME_H
+/* sync_home.h: the home of counting semaphores and wait queues (sync.h). */
+#ifndef NOPIN_SESSION_SYNC_HOME_H
+#define NOPIN_SESSION_SYNC_HOME_H
 
-#include "sync/sync.h"
+#include "session/sync.h"
 
 #include <stdbool.h>
 #include <stdint.h>

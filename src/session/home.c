@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* home.c: the home of semaphores and wait queues on its queue pairs: sync/home.c
+/* home.c: the home of semaphores and wait queues on its queue pairs: sync_home.c
  * decides, this moves the messages, looks after the members' lives, and does the
  * atomics on the home's own words through a QP that is connected to itself.
  *
@@ -9,10 +9,8 @@
  * last one, and all others in the order of coming.
  * What a member wrote may change at any time: it is copied, then looked at.
  */
-#include "sync/home.h"
-#include "ext/link.h"
-#include "nic/event_counter.h"
-#include "nic/nic.h"
+#include "session/link.h"
+#include "session/sync_home.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +45,7 @@ struct line {
  * @first:	whom to look at first
  */
 struct nopin_home {
-	struct nic *nic;
+	struct ibv_context *context;
 	struct ibv_pd *pd;
 	pthread_mutex_t lock;
 	struct nopin_counter *bell;
@@ -90,7 +88,7 @@ static void home_answer(void *arg, uint32_t member, enum sync_result result)
 	if (link_write(&s->link, &h->answer[member], 8, h->own->lkey,
 		       s->theirs.mail, s->theirs.mail_rkey, s->theirs.counter))
 		s->link.failed = true;
-	s->beat_ns = nic_now(h->nic);
+	s->beat_ns = ext_now(h->context);
 }
 
 /* --- making one ---------------------------------------------------------------- */
@@ -233,14 +231,14 @@ int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 	if (!h)
 		return ENOMEM;
 	h->pd = pd;
-	h->nic = vctx_of(pd->context)->nic;
+	h->context = pd->context;
 	pthread_mutex_init(&h->lock, NULL);
 	h->core.port = (struct sync_port){h, word_add, home_answer};
 	rc = home_attr_take(h, attr);
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &h->bell);
 	if (!rc)
-		rc = -nic_counter_reserve(h->bell->nic);
+		rc = ext_counter_reserve(h->bell);
 	if (!rc)
 		rc = home_memory_open(h);
 	if (!rc)
@@ -320,7 +318,7 @@ static void seat_fill(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
 	struct seat *s = &h->seat[i];
 
 	s->theirs = *theirs;
-	s->beat_ns = nic_now(h->nic);
+	s->beat_ns = ext_now(h->context);
 	s->link.qp = qp;
 	home_join(&h->core, i);
 	*ours = (struct nopin_card){.mail = (uintptr_t)&h->box[i],
@@ -449,7 +447,7 @@ static bool home_report(struct nopin_home *h, struct nopin_home_event *event)
 static int home_look(struct nopin_home *h, struct nopin_home_event *event)
 {
 	const uint32_t first = h->first;
-	const uint64_t now = nic_now(h->nic);
+	const uint64_t now = ext_now(h->context);
 
 	for (uint32_t i = 0; i < h->core.members; i++)
 		home_look_at(h, (first + i) % h->core.members, now);

@@ -2,12 +2,13 @@
 /* link.h: what home.c and member.c share, and owner.c and cache.c: a QP of their
  * own, and what lies in memory at either end of it.
  */
-#ifndef NOPIN_EXT_LINK_H
-#define NOPIN_EXT_LINK_H
+#ifndef NOPIN_SESSION_LINK_H
+#define NOPIN_SESSION_LINK_H
 
-#include "cache/cache.h"
 #include "ext/ext.h"
-#include "sync/sync.h"
+#include "session/blocks.h"
+#include "session/news.h"
+#include "session/sync.h"
 
 enum { LINK_DEPTH = 8, LINE = 64 };
 

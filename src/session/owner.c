@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* owner.c: the owner of memory that others write to: it makes ranges ready that
- * users ask for, and tells all users what is ready no longer. cache/news.c decides
+ * users ask for, and tells all users what is ready no longer. news.c decides
  * what is said and in which order; this moves it, and looks after the users' lives
  * as home.c does.
  *
@@ -12,10 +12,7 @@
  */
 #include "base/page.h"
 #include "base/range.h"
-#include "ext/link.h"
-#include "nic/event_counter.h"
-#include "nic/nic.h"
-#include "nic/upcall_queue.h"
+#include "session/link.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +58,7 @@ struct seat {
  * @serving:	threads
  */
 struct nopin_owner {
-	struct nic *nic;
+	struct ibv_context *context;
 	struct ibv_pd *pd;
 	pthread_mutex_t lock;
 	struct nopin_counter *bell;
@@ -146,13 +143,13 @@ int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 	if (!o)
 		return ENOMEM;
 	o->pd = pd;
-	o->nic = vctx_of(pd->context)->nic;
+	o->context = pd->context;
 	pthread_mutex_init(&o->lock, NULL);
 	rc = owner_attr_take(o, attr);
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &o->bell);
 	if (!rc)
-		rc = -nic_counter_reserve(o->bell->nic);
+		rc = ext_counter_reserve(o->bell);
 	if (!rc)
 		rc = owner_memory_open(o);
 	if (!rc)
@@ -161,7 +158,7 @@ int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 		owner_free(o);
 		return rc;
 	}
-	nic_upcalls_count(o->upcalls->v.nic, o->bell->nic);
+	ext_upcalls_count(o->upcalls, o->bell);
 	*owner = o;
 	return 0;
 }
@@ -199,7 +196,7 @@ static void push(struct nopin_owner *o, struct seat *s)
 			       s->theirs.mail + at * sizeof(struct news),
 			       s->theirs.mail_rkey, s->theirs.counter))
 			s->link.failed = true;
-		s->beat_ns = nic_now(o->nic);
+		s->beat_ns = ext_now(o->context);
 	}
 }
 
@@ -217,10 +214,10 @@ static void owner_lost(struct nopin_owner *o, uint64_t addr, uint64_t last)
 
 static void take_upcalls(struct nopin_owner *o)
 {
-	struct upcall u;
+	struct nopin_upcall u;
 
-	while (nic_upcalls_try(o->upcalls->v.nic, &u))
-		owner_lost(o, u.iova, sat_add(u.iova, u.length - 1));
+	while (ext_upcalls_try(o->upcalls, &u))
+		owner_lost(o, u.addr, sat_add(u.addr, u.length - 1));
 }
 
 /* --- regions ----------------------------------------------------------------------- */
@@ -258,7 +255,7 @@ static struct ibv_mr *reg(struct nopin_owner *o,
 		return NULL;
 	*a = (struct area){mr, addr, addr + (attr->length - 1), mr->lkey};
 	owner_lost(o, a->addr, a->last);
-	nic_counter_raise(o->bell->nic);
+	ext_counter_raise(o->bell);
 	return mr;
 }
 
@@ -301,7 +298,7 @@ static int dereg(struct nopin_owner *o, struct ibv_mr *mr)
 		return rc;
 	a->mr = NULL;
 	owner_lost(o, a->addr, a->last);
-	nic_counter_raise(o->bell->nic);
+	ext_counter_raise(o->bell);
 	return 0;
 }
 
@@ -337,7 +334,7 @@ static int seat_take(struct nopin_owner *o, uint32_t i, struct ibv_qp *qp,
 		return ENOMEM;
 	}
 	s->theirs = *theirs;
-	s->beat_ns = nic_now(o->nic);
+	s->beat_ns = ext_now(o->context);
 	row_init(&s->row, &o->news[(size_t)i * NEWS], NEWS);
 	s->link.qp = qp;
 	return 0;
@@ -546,7 +543,7 @@ static int owner_look(struct nopin_owner *o, struct nopin_owner_event *event,
 		      struct job *job)
 {
 	const uint32_t first = o->first;
-	const uint64_t now = nic_now(o->nic);
+	const uint64_t now = ext_now(o->context);
 
 	*job = (struct job){.s = NULL};
 	if (o->stop)
@@ -628,6 +625,6 @@ int nopin_owner_stop(struct nopin_owner *owner)
 	pthread_mutex_lock(&owner->lock);
 	owner->stop = true;
 	pthread_mutex_unlock(&owner->lock);
-	nic_counter_raise(owner->bell->nic);
+	ext_counter_raise(owner->bell);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /* blocks.c: a bounded set of numbers of blocks, of which those that were used least
  * recently go first. Chains of a hash table, and a list in the order of use.
  */
-#include "cache/cache.h"
+#include "session/blocks.h"
 
 #include <errno.h>
 #include <stdbool.h>

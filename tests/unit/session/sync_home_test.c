@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* home_test.c: the home and messages that no member sends, words that no member
+/* sync_home_test.c: the home and messages that no member sends, words that no member
  * leaves behind. What honest ones do is in model_test.c.
  */
 #include "base/check.h"
-#include "sync/home.h"
-#include "sync/sync.h"
+#include "session/sync.h"
+#include "session/sync_home.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* news_test.c: what an owner says, record by record, and what a reader believes. */
-#include "cache/cache.h"
+#include "session/news.h"
 
 #include <errno.h>
 #include <setjmp.h>

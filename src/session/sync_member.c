@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* member.c: what a member does, step by step: one atomic where nobody waits and
+/* sync_member.c: what a member does, step by step: one atomic where nobody waits and
  * the word is what it was believed to be.
  */
-#include "sync/member.h"
+#include "session/sync_member.h"
 #include "base/check.h"
-#include "sync/sync.h"
+#include "session/sync.h"
 
 #include <stdbool.h>
 #include <stdint.h>

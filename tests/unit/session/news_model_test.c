@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* model_test.c: an owner and a user in any order of what they do, with everything
+/* news_model_test.c: an owner and a user in any order of what they do, with everything
  * that is under way late: when all that was said has been read, the user believes no
  * block to be ready that the owner lost.
  *
@@ -8,7 +8,8 @@
  */
 #include "base/check.h"
 #include "base/rand.h"
-#include "cache/cache.h"
+#include "session/blocks.h"
+#include "session/news.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

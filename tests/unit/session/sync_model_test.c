@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* model_test.c: all that can happen to a home and a few members: every order of
+/* sync_model_test.c: all that can happen to a home and a few members: every order of
  * their steps, messages, timeouts and broken connections, also in the middle of
  * what the home does. Who times out may also go without an answer. Each state that can be reached is looked at once.
  *
@@ -8,9 +8,9 @@
  * ones and owned ones are always as many as there were (none is lost or doubled).
  */
 #include "base/check.h"
-#include "sync/home.h"
-#include "sync/member.h"
-#include "sync/sync.h"
+#include "session/sync.h"
+#include "session/sync_home.h"
+#include "session/sync_member.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* blocks_test.c: a bounded set of blocks, by hand and against a list. */
 #include "base/rand.h"
-#include "cache/cache.h"
+#include "session/blocks.h"
 
 #include <errno.h>
 #include <setjmp.h>

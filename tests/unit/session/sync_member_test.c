@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* member_test.c: how many atomics calls take, and what becomes of them when the word
+/* sync_member_test.c: how many atomics calls take, and what becomes of them when the word
  * is never what it was. What members do together is in model_test.c.
  */
 #include "base/check.h"
-#include "sync/member.h"
-#include "sync/sync.h"
+#include "session/sync.h"
+#include "session/sync_member.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* member.c: calls on semaphores and wait queues. sync/member.c says what is next;
+/* member.c: calls on semaphores and wait queues. sync_member.c says what is next;
  * this does it, on the member's queue pair, and waits.
  *
  * Who waits asks every now and then whether the home lives; the answer is the
@@ -8,10 +8,8 @@
  * without an answer: what it was granted, or will be, the home takes back. Both
  * answers are read before it asks again.
  */
-#include "sync/member.h"
-#include "ext/link.h"
-#include "nic/event_counter.h"
-#include "nic/nic.h"
+#include "session/link.h"
+#include "session/sync_member.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +40,7 @@ static_assert(sizeof(struct mail) % LINE == 0, "shares no line");
  */
 struct nopin_member {
 	struct link link;
-	struct nic *nic;
+	struct ibv_context *context;
 	struct nopin_counter *counter;
 	struct mail *mail;
 	struct ibv_mr *mr;
@@ -73,7 +71,7 @@ static int member_open(struct nopin_member *m)
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &m->counter);
 	if (!rc)
-		rc = -nic_counter_reserve(m->counter->nic);
+		rc = ext_counter_reserve(m->counter);
 	if (rc)
 		return rc;
 	m->mail = aligned_alloc(LINE, sizeof(*m->mail));
@@ -94,7 +92,7 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 	if (!m)
 		return ENOMEM;
 	m->link.qp = qp;
-	m->nic = vctx_of(qp->context)->nic;
+	m->context = qp->context;
 	rc = member_open(m);
 	if (rc) {
 		member_free(m);
@@ -224,7 +222,7 @@ struct patience {
 static int member_wait_some(struct nopin_member *m, uint64_t target,
 			    const struct patience *p)
 {
-	const uint64_t now = nic_now(m->nic);
+	const uint64_t now = ext_now(m->context);
 	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
 	int rc;
 
@@ -273,7 +271,7 @@ static int cancel(struct nopin_member *m, struct patience *p, int why)
 
 	p->late = why;
 	p->ends = false;
-	p->until_ns = nic_now(m->nic) + GRACE_MS * MS;
+	p->until_ns = ext_now(m->context) + GRACE_MS * MS;
 	return rc ? rc : hear(m, 1, p);
 }
 
@@ -378,7 +376,7 @@ static int call(struct nopin_member *m, enum call_kind kind, uint32_t id,
 static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		      uint64_t value, uint64_t timeout_ns, enum nopin_wait how)
 {
-	const uint64_t now = nic_now(m->nic);
+	const uint64_t now = ext_now(m->context);
 	struct patience p = {.until_ns = timeout_ns < UINT64_MAX - now
 						 ? now + timeout_ns
 						 : UINT64_MAX,
@@ -445,7 +443,7 @@ int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 static void member_say_goodbye(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
-	const struct patience p = {nic_now(m->nic) + GRACE_MS * MS,
+	const struct patience p = {ext_now(m->context) + GRACE_MS * MS,
 				   NOPIN_WAIT_BLOCK, false, 0};
 
 	if (catch_up(m, &p))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* home.c: the home of semaphores and wait queues: who waits, in the order of
+/* sync_home.c: the home of semaphores and wait queues: who waits, in the order of
  * coming, and who is next.
  *
  * Invariant: the word of an object is negative from the moment that its queue has a
@@ -8,8 +8,8 @@
  * not what it must be was written by a member that does not keep to this: it is put
  * right, and nobody but those who share the object had harm.
  */
-#include "sync/home.h"
-#include "sync/sync.h"
+#include "session/sync_home.h"
+#include "session/sync.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* news.c: the row of news, as the owner writes it and as the user reads it. */
+#include "session/news.h"
 #include "base/check.h"
 #include "base/range.h"
-#include "cache/cache.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.c: requests of home.c, member.c, owner.c and cache.c on QPs that programs made for them. */
-#include "ext/link.h"
+#include "session/link.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sync.h: what a home and its members say to each other: the protocol of counting
- * semaphores and wait queues between processes. home.h has what a message does at their
- * home, member.h which step a member takes next. Nothing here moves words or messages,
+ * semaphores and wait queues between processes. sync_home.h has what a message does at their
+ * home, sync_member.h which step a member takes next. Nothing here moves words or messages,
  * does I/O, waits or knows the time: its caller does.
  *
  * Theory of operation. An object is a word in memory of one process, the home,
@@ -26,8 +26,8 @@
  * is the member's, everything else goes to the next. A member that does not wait for
  * the answer any more says so, and the home takes back what it granted.
  */
-#ifndef NOPIN_SYNC_SYNC_H
-#define NOPIN_SYNC_SYNC_H
+#ifndef NOPIN_SESSION_SYNC_H
+#define NOPIN_SESSION_SYNC_H
 
 #include <stdint.h>
 

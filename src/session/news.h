@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cache.h: façade of cache/: what a process knows of another one's memory that is
- * ready to be written to, and the row of news in which that one, its owner, says
- * so. Nothing here does I/O, waits or knows the time.
+/* news.h: the row of news in which the owner of memory tells a user of it what is ready
+ * to be written to. Nothing here does I/O, waits or knows the time.
  *
  * Theory of operation. All that an owner tells a user is in one row and in one
  * order: the answer to a request, "these bytes are ready", and what was lost, "these
@@ -16,46 +15,12 @@
  * already: it is told again behind the answer. Being told twice costs a request; not
  * being told would be wrong.
  */
-#ifndef NOPIN_CACHE_CACHE_H
-#define NOPIN_CACHE_CACHE_H
+#ifndef NOPIN_SESSION_NEWS_H
+#define NOPIN_SESSION_NEWS_H
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* --- blocks: what is ready ------------------------------------------------------ */
-
-/** struct block - @next: in its bucket. @newer, @older: in the order of use. */
-struct block {
-	uint64_t number;
-	uint32_t next, newer, older;
-};
-
-/**
- * struct blocks - A set of at most @cap numbers of blocks, that used last goes last.
- * @bucket:	the first block of each chain
- * @spare:	the first one that is not used, chained by next
- */
-struct blocks {
-	struct block *block;
-	uint32_t *bucket;
-	uint32_t cap, num, spare, newest, oldest;
-	unsigned bits;
-};
-
-enum { BLOCKS_MAX = 1 << 24 };
-
-/** blocks_init() - @cap: 1..BLOCKS_MAX. Return: 0; -EINVAL; -ENOMEM. */
-int blocks_init(struct blocks *b, uint32_t cap);
-void blocks_fini(struct blocks *b);
-/** blocks_use() - Is it there? Then it is the one that was used last. */
-bool blocks_use(struct blocks *b, uint64_t number);
-/** blocks_add() - Now it is. Return: whether the one that was used first had to go. */
-bool blocks_add(struct blocks *b, uint64_t number);
-/** blocks_drop() - All of first..last. Return: how many there were. */
-uint32_t blocks_drop(struct blocks *b, uint64_t first, uint64_t last);
-
-/* --- news: the row ----------------------------------------------------------------- */
 
 /**
  * enum news_kind -

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cache.c: what a user knows to be ready of an owner's memory. cache/blocks.c is what
- * it knows, cache/news.c how it learns that; this asks the owner, and waits.
+/* cache.c: what a user knows to be ready of an owner's memory. blocks.c is what
+ * it knows, news.c how it learns that; this asks the owner, and waits.
  *
  * One request at a time is under way. Who gave up waiting for it leaves it: its answer
  * is read when it comes, by whoever looks then.
  */
 #include "base/page.h"
 #include "base/range.h"
-#include "ext/link.h"
-#include "nic/event_counter.h"
-#include "nic/nic.h"
+#include "session/link.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -39,7 +37,7 @@ struct mail {
  */
 struct nopin_cache {
 	struct link link;
-	struct nic *nic;
+	struct ibv_context *context;
 	struct nopin_counter *counter;
 	const uint64_t *word;
 	struct mail *mail;
@@ -85,7 +83,7 @@ static int cache_open(struct nopin_cache *c)
 	if (!rc)
 		rc = nopin_counter_create(pd, NULL, NULL, &c->counter);
 	if (!rc)
-		rc = -nic_counter_reserve(c->counter->nic);
+		rc = ext_counter_reserve(c->counter);
 	if (rc)
 		return rc;
 	c->word = nopin_counter_word(c->counter);
@@ -109,7 +107,7 @@ int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 	if (!c)
 		return ENOMEM;
 	c->link.qp = qp;
-	c->nic = vctx_of(qp->context)->nic;
+	c->context = qp->context;
 	rc = cache_attr_take(c, attr);
 	if (!rc)
 		rc = cache_open(c);
@@ -250,14 +248,14 @@ struct patience {
 static struct patience patience_of(const struct nopin_cache *c,
 				   uint64_t timeout_ns, enum nopin_wait how)
 {
-	return (struct patience){sat_add(nic_now(c->nic), timeout_ns), how};
+	return (struct patience){sat_add(ext_now(c->context), timeout_ns), how};
 }
 
 /* One stretch of waiting for news; @most_ns at most. */
 static int cache_wait_some(struct nopin_cache *c, const struct patience *p,
 			   uint64_t most_ns)
 {
-	const uint64_t now = nic_now(c->nic);
+	const uint64_t now = ext_now(c->context);
 	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
 	int rc;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* member.h: a member's calls, step by step (sync.h). */
-#ifndef NOPIN_SYNC_MEMBER_H
-#define NOPIN_SYNC_MEMBER_H
+/* sync_member.h: a member's calls, step by step (sync.h). */
+#ifndef NOPIN_SESSION_SYNC_MEMBER_H
+#define NOPIN_SESSION_SYNC_MEMBER_H
 
-#include "sync/sync.h"
+#include "session/sync.h"
 
 #include <stdint.h>
 
