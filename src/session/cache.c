@@ -261,8 +261,8 @@ static int cache_wait_some(struct nopin_cache *c, const struct patience *p,
 
 	if (!left) {
 		/* who never waits is to find out, too, that nobody is there */
-		link_reap(&c->link);
-		return c->link.failed ? ENOTCONN : ETIMEDOUT;
+		rc = link_probe(&c->link);
+		return rc ? rc : ETIMEDOUT;
 	}
 	rc = nopin_counter_wait(c->counter, c->reader.batches + 1,
 				MIN(left, most_ns), p->how);

@@ -3,6 +3,7 @@
  * when, there is something; threads that sleep until there is; and a NIC whose table
  * is so small that it says something all the time.
  */
+#include "../sanitized.h"
 #include "mem/mr.h"
 #include "mem/upcall.h"
 #include "nic/event_counter.h"
@@ -180,12 +181,6 @@ static void upcalls__of_replaced_pages(void **state)
 	assert_true(pages >= PAGES - ENTRIES - 4);
 	assert_int_equal(side[1].nic->cnt.v[CNT_upcall_overflows], 0);
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 /* Of a file, so what is known is looked at again after 10 ms. */
 static void upcalls__of_a_page_that_is_gone(void **state)
