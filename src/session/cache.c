@@ -7,15 +7,13 @@
  */
 #include "base/page.h"
 #include "base/range.h"
-#include "session/link.h"
+#include "session/caller.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#define MS UINT64_C(1000000)
-
-enum { ALIVE_MS = 250, PART_MS = 100 };
+enum { PART_MS = 100 };
 
 /**
  * struct mail - Of a user: the owner writes @news, the rest is read only.
@@ -28,40 +26,42 @@ struct mail {
 };
 
 /**
+ * struct cache_asked - The request that is under way, if it is @under_way, or was last.
+ * @first, @last: its blocks
+ * @result:	what came of the last
+ */
+struct cache_asked {
+	uint64_t first, last;
+	enum news_result result;
+	bool under_way;
+};
+
+/**
  * struct nopin_cache
- * @counter:	batches of news
- * @first, @last: blocks of the request that is under way, if it is @asking
+ * @mail:	that of @caller
+ * @word:	batches of news
  * @told:	records that the owner knows to be read
- * @result:	of the last request
- * @busy:	a thread is in a call
+ * @shift:	of an address, to the number of its block
  */
 struct nopin_cache {
-	struct link link;
-	struct ibv_context *context;
-	struct nopin_counter *counter;
-	const uint64_t *word;
+	struct caller caller;
 	struct mail *mail;
-	struct ibv_mr *mr;
-	struct nopin_card owner;
+	const uint64_t *word;
 	struct blocks blocks;
 	struct news_reader reader;
 	struct nopin_cache_stats stats;
-	uint64_t first, last, told;
-	enum news_result result;
+	struct cache_asked asked;
+	uint64_t told;
 	unsigned shift;
-	bool asking, started, busy;
+	bool started;
 };
 
 /* --- life -------------------------------------------------------------------------- */
 
 static void cache_free(struct nopin_cache *c)
 {
-	if (c->mr)
-		ibv_dereg_mr(c->mr);
-	if (c->counter)
-		nopin_counter_destroy(c->counter);
+	caller_close(&c->caller);
 	blocks_fini(&c->blocks);
-	free(c->mail);
 	free(c);
 }
 
@@ -75,29 +75,6 @@ static int cache_attr_take(struct nopin_cache *c,
 	return -blocks_init(&c->blocks, a->blocks);
 }
 
-static int cache_open(struct nopin_cache *c)
-{
-	struct ibv_pd *pd = c->link.qp->pd;
-	int rc = link_check(c->link.qp);
-
-	if (!rc)
-		rc = nopin_counter_create(pd, NULL, NULL, &c->counter);
-	if (!rc)
-		rc = ext_counter_reserve(c->counter);
-	if (rc)
-		return rc;
-	c->word = nopin_counter_word(c->counter);
-	c->mail = aligned_alloc(LINE, sizeof(*c->mail));
-	if (!c->mail)
-		return ENOMEM;
-	memset(c->mail, 0, sizeof(*c->mail));
-	c->reader.slot = c->mail->news;
-	c->reader.cap = NEWS;
-	c->mr = ibv_reg_mr(pd, c->mail, sizeof(*c->mail),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	return c->mr ? 0 : errno;
-}
-
 int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 		       struct nopin_cache **cache, struct nopin_card *card)
 {
@@ -106,68 +83,49 @@ int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 
 	if (!c)
 		return ENOMEM;
-	c->link.qp = qp;
-	c->context = qp->context;
 	rc = cache_attr_take(c, attr);
 	if (!rc)
-		rc = cache_open(c);
+		rc = caller_open(&c->caller, qp, sizeof(*c->mail));
 	if (rc) {
 		cache_free(c);
 		return rc;
 	}
-	*card = (struct nopin_card){.mail = (uintptr_t)c->mail->news,
-				    .mail_rkey = c->mr->rkey,
-				    .words = attr->block,
-				    .objects = NEWS,
-				    .counter = nopin_counter_id(c->counter)};
+	c->mail = c->caller.mail;
+	c->word = nopin_counter_word(c->caller.counter);
+	c->reader.slot = c->mail->news;
+	c->reader.cap = NEWS;
+	*card = caller_card(&c->caller, c->mail->news);
+	card->words = attr->block;
+	card->objects = NEWS;
 	*cache = c;
 	return 0;
 }
 
-static bool cache_enter(struct nopin_cache *c)
-{
-	return !__atomic_exchange_n(&c->busy, true, __ATOMIC_ACQUIRE);
-}
-
-static void cache_leave(struct nopin_cache *c)
-{
-	__atomic_store_n(&c->busy, false, __ATOMIC_RELEASE);
-}
-
 int nopin_cache_start(struct nopin_cache *c, const struct nopin_card *owner)
 {
-	int rc = 0;
+	int rc = caller_enter(&c->caller);
 
-	if (in_child(c->link.qp->context))
-		return ENODEV;
-	if (!cache_enter(c))
-		return EBUSY;
+	if (rc)
+		return rc;
 	if (c->started)
 		rc = EINVAL;
 	else
-		c->owner = *owner;
+		c->caller.peer = *owner;
 	c->started = true;
-	cache_leave(c);
+	caller_leave(&c->caller);
 	return rc;
 }
 
 /* --- news -------------------------------------------------------------------------- */
 
-static int broken(struct nopin_cache *c)
-{
-	if (!c->link.failed)
-		link_fail(&c->link);
-	return ENOTCONN;
-}
-
 static void answered(struct nopin_cache *c, uint64_t result)
 {
-	c->asking = false;
-	c->result = result < RESULT_NUM ? (enum news_result)result
-					: RESULT_FAILED;
-	if (c->result != RESULT_READY)
+	c->asked.under_way = false;
+	c->asked.result = result < RESULT_NUM ? (enum news_result)result
+					      : RESULT_FAILED;
+	if (c->asked.result != RESULT_READY)
 		return;
-	for (uint64_t n = c->first; n <= c->last; n++)
+	for (uint64_t n = c->asked.first; n <= c->asked.last; n++)
 		c->stats.evicted += blocks_add(&c->blocks, n);
 }
 
@@ -182,7 +140,7 @@ static bool apply(struct nopin_cache *c, const struct news *n)
 		c->stats.invalidated += blocks_drop(&c->blocks, 0, UINT64_MAX);
 		return true;
 	default:
-		if (!c->asking)
+		if (!c->asked.under_way)
 			return false;
 		answered(c, n->result);
 		return true;
@@ -195,13 +153,14 @@ static void acknowledge(struct nopin_cache *c)
 {
 	if (c->reader.consumed - c->told < NEWS / 2)
 		return;
-	link_reap(&c->link);
-	if (c->link.out)
+	link_reap(&c->caller.link);
+	if (c->caller.link.out)
 		return;
 	c->mail->consumed = c->told = c->reader.consumed;
-	(void)link_write(&c->link, &c->mail->consumed, 8, c->mr->lkey,
-			 c->owner.mail + offsetof(struct ask, consumed),
-			 c->owner.mail_rkey, 0);
+	(void)link_write(&c->caller.link, &c->mail->consumed, 8,
+			 c->caller.mr->lkey,
+			 c->caller.peer.mail + offsetof(struct ask, consumed),
+			 c->caller.peer.mail_rkey, 0);
 }
 
 static int read_news(struct nopin_cache *c)
@@ -216,7 +175,7 @@ static int read_news(struct nopin_cache *c)
 		got = reader_next(&c->reader, arrived, &n);
 	while (got > 0 && apply(c, &n));
 	if (got)
-		return broken(c);
+		return caller_lost(&c->caller);
 	acknowledge(c);
 	return 0;
 }
@@ -230,43 +189,19 @@ static int cache_say(struct nopin_cache *c, enum ask_op op, uint64_t addr,
 				    .op = op,
 				    .addr = addr,
 				    .last = last};
-	if (link_write(&c->link, &c->mail->ask, ASK_SENT, c->mr->lkey,
-		       c->owner.mail, c->owner.mail_rkey, c->owner.counter) ||
-	    link_write(&c->link, NULL, 0, 0, 0, 0, c->owner.bell))
-		return broken(c);
+	if (caller_ask(&c->caller, &c->mail->ask, ASK_SENT,
+		       c->caller.peer.mail))
+		return ENOTCONN;
 	c->told = c->reader.consumed;
-	c->asking = true;
+	c->asked.under_way = true;
 	return 0;
-}
-
-/** struct patience - Of a call. */
-struct patience {
-	uint64_t until_ns;
-	enum nopin_wait how;
-};
-
-static struct patience patience_of(const struct nopin_cache *c,
-				   uint64_t timeout_ns, enum nopin_wait how)
-{
-	return (struct patience){sat_add(ext_now(c->context), timeout_ns), how};
 }
 
 /* One stretch of waiting for news; @most_ns at most. */
 static int cache_wait_some(struct nopin_cache *c, const struct patience *p,
 			   uint64_t most_ns)
 {
-	const uint64_t now = ext_now(c->context);
-	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
-	int rc;
-
-	if (!left) {
-		/* who never waits is to find out, too, that nobody is there */
-		rc = link_probe(&c->link);
-		return rc ? rc : ETIMEDOUT;
-	}
-	rc = nopin_counter_wait(c->counter, c->reader.batches + 1,
-				MIN(left, most_ns), p->how);
-	return rc == ETIMEDOUT ? link_probe(&c->link) : rc;
+	return caller_wait(&c->caller, c->reader.batches + 1, p, most_ns);
 }
 
 /* Both WRITEs of a request need room; those of earlier ones go soon. */
@@ -274,10 +209,12 @@ static int make_room(struct nopin_cache *c, const struct patience *p)
 {
 	int rc = 0;
 
-	for (link_reap(&c->link); c->link.out + 2 > LINK_DEPTH && !rc;
-	     link_reap(&c->link))
-		rc = c->link.failed ? ENOTCONN : cache_wait_some(c, p, MS);
-	if (!rc && c->link.failed)
+	for (link_reap(&c->caller.link);
+	     c->caller.link.out + 2 > LINK_DEPTH && !rc;
+	     link_reap(&c->caller.link))
+		rc = c->caller.link.failed ? ENOTCONN
+					   : cache_wait_some(c, p, MS);
+	if (!rc && c->caller.link.failed)
 		rc = ENOTCONN;
 	return rc;
 }
@@ -287,8 +224,8 @@ static int cache_settle(struct nopin_cache *c, const struct patience *p)
 {
 	int rc = read_news(c);
 
-	while (!rc && c->asking) {
-		rc = cache_wait_some(c, p, ALIVE_MS * MS);
+	while (!rc && c->asked.under_way) {
+		rc = cache_wait_some(c, p, CALLER_BEAT_MS * MS);
 		if (!rc)
 			rc = read_news(c);
 	}
@@ -328,14 +265,14 @@ static int cache_ask(struct nopin_cache *c, const struct wanted *w,
 
 	if (rc)
 		return rc;
-	c->first = w->missed;
-	c->last = w->missed_last;
+	c->asked.first = w->missed;
+	c->asked.last = w->missed_last;
 	rc = cache_say(c, ASK_READY, MAX(from, w->addr), MIN(to, w->end));
 	if (!rc)
 		rc = cache_settle(c, p);
 	if (rc)
 		return rc;
-	switch (c->result) {
+	switch (c->asked.result) {
 	case RESULT_READY:
 		return 0;
 	case RESULT_NO_REGION:
@@ -351,7 +288,7 @@ static int miss(struct nopin_cache *c, struct wanted *w,
 {
 	int rc = 0;
 
-	if (c->asking) {
+	if (c->asked.under_way) {
 		rc = cache_settle(c, p);
 		if (rc || !cache_look(c, w))
 			return rc;
@@ -365,7 +302,7 @@ static int miss(struct nopin_cache *c, struct wanted *w,
 static int ready(struct nopin_cache *c, struct wanted *w, uint64_t timeout_ns,
 		 enum nopin_wait how)
 {
-	int rc = c->link.failed ? ENOTCONN : read_news(c);
+	int rc = c->caller.link.failed ? ENOTCONN : read_news(c);
 	struct patience p;
 	uint64_t misses;
 
@@ -376,7 +313,7 @@ static int ready(struct nopin_cache *c, struct wanted *w, uint64_t timeout_ns,
 	c->stats.hits += w->last - w->first + 1 - misses;
 	if (!misses)
 		return 0;
-	p = patience_of(c, timeout_ns, how);
+	p = caller_patience(&c->caller, timeout_ns, how);
 	return miss(c, w, &p);
 }
 
@@ -384,36 +321,37 @@ int nopin_cache_ready(struct nopin_cache *c, uint64_t addr, uint64_t length,
 		      uint64_t timeout_ns, enum nopin_wait how)
 {
 	struct wanted w = {.addr = addr};
-	int rc = EINVAL;
+	int rc;
 
-	if (in_child(c->link.qp->context))
-		return ENODEV;
 	if (!length || length > READY_MAX || range_wraps(addr, length) ||
 	    (unsigned)how > NOPIN_WAIT_FUTEX)
 		return EINVAL;
-	if (!cache_enter(c))
-		return EBUSY;
+	rc = caller_enter(&c->caller);
+	if (rc)
+		return rc;
+	rc = EINVAL;
 	w.end = addr + (length - 1);
 	w.first = addr >> c->shift;
 	w.last = w.end >> c->shift;
 	if (c->started && w.last - w.first < c->blocks.cap)
 		rc = ready(c, &w, timeout_ns, how);
-	cache_leave(c);
+	caller_leave(&c->caller);
 	return rc;
 }
 
 int nopin_cache_query(struct nopin_cache *c, struct nopin_cache_stats *out,
 		      size_t size)
 {
+	int rc;
+
 	if (!size || size > sizeof(*out))
 		return EINVAL;
-	if (in_child(c->link.qp->context))
-		return ENODEV;
-	if (!cache_enter(c))
-		return EBUSY;
+	rc = caller_enter(&c->caller);
+	if (rc)
+		return rc;
 	c->stats.held = c->blocks.num;
 	memcpy(out, &c->stats, size);
-	cache_leave(c);
+	caller_leave(&c->caller);
 	return 0;
 }
 
@@ -421,38 +359,40 @@ int nopin_cache_query(struct nopin_cache *c, struct nopin_cache_stats *out,
  * sent behind that is answered. */
 static void part(struct nopin_cache *c)
 {
-	const struct patience p = patience_of(c, PART_MS * MS,
-					      NOPIN_WAIT_BLOCK);
+	const struct patience p = caller_patience(&c->caller, PART_MS * MS,
+						  NOPIN_WAIT_BLOCK);
 	int rc = make_room(c, &p);
 
-	if (!rc && link_write(&c->link, NULL, 0, 0, 0, 0, 0))
+	if (!rc && link_write(&c->caller.link, NULL, 0, 0, 0, 0, 0))
 		rc = EIO;
-	for (link_reap(&c->link); !rc && c->link.out && !c->link.failed;
-	     link_reap(&c->link))
+	for (link_reap(&c->caller.link);
+	     !rc && c->caller.link.out && !c->caller.link.failed;
+	     link_reap(&c->caller.link))
 		rc = cache_wait_some(c, &p, MS / 10);
 }
 
 static int cache_say_goodbye(struct nopin_cache *c)
 {
-	const struct patience p = patience_of(c, UINT64_MAX, NOPIN_WAIT_BLOCK);
+	const struct patience p = caller_patience(&c->caller, UINT64_MAX,
+						  NOPIN_WAIT_BLOCK);
 	int rc = cache_settle(c, &p);
 
 	if (!rc)
 		rc = make_room(c, &p);
 	if (!rc)
 		rc = cache_say(c, ASK_LEAVE, 0, 0);
-	c->first = 1; /* no block is meant */
-	c->last = 0;
+	c->asked.first = 1; /* no block is meant */
+	c->asked.last = 0;
 	return rc ? rc : cache_settle(c, &p);
 }
 
 int nopin_cache_destroy(struct nopin_cache *c)
 {
-	if (in_child(c->link.qp->context))
-		return ENODEV;
-	if (!cache_enter(c))
-		return EBUSY;
-	if (c->started && !c->link.failed && !cache_say_goodbye(c))
+	int rc = caller_enter(&c->caller);
+
+	if (rc)
+		return rc;
+	if (c->started && !c->caller.link.failed && !cache_say_goodbye(c))
 		part(c);
 	cache_free(c);
 	return 0;

@@ -9,27 +9,13 @@
  * last one, and all others in the order of coming.
  * What a member wrote may change at any time: it is copied, then looked at.
  */
-#include "session/link.h"
+#include "session/session.h"
 #include "session/sync_home.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum { MEMBERS = 64, OBJECTS = 16 };
-
-/**
- * struct seat - @beat_ns: when something was sent last. @mr: of its box. @gone: not
- * 0: to be reported. @theirs.mail: where it looks for answers
- */
-struct seat {
-	struct link link;
-	struct nopin_counter *counter;
-	struct ibv_mr *mr;
-	struct nopin_card theirs;
-	uint64_t beat_ns;
-	enum nopin_gone gone;
-	uint32_t waited;
-};
 
 /** struct line - What is written by nobody else shares no cache line. */
 struct line {
@@ -41,23 +27,22 @@ struct line {
  * struct nopin_home
  * @word:	of each object; then @box and @answer of each member, @old: in one
  *		piece of memory
+ * @waited:	of each member that is gone: the object it was waiting for, or 0
  * @mr:		of the words; @own: of @answer and @old, no peer's
- * @first:	whom to look at first
+ * @self:	connected to itself, for atomics on the words
+ * @kinds:	objects so far
+ * @broken:	@self is
  */
 struct nopin_home {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	pthread_mutex_t lock;
-	struct nopin_counter *bell;
-	struct link self;
+	struct session session;
 	struct sync_home core;
-	struct seat *seat;
+	struct link self;
 	struct line *word, *answer, *old;
 	struct box *box;
+	uint32_t *waited;
 	struct ibv_mr *mr, *own;
-	uint64_t alive_ns;
-	uint32_t kinds, first;
-	bool serving, stop, broken;
+	uint32_t kinds;
+	bool broken;
 };
 
 /* --- what the core wants ------------------------------------------------------- */
@@ -81,14 +66,12 @@ static int64_t word_add(void *arg, uint32_t object, int64_t delta)
 static void home_answer(void *arg, uint32_t member, enum sync_result result)
 {
 	struct nopin_home *h = arg;
-	struct seat *s = &h->seat[member];
+	struct seat *s = &h->session.seat[member];
 
 	h->answer[member].v = result;
 	link_reap(&s->link);
-	if (link_write(&s->link, &h->answer[member], 8, h->own->lkey,
-		       s->theirs.mail, s->theirs.mail_rkey, s->theirs.counter))
-		s->link.failed = true;
-	s->beat_ns = ext_now(h->context);
+	seat_say(&h->session, s, &h->answer[member], 8, h->own->lkey,
+		 s->theirs.mail);
 }
 
 /* --- making one ---------------------------------------------------------------- */
@@ -135,11 +118,12 @@ static int self_open(struct nopin_home *h)
 		.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = LINK_DEPTH, .max_send_sge = 1}};
 
-	init.send_cq = ibv_create_cq(h->pd->context, LINK_DEPTH, NULL, NULL, 0);
+	init.send_cq = ibv_create_cq(h->session.pd->context, LINK_DEPTH, NULL,
+				     NULL, 0);
 	if (!init.send_cq)
 		return errno;
 	init.recv_cq = init.send_cq;
-	h->self.qp = ibv_create_qp(h->pd, &init);
+	h->self.qp = ibv_create_qp(h->session.pd, &init);
 	if (!h->self.qp) {
 		ibv_destroy_cq(init.send_cq);
 		return errno;
@@ -163,82 +147,55 @@ static int home_memory_open(struct nopin_home *h)
 	const size_t m = h->core.members, o = h->core.objects;
 	const size_t lines = o + 3 * m + 1;
 
-	h->seat = calloc(m, sizeof(*h->seat));
+	h->waited = calloc(m, sizeof(*h->waited));
 	h->core.seat = calloc(m, sizeof(*h->core.seat));
 	h->core.object = calloc(o, sizeof(*h->core.object));
 	h->word = aligned_alloc(LINE, lines * LINE);
-	if (!h->seat || !h->core.seat || !h->core.object || !h->word)
+	if (!h->waited || !h->core.seat || !h->core.object || !h->word)
 		return ENOMEM;
 	memset(h->word, 0, lines * LINE);
 	h->box = (struct box *)(h->word + o);
 	h->answer = (struct line *)(h->box + m);
 	h->old = h->answer + m;
-	h->mr = ibv_reg_mr(h->pd, h->word, o * LINE,
+	h->mr = ibv_reg_mr(h->session.pd, h->word, o * LINE,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
-	h->own = ibv_reg_mr(h->pd, h->answer, (m + 1) * LINE,
+	h->own = ibv_reg_mr(h->session.pd, h->answer, (m + 1) * LINE,
 			    IBV_ACCESS_LOCAL_WRITE);
 	return h->mr && h->own ? 0 : errno;
 }
 
-static void home_seat_free(struct seat *s)
-{
-	if (s->mr)
-		ibv_dereg_mr(s->mr);
-	if (s->counter)
-		nopin_counter_destroy(s->counter);
-	*s = (struct seat){.mr = NULL};
-}
-
 static void home_free(struct nopin_home *h)
 {
-	for (uint32_t i = 0; h->seat && i < h->core.members; i++)
-		home_seat_free(&h->seat[i]);
+	session_close(&h->session);
 	self_close(h);
 	if (h->own)
 		ibv_dereg_mr(h->own);
 	if (h->mr)
 		ibv_dereg_mr(h->mr);
-	if (h->bell)
-		nopin_counter_destroy(h->bell);
-	pthread_mutex_destroy(&h->lock);
 	free(h->word);
 	free(h->core.object);
 	free(h->core.seat);
-	free(h->seat);
+	free(h->waited);
 	free(h);
-}
-
-static int home_attr_take(struct nopin_home *h,
-			  const struct nopin_home_attr *attr)
-{
-	static const struct nopin_home_attr none;
-	const struct nopin_home_attr *a = attr ? attr : &none;
-
-	if (a->members > SYNC_MEMBERS_MAX || a->objects > SYNC_OBJECTS_MAX)
-		return EINVAL;
-	h->core.members = a->members ? a->members : MEMBERS;
-	h->core.objects = a->objects ? a->objects : OBJECTS;
-	h->alive_ns = link_alive_ns(a->alive_ns);
-	return 0;
 }
 
 int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 		      struct nopin_home **home)
 {
-	struct nopin_home *h = calloc(1, sizeof(*h));
+	const struct nopin_home_attr a =
+		attr ? *attr : (struct nopin_home_attr){.members = 0};
+	struct nopin_home *h;
 	int rc;
 
+	if (a.members > SYNC_MEMBERS_MAX || a.objects > SYNC_OBJECTS_MAX)
+		return EINVAL;
+	h = calloc(1, sizeof(*h));
 	if (!h)
 		return ENOMEM;
-	h->pd = pd;
-	h->context = pd->context;
-	pthread_mutex_init(&h->lock, NULL);
 	h->core.port = (struct sync_port){h, word_add, home_answer};
-	rc = home_attr_take(h, attr);
-	if (!rc)
-		rc = nopin_counter_create(pd, NULL, NULL, &h->bell);
-	if (!rc)
-		rc = ext_counter_reserve(h->bell);
+	h->core.members = a.members ? a.members : MEMBERS;
+	h->core.objects = a.objects ? a.objects : OBJECTS;
+	rc = session_open(&h->session, pd, h->core.members, a.alive_ns);
 	if (!rc)
 		rc = home_memory_open(h);
 	if (!rc)
@@ -253,17 +210,15 @@ int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 
 int nopin_home_destroy(struct nopin_home *h)
 {
-	if (in_child(h->pd->context))
+	if (in_child(h->session.pd->context))
 		return ENODEV;
-	pthread_mutex_lock(&h->lock);
-	if (h->serving) {
-		pthread_mutex_unlock(&h->lock);
+	pthread_mutex_lock(&h->session.lock);
+	if (h->session.serving) {
+		pthread_mutex_unlock(&h->session.lock);
 		return EBUSY;
 	}
-	for (uint32_t i = 0; i < h->core.members; i++)
-		if (h->seat[i].link.qp && !h->seat[i].gone)
-			link_fail(&h->seat[i].link);
-	pthread_mutex_unlock(&h->lock);
+	session_finish(&h->session);
+	pthread_mutex_unlock(&h->session.lock);
 	home_free(h);
 	return 0;
 }
@@ -275,16 +230,16 @@ static int object_create(struct nopin_home *h, enum sync_kind kind,
 {
 	int rc = ENOSPC;
 
-	if (in_child(h->pd->context))
+	if (in_child(h->session.pd->context))
 		return ENODEV;
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->session.lock);
 	if (h->kinds < h->core.objects) {
 		__atomic_store_n(&h->word[h->kinds].v, word, __ATOMIC_RELEASE);
 		home_object(&h->core, h->kinds, kind);
 		*id = sync_id(kind, h->kinds++);
 		rc = 0;
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->session.lock);
 	return rc;
 }
 
@@ -304,58 +259,33 @@ int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num)
 {
 	int rc;
 
-	if (in_child(home->pd->context))
+	if (in_child(home->session.pd->context))
 		return ENODEV;
-	pthread_mutex_lock(&home->lock);
+	pthread_mutex_lock(&home->session.lock);
 	rc = -home_waiting(&home->core, object, num);
-	pthread_mutex_unlock(&home->lock);
+	pthread_mutex_unlock(&home->session.lock);
 	return rc;
-}
-
-static void seat_fill(struct nopin_home *h, uint32_t i, struct ibv_qp *qp,
-		      const struct nopin_card *theirs, struct nopin_card *ours)
-{
-	struct seat *s = &h->seat[i];
-
-	s->theirs = *theirs;
-	s->beat_ns = ext_now(h->context);
-	s->link.qp = qp;
-	home_join(&h->core, i);
-	*ours = (struct nopin_card){.mail = (uintptr_t)&h->box[i],
-				    .words = (uintptr_t)h->word,
-				    .mail_rkey = s->mr->rkey,
-				    .words_rkey = h->mr->rkey,
-				    .counter = nopin_counter_id(s->counter),
-				    .bell = nopin_counter_id(h->bell),
-				    .objects = h->core.objects,
-				    .index = i};
 }
 
 static int home_seat(struct nopin_home *h, struct ibv_qp *qp,
 		     const struct nopin_card *theirs, struct nopin_card *ours)
 {
-	struct seat *s = h->seat;
-	uint32_t i = 0;
+	const uint32_t i = session_seat(&h->session);
 	int rc;
 
-	while (i < h->core.members && s[i].link.qp)
-		i++;
 	if (i == h->core.members)
 		return EUSERS;
-	s += i;
 	h->box[i] = (struct box){.confirmed = 0};
-	rc = nopin_counter_create(h->pd, NULL, NULL, &s->counter);
+	rc = session_join(&h->session, i, qp, theirs, &h->box[i],
+			  sizeof(h->box[i]), ours);
 	if (rc)
 		return rc;
-	s->mr = ibv_reg_mr(h->pd, &h->box[i], sizeof(h->box[i]),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (s->mr) {
-		seat_fill(h, i, qp, theirs, ours);
-		return 0;
-	}
-	rc = errno;
-	home_seat_free(s);
-	return rc;
+	h->waited[i] = 0;
+	home_join(&h->core, i);
+	ours->words = (uintptr_t)h->word;
+	ours->words_rkey = h->mr->rkey;
+	ours->objects = h->core.objects;
+	return 0;
 }
 
 int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
@@ -363,11 +293,11 @@ int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
 {
 	int rc = link_check(qp);
 
-	if (rc || qp->pd != home->pd || theirs->objects != SYNC_BOX)
+	if (rc || qp->pd != home->session.pd || theirs->objects != SYNC_BOX)
 		return rc ? rc : EINVAL;
-	pthread_mutex_lock(&home->lock);
+	pthread_mutex_lock(&home->session.lock);
 	rc = home_seat(home, qp, theirs, ours);
-	pthread_mutex_unlock(&home->lock);
+	pthread_mutex_unlock(&home->session.lock);
 	return rc;
 }
 
@@ -375,24 +305,21 @@ int nopin_home_join(struct nopin_home *home, struct ibv_qp *qp,
 
 static void home_expel(struct nopin_home *h, uint32_t i, enum nopin_gone why)
 {
-	struct seat *s = &h->seat[i];
 	uint32_t object;
 
-	link_fail(&s->link);
+	seat_expel(&h->session.seat[i], why);
 	object = home_gone(
 		&h->core, i,
 		__atomic_load_n(&h->box[i].confirmed, __ATOMIC_ACQUIRE));
 	if (object != UINT32_MAX)
-		s->waited = sync_id(h->core.object[object].kind, object);
-	s->gone = why;
+		h->waited[i] = sync_id(h->core.object[object].kind, object);
 }
 
 /* All that is in the member's box. Return: false: no member writes that. */
 static bool home_take_mail(struct nopin_home *h, uint32_t i)
 {
 	const struct sync_seat *c = &h->core.seat[i];
-	const uint64_t num = __atomic_load_n(
-		nopin_counter_word(h->seat[i].counter), __ATOMIC_ACQUIRE);
+	const uint64_t num = seat_rung(&h->session.seat[i]);
 	struct sync_msg msg;
 
 	while (c->taken < num) {
@@ -400,7 +327,7 @@ static bool home_take_mail(struct nopin_home *h, uint32_t i)
 			return false;
 		memcpy(&msg, &h->box[i].msg[(c->taken + 1) % SYNC_BOX],
 		       sizeof(msg));
-		h->first = (i + 1) % h->core.members;
+		h->session.first = (i + 1) % h->core.members;
 		if (!home_take(&h->core, i, &msg))
 			return false;
 	}
@@ -409,9 +336,9 @@ static bool home_take_mail(struct nopin_home *h, uint32_t i)
 
 static void home_look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 {
-	struct seat *s = &h->seat[i];
+	struct seat *s = &h->session.seat[i];
 
-	if (!s->link.qp || s->gone)
+	if (!seat_taken(s))
 		return;
 	if (!home_take_mail(h, i)) {
 		home_expel(h, i, NOPIN_GONE_LIED);
@@ -419,7 +346,7 @@ static void home_look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 	}
 	if (s->link.out)
 		link_reap(&s->link);
-	link_beat(&s->link, &s->beat_ns, h->alive_ns, now);
+	seat_beat(&h->session, s, now);
 	if (s->link.failed || h->core.seat[i].left)
 		home_expel(h, i,
 			   h->core.seat[i].left ? NOPIN_GONE_LEFT
@@ -428,26 +355,23 @@ static void home_look_at(struct nopin_home *h, uint32_t i, uint64_t now)
 
 static bool home_report(struct nopin_home *h, struct nopin_home_event *event)
 {
-	for (uint32_t i = 0; i < h->core.members; i++) {
-		struct seat *s = &h->seat[i];
+	struct seat was;
+	const uint32_t i = session_report(&h->session, &was);
 
-		if (!s->gone)
-			continue;
-		*event = (struct nopin_home_event){.qp = s->link.qp,
-						   .index = i,
-						   .gone = s->gone,
-						   .waited = s->waited};
-		home_seat_free(s);
-		return true;
-	}
-	return false;
+	if (i == h->core.members)
+		return false;
+	*event = (struct nopin_home_event){.qp = was.link.qp,
+					   .index = i,
+					   .gone = was.gone,
+					   .waited = h->waited[i]};
+	return true;
 }
 
 /* Return: 0: there is an event; EAGAIN: nothing to do. */
 static int home_look(struct nopin_home *h, struct nopin_home_event *event)
 {
-	const uint32_t first = h->first;
-	const uint64_t now = ext_now(h->context);
+	const uint32_t first = h->session.first;
+	const uint64_t now = session_now(&h->session);
 
 	for (uint32_t i = 0; i < h->core.members; i++)
 		home_look_at(h, (first + i) % h->core.members, now);
@@ -455,26 +379,25 @@ static int home_look(struct nopin_home *h, struct nopin_home_event *event)
 		return EIO;
 	if (home_report(h, event))
 		return 0;
-	return h->stop ? ECANCELED : EAGAIN;
+	return h->session.stop ? ECANCELED : EAGAIN;
 }
 
 static int home_serve(struct nopin_home *h, enum nopin_wait how,
 		      struct nopin_home_event *event)
 {
-	const uint64_t *bell = nopin_counter_word(h->bell);
-	int rc = EAGAIN;
+	struct session *s = &h->session;
+	int rc;
 
 	for (;;) {
-		uint64_t rung = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
+		const uint64_t rung = session_rung(s);
 
-		pthread_mutex_lock(&h->lock);
+		pthread_mutex_lock(&s->lock);
 		rc = home_look(h, event);
-		pthread_mutex_unlock(&h->lock);
+		pthread_mutex_unlock(&s->lock);
 		if (rc != EAGAIN)
 			return rc;
-		rc = nopin_counter_wait(h->bell, rung + 1, h->alive_ns / 4,
-					how);
-		if (rc && rc != ETIMEDOUT)
+		rc = session_wait(s, rung, s->alive_ns / 4, how);
+		if (rc)
 			return rc;
 	}
 }
@@ -482,33 +405,16 @@ static int home_serve(struct nopin_home *h, enum nopin_wait how,
 int nopin_home_serve(struct nopin_home *home, enum nopin_wait how,
 		     struct nopin_home_event *event)
 {
-	bool was;
-	int rc;
+	int rc = session_enter(&home->session, 1);
 
-	if (in_child(home->pd->context))
-		return ENODEV;
-	pthread_mutex_lock(&home->lock);
-	was = home->serving;
-	home->serving = true;
-	pthread_mutex_unlock(&home->lock);
-	if (was)
-		return EBUSY;
+	if (rc)
+		return rc;
 	rc = home_serve(home, how, event);
-	pthread_mutex_lock(&home->lock);
-	home->serving = false;
-	pthread_mutex_unlock(&home->lock);
+	session_leave(&home->session);
 	return rc;
 }
 
 int nopin_home_stop(struct nopin_home *home)
 {
-	if (in_child(home->pd->context))
-		return ENODEV;
-	pthread_mutex_lock(&home->lock);
-	home->stop = true;
-	link_reap(&home->self);
-	(void)link_write(&home->self, NULL, 0, 0, 0, 0,
-			 nopin_counter_id(home->bell));
-	pthread_mutex_unlock(&home->lock);
-	return 0;
+	return session_stop(&home->session);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* link.c: requests of home.c, member.c, owner.c and cache.c on QPs that programs made for them. */
+/* link.c: requests on QPs that programs made for sessions. */
 #include "session/link.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ void link_reap(struct link *l)
 	l->failed |= n < 0;
 }
 
-static int link_ask(struct link *l)
+int link_ask(struct link *l)
 {
 	return link_write(l, NULL, 0, 0, 0, 0, 0);
 }
@@ -78,24 +78,6 @@ int link_probe(struct link *l)
 	if (!l->failed && !l->out && link_ask(l))
 		link_fail(l);
 	return l->failed ? ENOTCONN : 0;
-}
-
-/* Before the QP is connected nobody knows. */
-void link_beat(struct link *l, uint64_t *beat_ns, uint64_t alive_ns,
-	       uint64_t now_ns)
-{
-	if (l->out || now_ns - *beat_ns < alive_ns)
-		return;
-	*beat_ns = now_ns;
-	(void)link_ask(l);
-}
-
-uint64_t link_alive_ns(uint64_t asked_ns)
-{
-	enum { ALIVE_MS = 500, NS_PER_MS = 1000000 };
-
-	return asked_ns ? MAX(asked_ns, (uint64_t)NS_PER_MS)
-			: (uint64_t)ALIVE_MS * NS_PER_MS;
 }
 
 void link_fail(struct link *l)

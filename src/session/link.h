@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* link.h: what home.c and member.c share, and owner.c and cache.c: a QP of their
- * own, and what lies in memory at either end of it.
+/* link.h: a QP that a program made for a session, and what lies in memory at either end
+ * of it.
  */
 #ifndef NOPIN_SESSION_LINK_H
 #define NOPIN_SESSION_LINK_H
@@ -63,14 +63,8 @@ int link_atomic(struct link *l, struct ibv_send_wr wr, void *old,
 void link_reap(struct link *l);
 /** link_probe() - It took a while: is the peer there? Return: 0; ENOTCONN: no. */
 int link_probe(struct link *l);
-/**
- * link_beat() - Ask that if nothing is out and nothing was sent for @alive_ns.
- * @beat_ns:	when something was sent last
- */
-void link_beat(struct link *l, uint64_t *beat_ns, uint64_t alive_ns,
-	       uint64_t now_ns);
-/** link_alive_ns() - So often, as a program asks for it; 0: 500 ms. */
-uint64_t link_alive_ns(uint64_t asked_ns);
+/** link_ask() - Ask whether the peer lives, by a WRITE of nothing. */
+int link_ask(struct link *l);
 /** link_fail() - From the return on nothing of the peer arrives. */
 void link_fail(struct link *l);
 

@@ -8,17 +8,14 @@
  * without an answer: what it was granted, or will be, the home takes back. Both
  * answers are read before it asks again.
  */
-#include "session/link.h"
+#include "session/caller.h"
 #include "session/sync_member.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define MS UINT64_C(1000000)
-
 enum {
 	SPINS = 5000, /* an atomic is there before, as a rule */
-	ALIVE_MS = 250,
 	GRACE_MS = 250, /* to say whether it was late */
 };
 
@@ -31,56 +28,28 @@ static_assert(sizeof(struct mail) % LINE == 0, "shares no line");
 
 /**
  * struct nopin_member
+ * @mail:	that of @caller
  * @sent:	messages
  * @answers:	that came
  * @owed:	more of them that are of no interest
  * @guess:	what the words of objects were last
  * @signalled:	a signal is to end the call, if that may be
- * @busy:	a thread is in a call
  */
 struct nopin_member {
-	struct link link;
-	struct ibv_context *context;
-	struct nopin_counter *counter;
+	struct caller caller;
 	struct mail *mail;
-	struct ibv_mr *mr;
-	struct nopin_card home;
 	int64_t *guess;
 	uint64_t sent, answers, owed;
-	bool signalled, busy;
+	bool signalled;
 };
 
 /* --- life ------------------------------------------------------------------------ */
 
 static void member_free(struct nopin_member *m)
 {
-	if (m->mr)
-		ibv_dereg_mr(m->mr);
-	if (m->counter)
-		nopin_counter_destroy(m->counter);
-	free(m->mail);
+	caller_close(&m->caller);
 	free(m->guess);
 	free(m);
-}
-
-static int member_open(struct nopin_member *m)
-{
-	struct ibv_pd *pd = m->link.qp->pd;
-	int rc = link_check(m->link.qp);
-
-	if (!rc)
-		rc = nopin_counter_create(pd, NULL, NULL, &m->counter);
-	if (!rc)
-		rc = ext_counter_reserve(m->counter);
-	if (rc)
-		return rc;
-	m->mail = aligned_alloc(LINE, sizeof(*m->mail));
-	if (!m->mail)
-		return ENOMEM;
-	memset(m->mail, 0, sizeof(*m->mail));
-	m->mr = ibv_reg_mr(pd, m->mail, sizeof(*m->mail),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	return m->mr ? 0 : errno;
 }
 
 int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
@@ -91,72 +60,53 @@ int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 
 	if (!m)
 		return ENOMEM;
-	m->link.qp = qp;
-	m->context = qp->context;
-	rc = member_open(m);
+	rc = caller_open(&m->caller, qp, sizeof(*m->mail));
 	if (rc) {
 		member_free(m);
 		return rc;
 	}
-	*card = (struct nopin_card){.mail = (uintptr_t)&m->mail->answer,
-				    .mail_rkey = m->mr->rkey,
-				    .objects = SYNC_BOX,
-				    .counter = nopin_counter_id(m->counter)};
+	m->mail = m->caller.mail;
+	*card = caller_card(&m->caller, &m->mail->answer);
+	card->objects = SYNC_BOX;
 	*member = m;
 	return 0;
-}
-
-static bool member_enter(struct nopin_member *m)
-{
-	return !__atomic_exchange_n(&m->busy, true, __ATOMIC_ACQUIRE);
-}
-
-static void member_leave(struct nopin_member *m)
-{
-	__atomic_store_n(&m->busy, false, __ATOMIC_RELEASE);
 }
 
 int nopin_member_start(struct nopin_member *m, const struct nopin_card *home)
 {
 	int64_t *guess;
-	int rc = 0;
+	int rc = caller_enter(&m->caller);
 
-	if (in_child(m->link.qp->context))
-		return ENODEV;
-	if (!member_enter(m))
-		return EBUSY;
+	if (rc)
+		return rc;
 	guess = calloc(MIN(home->objects, SYNC_OBJECTS_MAX), sizeof(*guess));
 	if (m->guess || !guess) {
 		rc = m->guess ? EINVAL : ENOMEM;
 		free(guess);
 	} else {
 		m->guess = guess;
-		m->home = *home;
-		m->home.objects = MIN(home->objects, SYNC_OBJECTS_MAX);
+		m->caller.peer = *home;
+		m->caller.peer.objects = MIN(home->objects, SYNC_OBJECTS_MAX);
 	}
-	member_leave(m);
+	caller_leave(&m->caller);
 	return rc;
 }
 
 /* --- steps ----------------------------------------------------------------------- */
 
-static int member_lost(struct nopin_member *m)
-{
-	link_fail(&m->link);
-	return ENOTCONN;
-}
-
 /* Until all that was posted is done. The sleeps are short: no value ends them. */
 static int member_settle(struct nopin_member *m)
 {
-	for (unsigned n = 0; m->link.out && !m->link.failed; n++) {
+	struct caller *c = &m->caller;
+
+	for (unsigned n = 0; c->link.out && !c->link.failed; n++) {
 		if (n > SPINS)
 			m->signalled |=
-				nopin_counter_wait(m->counter, UINT64_MAX, MS,
+				nopin_counter_wait(c->counter, UINT64_MAX, MS,
 						   NOPIN_WAIT_FUTEX) == EINTR;
-		link_reap(&m->link);
+		link_reap(&c->link);
 	}
-	return m->link.failed ? ENOTCONN : 0;
+	return c->link.failed ? ENOTCONN : 0;
 }
 
 static int swap(struct nopin_member *m, uint32_t id,
@@ -164,15 +114,15 @@ static int swap(struct nopin_member *m, uint32_t id,
 {
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
-		.wr.atomic = {.remote_addr = m->home.words +
+		.wr.atomic = {.remote_addr = m->caller.peer.words +
 					     (uint64_t)sync_index(id) * LINE,
 			      .compare_add = (uint64_t)step->compare,
 			      .swap = (uint64_t)step->swap,
-			      .rkey = m->home.words_rkey}};
+			      .rkey = m->caller.peer.words_rkey}};
 	int rc;
 
-	if (link_atomic(&m->link, wr, &m->mail->old, m->mr->lkey))
-		return member_lost(m);
+	if (link_atomic(&m->caller.link, wr, &m->mail->old, m->caller.mr->lkey))
+		return caller_lost(&m->caller);
 	rc = member_settle(m);
 	*old = (int64_t)__atomic_load_n(&m->mail->old, __ATOMIC_ACQUIRE);
 	return rc;
@@ -181,10 +131,11 @@ static int swap(struct nopin_member *m, uint32_t id,
 static int confirm(struct nopin_member *m, uint64_t number)
 {
 	m->mail->confirmed = number;
-	if (link_write(&m->link, &m->mail->confirmed, 8, m->mr->lkey,
-		       m->home.mail + offsetof(struct box, confirmed),
-		       m->home.mail_rkey, 0))
-		return member_lost(m);
+	if (link_write(&m->caller.link, &m->mail->confirmed, 8,
+		       m->caller.mr->lkey,
+		       m->caller.peer.mail + offsetof(struct box, confirmed),
+		       m->caller.peer.mail_rkey, 0))
+		return caller_lost(&m->caller);
 	return member_settle(m);
 }
 
@@ -194,85 +145,72 @@ static int member_say(struct nopin_member *m, const struct sync_msg *msg)
 	const unsigned i = ++m->sent % SYNC_BOX;
 
 	m->mail->msg[i] = *msg;
-	link_reap(&m->link);
-	if (m->link.out + 2 > LINK_DEPTH)
+	link_reap(&m->caller.link);
+	if (m->caller.link.out + 2 > LINK_DEPTH)
 		(void)member_settle(m);
-	if (m->link.failed ||
-	    link_write(&m->link, &m->mail->msg[i], sizeof(*msg), m->mr->lkey,
-		       m->home.mail + i * sizeof(*msg), m->home.mail_rkey,
-		       m->home.counter) ||
-	    link_write(&m->link, NULL, 0, 0, 0, 0, m->home.bell))
-		return member_lost(m);
-	return 0;
+	if (m->caller.link.failed)
+		return caller_lost(&m->caller);
+	return caller_ask(&m->caller, &m->mail->msg[i], sizeof(*msg),
+			  m->caller.peer.mail + i * sizeof(*msg));
 }
 
 /**
- * struct patience - Of a call.
+ * struct member_wait - Of a call.
  * @ends:	a signal ends it
  * @late:	what it waits for was cancelled, for this reason; or 0
  */
-struct patience {
-	uint64_t until_ns;
-	enum nopin_wait how;
+struct member_wait {
+	struct patience p;
 	bool ends;
 	int late;
 };
 
 /* One stretch of waiting for answer number @target. */
 static int member_wait_some(struct nopin_member *m, uint64_t target,
-			    const struct patience *p)
+			    const struct member_wait *w)
 {
-	const uint64_t now = ext_now(m->context);
-	const uint64_t left = p->until_ns > now ? p->until_ns - now : 0;
 	int rc;
 
-	if (!left) {
-		/* who never waits is to find out, too, that nobody is there */
-		rc = link_probe(&m->link);
-		return rc ? rc : ETIMEDOUT;
-	}
-	if (p->ends && m->signalled)
+	if (w->ends && m->signalled && caller_now(&m->caller) < w->p.until_ns)
 		return EINTR;
-	rc = nopin_counter_wait(m->counter, target, MIN(left, ALIVE_MS * MS),
-				p->how);
-	if (rc == EINTR && !p->ends)
-		rc = 0;
-	return rc == ETIMEDOUT ? link_probe(&m->link) : rc;
+	rc = caller_wait(&m->caller, target, &w->p, CALLER_BEAT_MS * MS);
+	return rc == EINTR && !w->ends ? 0 : rc;
 }
 
 /* The next @num answers. */
-static int hear(struct nopin_member *m, uint64_t num, const struct patience *p)
+static int hear(struct nopin_member *m, uint64_t num,
+		const struct member_wait *w)
 {
-	const uint64_t *word = nopin_counter_word(m->counter);
+	const uint64_t *word = nopin_counter_word(m->caller.counter);
 	const uint64_t target = m->answers + num;
 	int rc = 0;
 
 	while (!rc && __atomic_load_n(word, __ATOMIC_ACQUIRE) < target)
-		rc = member_wait_some(m, target, p);
+		rc = member_wait_some(m, target, w);
 	if (!rc)
 		m->answers = target;
 	return rc;
 }
 
 /* Those that earlier calls did not wait for: then the home has seen all messages. */
-static int catch_up(struct nopin_member *m, const struct patience *p)
+static int catch_up(struct nopin_member *m, const struct member_wait *w)
 {
-	int rc = hear(m, m->owed, p);
+	int rc = hear(m, m->owed, w);
 
 	if (!rc)
 		m->owed = 0;
 	return rc;
 }
 
-static int cancel(struct nopin_member *m, struct patience *p, int why)
+static int cancel(struct nopin_member *m, struct member_wait *w, int why)
 {
 	const struct sync_msg msg = {.op = SYNC_CANCEL};
 	int rc = member_say(m, &msg);
 
-	p->late = why;
-	p->ends = false;
-	p->until_ns = ext_now(m->context) + GRACE_MS * MS;
-	return rc ? rc : hear(m, 1, p);
+	w->late = why;
+	w->ends = false;
+	w->p.until_ns = caller_now(&m->caller) + GRACE_MS * MS;
+	return rc ? rc : hear(m, 1, w);
 }
 
 /* The home is to answer that and what was asked before. */
@@ -287,37 +225,37 @@ static int give_up(struct nopin_member *m, int why)
 
 /* @number: of the message */
 static int member_ask_home(struct nopin_member *m, const struct sync_msg *msg,
-			   struct patience *p, uint64_t *number,
+			   struct member_wait *w, uint64_t *number,
 			   enum sync_result *result)
 {
-	int rc = catch_up(m, p);
+	int rc = catch_up(m, w);
 
 	if (rc)
 		return rc;
 	rc = member_say(m, msg);
 	*number = m->sent;
 	if (!rc)
-		rc = hear(m, 1, p);
+		rc = hear(m, 1, w);
 	if (rc == ETIMEDOUT || rc == EINTR)
-		rc = cancel(m, p, rc);
+		rc = cancel(m, w, rc);
 	if (rc == ETIMEDOUT)
-		rc = give_up(m, p->late);
+		rc = give_up(m, w->late);
 	if (rc)
 		return rc;
 	*result = (enum sync_result)__atomic_load_n(&m->mail->answer,
 						    __ATOMIC_RELAXED);
 	return *result > SYNC_PENDING && *result < SYNC_RESULT_NUM
 		       ? 0
-		       : member_lost(m);
+		       : caller_lost(&m->caller);
 }
 
-static int result_error(enum sync_result result, const struct patience *p)
+static int result_error(enum sync_result result, const struct member_wait *w)
 {
 	switch (result) {
 	case SYNC_OK:
 		return 0;
 	case SYNC_LATE:
-		return p->late ? p->late : EAGAIN;
+		return w->late ? w->late : EAGAIN;
 	case SYNC_FULL:
 		return EOVERFLOW;
 	default:
@@ -328,73 +266,70 @@ static int result_error(enum sync_result result, const struct patience *p)
 /* --- calls ----------------------------------------------------------------------- */
 
 static int run(struct nopin_member *m, struct sync_call *c,
-	       struct sync_step step, struct patience *p)
+	       struct sync_step step, struct member_wait *w)
 {
 	enum sync_result result;
 	uint64_t number = 0;
 	int64_t old = 0;
-	int rc = m->link.failed ? ENOTCONN : 0;
+	int rc = m->caller.link.failed ? ENOTCONN : 0;
 
 	while (!rc && step.kind != TODO_DONE) {
 		if (step.kind == TODO_SWAP) {
 			rc = swap(m, c->id, &step, &old);
 			step = call_swapped(c, old);
 		} else if (step.kind == TODO_ASK) {
-			rc = member_ask_home(m, &step.msg, p, &number, &result);
+			rc = member_ask_home(m, &step.msg, w, &number, &result);
 			step = rc ? step : call_answered(c, result);
 		} else {
 			rc = confirm(m, number);
 			step = call_confirmed(c);
 		}
 	}
-	return rc ? rc : result_error(step.result, p);
+	return rc ? rc : result_error(step.result, w);
 }
 
 static int call(struct nopin_member *m, enum call_kind kind, uint32_t id,
-		uint64_t *value, struct patience *p)
+		uint64_t *value, struct member_wait *w)
 {
 	const enum sync_kind is = kind < CALL_PREPARE ? SYNC_SEM : SYNC_WAITQ;
 	const uint32_t i = sync_index(id);
 	struct sync_call c;
-	int rc = EINVAL;
+	int rc = caller_enter(&m->caller);
 
-	if (in_child(m->link.qp->context))
-		return ENODEV;
-	if (!member_enter(m))
-		return EBUSY;
+	if (rc)
+		return rc;
+	rc = EINVAL;
 	m->signalled = false;
-	if (m->guess && i < m->home.objects && id == sync_id(is, i)) {
+	if (m->guess && i < m->caller.peer.objects && id == sync_id(is, i)) {
 		rc = run(m, &c, call_begin(&c, kind, id, *value, &m->guess[i]),
-			 p);
+			 w);
 		if (!rc)
 			*value = c.value;
 	}
-	member_leave(m);
+	caller_leave(&m->caller);
 	return rc;
 }
 
 static int call_timed(struct nopin_member *m, enum call_kind kind, uint32_t id,
 		      uint64_t value, uint64_t timeout_ns, enum nopin_wait how)
 {
-	const uint64_t now = ext_now(m->context);
-	struct patience p = {.until_ns = timeout_ns < UINT64_MAX - now
-						 ? now + timeout_ns
-						 : UINT64_MAX,
-			     .how = how,
-			     .ends = true};
+	struct member_wait w = {
+		.p = caller_patience(&m->caller, timeout_ns, how),
+		.ends = true,
+	};
 
 	if ((unsigned)how > NOPIN_WAIT_FUTEX)
 		return EINVAL;
-	return call(m, kind, id, &value, &p);
+	return call(m, kind, id, &value, &w);
 }
 
 /* As long as it takes. */
 static int call_short(struct nopin_member *m, enum call_kind kind, uint32_t id,
-		      uint64_t value)
+		      uint64_t *value)
 {
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false, 0};
+	struct member_wait w = {.p = {UINT64_MAX, NOPIN_WAIT_BLOCK}};
 
-	return call(m, kind, id, &value, &p);
+	return call(m, kind, id, value, &w);
 }
 
 int nopin_sem_wait(struct nopin_member *member, uint32_t sem,
@@ -412,15 +347,16 @@ int nopin_sem_trywait(struct nopin_member *member, uint32_t sem)
 
 int nopin_sem_post(struct nopin_member *member, uint32_t sem)
 {
-	return call_short(member, CALL_SEM_POST, sem, 0);
+	uint64_t none = 0;
+
+	return call_short(member, CALL_SEM_POST, sem, &none);
 }
 
 int nopin_waitq_prepare(struct nopin_member *member, uint32_t waitq,
 			uint64_t *ticket)
 {
-	struct patience p = {UINT64_MAX, NOPIN_WAIT_BLOCK, false, 0};
 	uint64_t wakes = 0;
-	int rc = call(member, CALL_PREPARE, waitq, &wakes, &p);
+	int rc = call_short(member, CALL_PREPARE, waitq, &wakes);
 
 	if (!rc)
 		*ticket = wakes;
@@ -435,7 +371,7 @@ int nopin_waitq_wait(struct nopin_member *member, uint32_t waitq,
 
 int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 {
-	return num ? call_short(member, CALL_WAKE, waitq, num) : EINVAL;
+	return num ? call_short(member, CALL_WAKE, waitq, &num) : EINVAL;
 }
 
 /* If the home does not serve there is no room in its box, and it is to take the
@@ -443,22 +379,23 @@ int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num)
 static void member_say_goodbye(struct nopin_member *m)
 {
 	const struct sync_msg msg = {.op = SYNC_LEAVE};
-	const struct patience p = {ext_now(m->context) + GRACE_MS * MS,
-				   NOPIN_WAIT_BLOCK, false, 0};
+	const struct member_wait w = {.p = caller_patience(&m->caller,
+							   GRACE_MS * MS,
+							   NOPIN_WAIT_BLOCK)};
 
-	if (catch_up(m, &p))
-		link_fail(&m->link);
+	if (catch_up(m, &w))
+		link_fail(&m->caller.link);
 	else if (!member_say(m, &msg))
 		(void)member_settle(m);
 }
 
 int nopin_member_destroy(struct nopin_member *m)
 {
-	if (in_child(m->link.qp->context))
-		return ENODEV;
-	if (!member_enter(m))
-		return EBUSY;
-	if (m->guess && !m->link.failed)
+	int rc = caller_enter(&m->caller);
+
+	if (rc)
+		return rc;
+	if (m->guess && !m->caller.link.failed)
 		member_say_goodbye(m);
 	member_free(m);
 	return 0;

@@ -12,7 +12,8 @@
  */
 #include "base/page.h"
 #include "base/range.h"
-#include "session/link.h"
+#include "session/news.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,124 +33,84 @@ struct area {
 };
 
 /**
- * struct seat - Of a user.
- * @theirs.mail: where its row is, theirs.words: bytes of its blocks
+ * struct user - Besides its seat, of which theirs.mail is where its row is, and
+ * theirs.words the bytes of its blocks.
  * @taken:	requests so far
- * @beat_ns:	when something was sent last
- * @gone:	not 0: to be reported
- * @busy:	a thread works at its request
+ * @left:	it is to be none any more
  */
-struct seat {
-	struct link link;
-	struct nopin_counter *counter;
-	struct ibv_mr *mr;
-	struct nopin_card theirs;
+struct user {
 	struct news_row row;
-	uint64_t taken, beat_ns;
-	enum nopin_gone gone;
-	bool busy, left;
+	uint64_t taken;
+	bool left;
 };
 
 /**
  * struct nopin_owner
  * @ask:	of each user; then its row, in one piece of memory
  * @own:	of the rows, no peer's
- * @first:	whom to look at first
- * @serving:	threads
  */
 struct nopin_owner {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	pthread_mutex_t lock;
-	struct nopin_counter *bell;
+	struct session session;
 	struct nopin_upcalls *upcalls;
-	struct seat *seat;
+	struct user *user;
 	struct ask *ask;
 	struct news *news;
 	struct ibv_mr *own;
 	struct area *area;
-	uint64_t alive_ns;
-	uint32_t users, areas, first, serving;
-	bool stop;
+	uint32_t areas;
 };
 
-/** struct job - A request, and how far it is. addr..last: what the user named. */
+/** struct job - A request of user @i, and how far it is. addr..last: what was named. */
 struct job {
-	struct seat *s;
+	bool begun;
+	uint32_t i, area;
 	uint64_t addr, last, from, to;
-	uint32_t area;
 };
 
 /* --- making one ------------------------------------------------------------------ */
 
 static int owner_memory_open(struct nopin_owner *o)
 {
-	const size_t n = o->users, row = NEWS * sizeof(struct news);
+	const size_t n = o->session.seats, row = NEWS * sizeof(struct news);
 
-	o->seat = calloc(n, sizeof(*o->seat));
+	o->user = calloc(n, sizeof(*o->user));
 	o->ask = aligned_alloc(LINE, n * (LINE + row));
-	if (!o->seat || !o->ask)
+	if (!o->user || !o->ask)
 		return ENOMEM;
 	memset(o->ask, 0, n * (LINE + row));
 	o->news = (struct news *)(o->ask + n);
-	o->own = ibv_reg_mr(o->pd, o->news, n * row, IBV_ACCESS_LOCAL_WRITE);
+	o->own = ibv_reg_mr(o->session.pd, o->news, n * row,
+			    IBV_ACCESS_LOCAL_WRITE);
 	return o->own ? 0 : errno;
-}
-
-static void owner_seat_free(struct seat *s)
-{
-	if (s->mr)
-		ibv_dereg_mr(s->mr);
-	if (s->counter)
-		nopin_counter_destroy(s->counter);
-	*s = (struct seat){.mr = NULL};
 }
 
 /* The queue of upcalls is not used by any region. */
 static void owner_free(struct nopin_owner *o)
 {
-	for (uint32_t i = 0; o->seat && i < o->users; i++)
-		owner_seat_free(&o->seat[i]);
+	session_close(&o->session);
 	if (o->own)
 		ibv_dereg_mr(o->own);
-	if (o->bell)
-		nopin_counter_destroy(o->bell);
-	pthread_mutex_destroy(&o->lock);
 	free(o->area);
 	free(o->ask);
-	free(o->seat);
+	free(o->user);
 	free(o);
-}
-
-static int owner_attr_take(struct nopin_owner *o,
-			   const struct nopin_owner_attr *attr)
-{
-	static const struct nopin_owner_attr none;
-	const struct nopin_owner_attr *a = attr ? attr : &none;
-
-	if (a->users > SYNC_MEMBERS_MAX || a->reserved)
-		return EINVAL;
-	o->users = a->users ? a->users : USERS;
-	o->alive_ns = link_alive_ns(a->alive_ns);
-	return 0;
 }
 
 int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 		       struct nopin_owner **owner)
 {
-	struct nopin_owner *o = calloc(1, sizeof(*o));
+	const struct nopin_owner_attr a =
+		attr ? *attr : (struct nopin_owner_attr){.users = 0};
+	struct nopin_owner *o;
 	int rc;
 
+	if (a.users > SYNC_MEMBERS_MAX || a.reserved)
+		return EINVAL;
+	o = calloc(1, sizeof(*o));
 	if (!o)
 		return ENOMEM;
-	o->pd = pd;
-	o->context = pd->context;
-	pthread_mutex_init(&o->lock, NULL);
-	rc = owner_attr_take(o, attr);
-	if (!rc)
-		rc = nopin_counter_create(pd, NULL, NULL, &o->bell);
-	if (!rc)
-		rc = ext_counter_reserve(o->bell);
+	rc = session_open(&o->session, pd, a.users ? a.users : USERS,
+			  a.alive_ns);
 	if (!rc)
 		rc = owner_memory_open(o);
 	if (!rc)
@@ -158,7 +119,7 @@ int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 		owner_free(o);
 		return rc;
 	}
-	ext_upcalls_count(o->upcalls, o->bell);
+	ext_upcalls_count(o->upcalls, o->session.bell);
 	*owner = o;
 	return 0;
 }
@@ -167,14 +128,13 @@ int nopin_owner_destroy(struct nopin_owner *o)
 {
 	int rc;
 
-	if (in_child(o->pd->context))
+	if (in_child(o->session.pd->context))
 		return ENODEV;
-	pthread_mutex_lock(&o->lock);
-	rc = o->serving ? EBUSY : nopin_upcalls_close(o->upcalls);
-	for (uint32_t i = 0; !rc && i < o->users; i++)
-		if (o->seat[i].link.qp && !o->seat[i].gone)
-			link_fail(&o->seat[i].link);
-	pthread_mutex_unlock(&o->lock);
+	pthread_mutex_lock(&o->session.lock);
+	rc = o->session.serving ? EBUSY : nopin_upcalls_close(o->upcalls);
+	if (!rc)
+		session_finish(&o->session);
+	pthread_mutex_unlock(&o->session.lock);
 	if (!rc)
 		owner_free(o);
 	return rc;
@@ -183,33 +143,25 @@ int nopin_owner_destroy(struct nopin_owner *o)
 /* --- telling --------------------------------------------------------------------- */
 
 /* As much as may be under way. */
-static void push(struct nopin_owner *o, struct seat *s)
+static void push(struct nopin_owner *o, uint32_t i)
 {
+	struct seat *s = &o->session.seat[i];
+	struct news_row *row = &o->user[i].row;
 	uint32_t at, num;
 
 	link_reap(&s->link);
 	while (!s->link.failed && s->link.out < LINK_DEPTH &&
-	       row_send(&s->row, &at, &num)) {
-		if (link_write(&s->link, &s->row.slot[at],
-			       num * (uint32_t)sizeof(struct news),
-			       o->own->lkey,
-			       s->theirs.mail + at * sizeof(struct news),
-			       s->theirs.mail_rkey, s->theirs.counter))
-			s->link.failed = true;
-		s->beat_ns = ext_now(o->context);
-	}
-}
-
-static bool is_user(const struct seat *s)
-{
-	return s->link.qp && !s->gone;
+	       row_send(row, &at, &num))
+		seat_say(&o->session, s, &row->slot[at],
+			 num * (uint32_t)sizeof(struct news), o->own->lkey,
+			 s->theirs.mail + at * sizeof(struct news));
 }
 
 static void owner_lost(struct nopin_owner *o, uint64_t addr, uint64_t last)
 {
-	for (uint32_t i = 0; i < o->users; i++)
-		if (is_user(&o->seat[i]))
-			row_lost(&o->seat[i].row, addr, last);
+	for (uint32_t i = 0; i < o->session.seats; i++)
+		if (seat_taken(&o->session.seat[i]))
+			row_lost(&o->user[i].row, addr, last);
 }
 
 static void take_upcalls(struct nopin_owner *o)
@@ -250,12 +202,12 @@ static struct ibv_mr *reg(struct nopin_owner *o,
 		errno = ENOMEM;
 		return NULL;
 	}
-	mr = nopin_reg(o->pd, attr, sizeof(*attr));
+	mr = nopin_reg(o->session.pd, attr, sizeof(*attr));
 	if (!mr)
 		return NULL;
 	*a = (struct area){mr, addr, addr + (attr->length - 1), mr->lkey};
 	owner_lost(o, a->addr, a->last);
-	ext_counter_raise(o->bell);
+	ext_counter_raise(o->session.bell);
 	return mr;
 }
 
@@ -265,7 +217,7 @@ struct ibv_mr *nopin_owner_reg(struct nopin_owner *owner,
 	struct nopin_reg_attr a = {.weight = 0};
 	struct ibv_mr *mr;
 
-	if (in_child(owner->pd->context)) {
+	if (in_child(owner->session.pd->context)) {
 		errno = ENODEV;
 		return NULL;
 	}
@@ -278,9 +230,9 @@ struct ibv_mr *nopin_owner_reg(struct nopin_owner *owner,
 		return NULL;
 	}
 	a.upcalls = owner->upcalls;
-	pthread_mutex_lock(&owner->lock);
+	pthread_mutex_lock(&owner->session.lock);
 	mr = reg(owner, &a);
-	pthread_mutex_unlock(&owner->lock);
+	pthread_mutex_unlock(&owner->session.lock);
 	return mr;
 }
 
@@ -298,7 +250,7 @@ static int dereg(struct nopin_owner *o, struct ibv_mr *mr)
 		return rc;
 	a->mr = NULL;
 	owner_lost(o, a->addr, a->last);
-	ext_counter_raise(o->bell);
+	ext_counter_raise(o->session.bell);
 	return 0;
 }
 
@@ -306,59 +258,34 @@ int nopin_owner_dereg(struct nopin_owner *owner, struct ibv_mr *mr)
 {
 	int rc;
 
-	if (in_child(owner->pd->context))
+	if (in_child(owner->session.pd->context))
 		return ENODEV;
 	if (!mr)
 		return EINVAL;
-	pthread_mutex_lock(&owner->lock);
+	pthread_mutex_lock(&owner->session.lock);
 	rc = dereg(owner, mr);
-	pthread_mutex_unlock(&owner->lock);
+	pthread_mutex_unlock(&owner->session.lock);
 	return rc;
 }
 
 /* --- users ------------------------------------------------------------------------ */
 
-static int seat_take(struct nopin_owner *o, uint32_t i, struct ibv_qp *qp,
-		     const struct nopin_card *theirs)
-{
-	struct seat *s = &o->seat[i];
-	int rc = nopin_counter_create(o->pd, NULL, NULL, &s->counter);
-
-	if (rc)
-		return rc;
-	o->ask[i] = (struct ask){.op = ASK_NONE};
-	s->mr = ibv_reg_mr(o->pd, &o->ask[i], sizeof(o->ask[i]),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (!s->mr) {
-		owner_seat_free(s);
-		return ENOMEM;
-	}
-	s->theirs = *theirs;
-	s->beat_ns = ext_now(o->context);
-	row_init(&s->row, &o->news[(size_t)i * NEWS], NEWS);
-	s->link.qp = qp;
-	return 0;
-}
-
 static int owner_join(struct nopin_owner *o, struct ibv_qp *qp,
 		      const struct nopin_card *theirs, struct nopin_card *ours)
 {
-	uint32_t i = 0;
+	const uint32_t i = session_seat(&o->session);
 	int rc;
 
-	while (i < o->users && o->seat[i].link.qp)
-		i++;
-	if (i == o->users)
+	if (i == o->session.seats)
 		return EUSERS;
-	rc = seat_take(o, i, qp, theirs);
-	if (!rc)
-		*ours = (struct nopin_card){
-			.mail = (uintptr_t)&o->ask[i],
-			.mail_rkey = o->seat[i].mr->rkey,
-			.counter = nopin_counter_id(o->seat[i].counter),
-			.bell = nopin_counter_id(o->bell),
-			.index = i};
-	return rc;
+	o->ask[i] = (struct ask){.op = ASK_NONE};
+	rc = session_join(&o->session, i, qp, theirs, &o->ask[i],
+			  sizeof(o->ask[i]), ours);
+	if (rc)
+		return rc;
+	o->user[i] = (struct user){.taken = 0};
+	row_init(&o->user[i].row, &o->news[(size_t)i * NEWS], NEWS);
+	return 0;
 }
 
 static bool is_block(uint64_t bytes)
@@ -372,70 +299,68 @@ int nopin_owner_join(struct nopin_owner *owner, struct ibv_qp *qp,
 {
 	int rc = link_check(qp);
 
-	if (rc || qp->pd != owner->pd || theirs->objects != NEWS ||
+	if (rc || qp->pd != owner->session.pd || theirs->objects != NEWS ||
 	    !is_block(theirs->words))
 		return rc ? rc : EINVAL;
-	pthread_mutex_lock(&owner->lock);
+	pthread_mutex_lock(&owner->session.lock);
 	rc = owner_join(owner, qp, theirs, ours);
-	pthread_mutex_unlock(&owner->lock);
+	pthread_mutex_unlock(&owner->session.lock);
 	return rc;
-}
-
-static void owner_expel(struct seat *s, enum nopin_gone why)
-{
-	link_fail(&s->link);
-	s->gone = why;
 }
 
 /* --- requests ---------------------------------------------------------------------- */
 
-/* Of its user's request. Return: false: no user asks for that. */
-static bool begin(struct nopin_owner *o, struct seat *s, struct job *job)
+/* Return: false: no user asks for that. */
+static bool begin(struct nopin_owner *o, uint32_t i, struct job *job)
 {
+	struct seat *s = &o->session.seat[i];
+	struct user *u = &o->user[i];
 	struct ask a;
 
-	memcpy(&a, &o->ask[s - o->seat], sizeof(a));
-	s->taken++;
-	row_consumed(&s->row, a.consumed);
+	memcpy(&a, &o->ask[i], sizeof(a));
+	u->taken++;
+	row_consumed(&u->row, a.consumed);
 	if (a.op == ASK_LEAVE) {
-		s->left = true;
-		return row_answer(&s->row, RESULT_READY);
+		u->left = true;
+		return row_answer(&u->row, RESULT_READY);
 	}
 	if (a.op != ASK_READY || a.addr > a.last ||
 	    a.last - a.addr >= READY_MAX)
 		return false;
-	*job = (struct job){.s = s,
+	*job = (struct job){.begun = true,
+			    .i = i,
 			    .addr = a.addr,
 			    .last = a.last,
 			    .from = a.addr & ~(s->theirs.words - 1),
 			    .to = a.last | (s->theirs.words - 1)};
-	row_ask(&s->row, job->from, job->to);
+	row_ask(&u->row, job->from, job->to);
 	s->busy = true;
 	return true;
 }
 
 /* Return: false: no user does that. */
-static bool owner_take(struct nopin_owner *o, struct seat *s, struct job *job)
+static bool owner_take(struct nopin_owner *o, uint32_t i, struct job *job)
 {
-	const uint64_t num = __atomic_load_n(nopin_counter_word(s->counter),
-					     __ATOMIC_ACQUIRE);
+	const struct seat *s = &o->session.seat[i];
+	struct user *u = &o->user[i];
+	const uint64_t num = seat_rung(s);
 
-	row_consumed(&s->row, __atomic_load_n(&o->ask[s - o->seat].consumed,
-					      __ATOMIC_RELAXED));
-	if (num == s->taken)
+	row_consumed(&u->row,
+		     __atomic_load_n(&o->ask[i].consumed, __ATOMIC_RELAXED));
+	if (num == u->taken)
 		return true;
-	return num - s->taken == 1 && !s->busy && !s->left && begin(o, s, job);
+	return num - u->taken == 1 && !s->busy && !u->left && begin(o, i, job);
 }
 
 static bool in_region(struct nopin_owner *o, const struct job *job)
 {
 	bool found = false;
 
-	pthread_mutex_lock(&o->lock);
+	pthread_mutex_lock(&o->session.lock);
 	for (uint32_t i = 0; i < o->areas && !found; i++)
 		found = o->area[i].mr && o->area[i].addr <= job->addr &&
 			job->last <= o->area[i].last;
-	pthread_mutex_unlock(&o->lock);
+	pthread_mutex_unlock(&o->session.lock);
 	return found;
 }
 
@@ -445,7 +370,7 @@ static bool next_part(struct nopin_owner *o, struct job *job,
 {
 	bool found = false;
 
-	pthread_mutex_lock(&o->lock);
+	pthread_mutex_lock(&o->session.lock);
 	while (job->area < o->areas && !found) {
 		const struct area *a = &o->area[job->area++];
 		const uint64_t from = MAX(a->addr, job->from);
@@ -455,7 +380,7 @@ static bool next_part(struct nopin_owner *o, struct job *job,
 		*sge = (struct ibv_sge){from, (uint32_t)(to - from + 1),
 					a->lkey};
 	}
-	pthread_mutex_unlock(&o->lock);
+	pthread_mutex_unlock(&o->session.lock);
 	return found;
 }
 
@@ -467,7 +392,8 @@ static enum news_result make_ready(struct nopin_owner *o, struct job *job)
 		return RESULT_NO_REGION;
 	job->area = 0;
 	while (next_part(o, job, &sge))
-		if (ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+		if (ibv_advise_mr(o->session.pd,
+				  IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
 				  IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1))
 			return RESULT_FAILED;
 	return RESULT_READY;
@@ -477,84 +403,84 @@ static enum news_result make_ready(struct nopin_owner *o, struct job *job)
  * rule: another look shows. */
 static bool again(struct nopin_owner *o, struct job *job)
 {
-	struct seat *s = job->s;
+	struct news_row *row = &o->user[job->i].row;
 	bool doubt;
 
-	pthread_mutex_lock(&o->lock);
+	pthread_mutex_lock(&o->session.lock);
 	take_upcalls(o);
-	doubt = s->row.doubt;
+	doubt = row->doubt;
 	if (doubt)
-		row_ask(&s->row, job->from, job->to);
-	pthread_mutex_unlock(&o->lock);
+		row_ask(row, job->from, job->to);
+	pthread_mutex_unlock(&o->session.lock);
 	return doubt;
 }
 
 static void work(struct nopin_owner *o, struct job *job)
 {
 	enum news_result result = make_ready(o, job);
-	struct seat *s = job->s;
+	struct seat *s = &o->session.seat[job->i];
 
 	for (int i = 1; i < TRIES && result == RESULT_READY && again(o, job);
 	     i++)
 		result = make_ready(o, job);
-	pthread_mutex_lock(&o->lock);
+	pthread_mutex_lock(&o->session.lock);
 	s->busy = false;
-	if (!s->gone && !row_answer(&s->row, result))
-		owner_expel(s, NOPIN_GONE_LIED);
+	if (!s->gone && !row_answer(&o->user[job->i].row, result))
+		seat_expel(s, NOPIN_GONE_LIED);
 	if (!s->gone)
-		push(o, s);
-	pthread_mutex_unlock(&o->lock);
+		push(o, job->i);
+	pthread_mutex_unlock(&o->session.lock);
 }
 
 /* --- serving ----------------------------------------------------------------------- */
 
-static void owner_look_at(struct nopin_owner *o, struct seat *s,
-			  struct job *job, uint64_t now)
+static void owner_look_at(struct nopin_owner *o, uint32_t i, struct job *job,
+			  uint64_t now)
 {
-	if (!is_user(s))
+	struct seat *s = &o->session.seat[i];
+	const struct user *u = &o->user[i];
+
+	if (!seat_taken(s))
 		return;
-	if (!job->s && !owner_take(o, s, job)) {
-		owner_expel(s, NOPIN_GONE_LIED);
+	if (!job->begun && !owner_take(o, i, job)) {
+		seat_expel(s, NOPIN_GONE_LIED);
 		return;
 	}
-	push(o, s);
-	link_beat(&s->link, &s->beat_ns, o->alive_ns, now);
+	push(o, i);
+	seat_beat(&o->session, s, now);
 	if (s->link.failed ||
-	    (s->left && !s->link.out && s->row.sent == s->row.written))
-		owner_expel(s, s->left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
+	    (u->left && !s->link.out && u->row.sent == u->row.written))
+		seat_expel(s, u->left ? NOPIN_GONE_LEFT : NOPIN_GONE_DIED);
 }
 
 static bool owner_report(struct nopin_owner *o, struct nopin_owner_event *event)
 {
-	for (uint32_t i = 0; i < o->users; i++) {
-		struct seat *s = &o->seat[i];
+	struct seat was;
+	const uint32_t i = session_report(&o->session, &was);
 
-		if (!s->gone || s->busy)
-			continue;
-		*event = (struct nopin_owner_event){s->link.qp, i, s->gone};
-		owner_seat_free(s);
-		return true;
-	}
-	return false;
+	if (i == o->session.seats)
+		return false;
+	*event = (struct nopin_owner_event){was.link.qp, i, was.gone};
+	return true;
 }
 
 /* Return: EAGAIN: there is a job, or else nothing to do; what the program is told. */
 static int owner_look(struct nopin_owner *o, struct nopin_owner_event *event,
 		      struct job *job)
 {
-	const uint32_t first = o->first;
-	const uint64_t now = ext_now(o->context);
+	const uint32_t first = o->session.first, num = o->session.seats;
+	const uint64_t now = session_now(&o->session);
 
-	*job = (struct job){.s = NULL};
-	if (o->stop)
+	*job = (struct job){.begun = false};
+	if (o->session.stop)
 		return ECANCELED;
 	if (owner_report(o, event))
 		return 0;
 	take_upcalls(o);
-	for (uint32_t i = 0; i < o->users; i++)
-		owner_look_at(o, &o->seat[(first + i) % o->users], job, now);
-	if (job->s) {
-		o->first = (uint32_t)(job->s - o->seat + 1) % o->users;
+	for (uint32_t i = 0; i < num; i++)
+		owner_look_at(o, (first + i) % num, job, now);
+	if (job->begun) {
+		o->session.first = (job->i + 1) % num;
 		return EAGAIN;
 	}
 	return owner_report(o, event) ? 0 : EAGAIN;
@@ -562,41 +488,43 @@ static int owner_look(struct nopin_owner *o, struct nopin_owner_event *event,
 
 /* What did not fit into the queue of sends goes as soon as there is room, which
  * raises nothing. */
-static uint64_t patience(struct nopin_owner *o)
+static uint64_t owner_patience(struct nopin_owner *o)
 {
+	const uint64_t most = o->session.alive_ns / 4;
 	bool left = false;
 
-	pthread_mutex_lock(&o->lock);
-	for (uint32_t i = 0; i < o->users; i++)
-		left |= is_user(&o->seat[i]) &&
-			(o->seat[i].row.sent < o->seat[i].row.written ||
-			 o->seat[i].left);
-	pthread_mutex_unlock(&o->lock);
-	return left ? MIN(o->alive_ns / 4, (uint64_t)NS_PER_MS)
-		    : o->alive_ns / 4;
+	pthread_mutex_lock(&o->session.lock);
+	for (uint32_t i = 0; i < o->session.seats; i++) {
+		const struct user *u = &o->user[i];
+
+		left |= seat_taken(&o->session.seat[i]) &&
+			(u->row.sent < u->row.written || u->left);
+	}
+	pthread_mutex_unlock(&o->session.lock);
+	return left ? MIN(most, (uint64_t)NS_PER_MS) : most;
 }
 
 static int owner_serve(struct nopin_owner *o, enum nopin_wait how,
 		       struct nopin_owner_event *event)
 {
-	const uint64_t *bell = nopin_counter_word(o->bell);
+	struct session *s = &o->session;
 	struct job job;
 	int rc;
 
 	for (;;) {
-		uint64_t rung = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
+		const uint64_t rung = session_rung(s);
 
-		pthread_mutex_lock(&o->lock);
+		pthread_mutex_lock(&s->lock);
 		rc = owner_look(o, event, &job);
-		pthread_mutex_unlock(&o->lock);
+		pthread_mutex_unlock(&s->lock);
 		if (rc != EAGAIN)
 			return rc;
-		if (job.s) {
+		if (job.begun) {
 			work(o, &job);
 			continue;
 		}
-		rc = nopin_counter_wait(o->bell, rung + 1, patience(o), how);
-		if (rc && rc != ETIMEDOUT)
+		rc = session_wait(s, rung, owner_patience(o), how);
+		if (rc)
 			return rc;
 	}
 }
@@ -604,27 +532,16 @@ static int owner_serve(struct nopin_owner *o, enum nopin_wait how,
 int nopin_owner_serve(struct nopin_owner *owner, enum nopin_wait how,
 		      struct nopin_owner_event *event)
 {
-	int rc;
+	int rc = session_enter(&owner->session, UINT32_MAX);
 
-	if (in_child(owner->pd->context))
-		return ENODEV;
-	pthread_mutex_lock(&owner->lock);
-	owner->serving++;
-	pthread_mutex_unlock(&owner->lock);
+	if (rc)
+		return rc;
 	rc = owner_serve(owner, how, event);
-	pthread_mutex_lock(&owner->lock);
-	owner->serving--;
-	pthread_mutex_unlock(&owner->lock);
+	session_leave(&owner->session);
 	return rc;
 }
 
 int nopin_owner_stop(struct nopin_owner *owner)
 {
-	if (in_child(owner->pd->context))
-		return ENODEV;
-	pthread_mutex_lock(&owner->lock);
-	owner->stop = true;
-	pthread_mutex_unlock(&owner->lock);
-	ext_counter_raise(owner->bell);
-	return 0;
+	return session_stop(&owner->session);
 }
