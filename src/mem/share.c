@@ -342,7 +342,8 @@ static bool may_ask(struct mem *m, const struct share *s, enum queue q)
 
 /* @t stands in the line of @to from now on, @first: before all others. Its share may
  * be gone afterwards. */
-static void move(struct mem *m, struct ticket *t, struct share *to, bool first)
+static void ticket_pass(struct mem *m, struct ticket *t, struct share *to,
+			bool first)
 {
 	struct share *from = t->share;
 
@@ -425,7 +426,7 @@ void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 	struct share *to = share_of(m, w), *from = t->share;
 
 	if (better_with(m, to, t)) {
-		move(m, t, to, false);
+		ticket_pass(m, t, to, false);
 		/* if @to was set aside it is to hand that over */
 		if (guest_of(m, t))
 			ask_again(&m->tickets);
@@ -447,7 +448,7 @@ static bool hand_over(struct mem *m, struct share *s)
 
 		if (!to)
 			continue;
-		move(m, t, to, true);
+		ticket_pass(m, t, to, true);
 		return true;
 	}
 	return false;

@@ -138,7 +138,7 @@ static bool touch_failed(struct nic *nic, struct step *s)
 }
 
 /* Return: how long it took, or 0 if it did not sleep. */
-static uint64_t move(struct nic *nic, struct step *s)
+static uint64_t step_move(struct nic *nic, struct step *s)
 {
 	struct stint st = stint_begin(nic, CNT_engine_majflt);
 	uint64_t slept;
@@ -154,10 +154,10 @@ static uint64_t move_blocking(struct nic *nic, struct step *s)
 {
 	uint64_t from = os_now(nic->os), now, slept = 0;
 
-	move(nic, s);
+	step_move(nic, s);
 	slept += s->majflt;
 	for (int i = 0; i < MOVES_MAX && touch_failed(nic, s); i++) {
-		move(nic, s);
+		step_move(nic, s);
 		slept += 1 + s->majflt;
 	}
 	now = os_now(nic->os);
@@ -176,7 +176,7 @@ uint64_t step_run(struct nic *nic, struct step *s)
 	if (nic->cfg.strategies & STRATEGY_BIT(STRATEGY_BLOCK))
 		return move_blocking(nic, s);
 	handoff_unlock(&nic->engine);
-	slept = move(nic, s);
+	slept = step_move(nic, s);
 	handoff_lock(&nic->engine);
 	*most = MAX(*most, slept);
 	now = os_now(nic->os);

@@ -3,6 +3,7 @@
 #ifndef NOPIN_OS_LANE_H
 #define NOPIN_OS_LANE_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 struct os;
@@ -10,6 +11,7 @@ struct os;
 enum {
 	OS_LANES_MAX = 16, /* gathers at once before the slower way is taken */
 	OS_LANE_BYTES = 65536,
+	OS_STRIPES = 64, /* locks of the atomics, power of two */
 };
 
 /**
@@ -19,6 +21,21 @@ enum {
 struct os_lane {
 	int fd;
 	uint8_t *buf;
+};
+
+/**
+ * struct os_lanes - What movers use; atomic, but for what a lane is to the thread that
+ * is busy with it.
+ * @busy:	bit per lane in use
+ * @most:	that were busy at once
+ * @bin:	nobody reads it; movers write it at once
+ */
+struct os_lanes {
+	uint32_t busy;
+	unsigned most;
+	struct os_lane lane[OS_LANES_MAX];
+	pthread_mutex_t stripe[OS_STRIPES];
+	uint8_t bin[512];
 };
 
 /** lane_get() - Return: a lane's index; -EAGAIN: all are in use; -errno: there is none:

@@ -16,7 +16,6 @@ struct pagers;
 
 enum {
 	OS_REGIONS_MAX = 64, /* os_memory() calls of one NIC */
-	OS_STRIPES = 64, /* locks of the atomics, power of two */
 	OS_LINE_SPARES = 4, /* sockets to connect, of either family */
 };
 
@@ -129,21 +128,6 @@ struct os_held {
 	int fd;
 	uint64_t dev, ino;
 	bool spoke;
-};
-
-/**
- * struct os_lanes - What movers use; atomic, but for what a lane is to the thread that
- * is busy with it.
- * @busy:	bit per lane in use
- * @most:	that were busy at once
- * @bin:	nobody reads it; movers write it at once
- */
-struct os_lanes {
-	uint32_t busy;
-	unsigned most;
-	struct os_lane lane[OS_LANES_MAX];
-	pthread_mutex_t stripe[OS_STRIPES];
-	uint8_t bin[512];
 };
 
 /**
