@@ -45,13 +45,13 @@ static psn_t ack_limit(const struct qp *qp)
 	psn_t limit = r->win.head;
 
 	for (uint32_t i = r->replay.at; i != r->replay.next; i++) {
-		const struct resource *s = &r->replay.res[i % RESOURCES_MAX];
+		const struct resource *s = resource_at(&r->replay, i);
 
 		if (s->at < s->num && psn_diff(s->psn, limit) < 0)
 			limit = s->psn;
 	}
 	/* what is about to be answered must not be overtaken */
-	for (uint32_t i = 0; i < RESOURCES_MAX && r->replay.answering; i++) {
+	for (uint32_t i = 0; i < r->replay.size && r->replay.answering; i++) {
 		const struct resource *s = &r->replay.res[i];
 
 		if (s->used && s->burst == r->replay.bursts &&

@@ -142,7 +142,7 @@ void ahead_responses(const struct qp *qp)
 
 	for (uint32_t i = r->replay.at + 1; (int32_t)(r->replay.next - i) > 0;
 	     i++) {
-		const struct resource *s = &r->replay.res[i % RESOURCES_MAX];
+		const struct resource *s = resource_at(&r->replay, i);
 		struct dma d = remote_dma(qp, s->rkey, s->va, s->len,
 					  ACCESS_REMOTE_READ);
 

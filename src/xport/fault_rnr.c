@@ -112,8 +112,8 @@ void fault_silence_over(struct qp *qp)
 	      r->replay.wait.ticket.v))
 		return;
 	if (r->replay.wait.ticket.v && replay_busy(qp)) {
-		const struct resource *s =
-			&r->replay.res[r->replay.at % RESOURCES_MAX];
+		const struct resource *s = resource_at(&r->replay,
+						       r->replay.at);
 
 		psn = psn_add(s->psn, s->at);
 	}

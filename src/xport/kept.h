@@ -45,8 +45,8 @@ enum {
  * @held:	slots of all windows towards the same peer; set with the peer
  * @data:	how many are requests with payload: all but one are @peer's to fill
  * @first:	and that one's is of those that are for such (credit_first())
- * @bare:	places for RD_ATOMIC_MAX requests without payload, or NULL; bit i
- *		of @bare_used: something is in the ith
+ * @bare:	places for @bares requests without payload; bit i of @bare_used:
+ *		something is in the ith
  * @forgotten:	for how many fetches in turn of its page one was dropped, which it
  *		was, and when the last of them began
  * @peer:	NULL: datagrams
@@ -58,7 +58,7 @@ struct window {
 	uint32_t num, data;
 	bool first;
 	struct accepted *bare;
-	uint32_t bare_used;
+	uint32_t bares, bare_used;
 	uint32_t forgotten;
 	psn_t forgotten_psn;
 	uint64_t forgotten_ns;

@@ -248,7 +248,6 @@ int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg)
 			qp->req.win.account = qp->resp.win.account =
 				&qp->account;
 	qp->resp.win.held = &qp->ud.held; /* of a connection: its peer's */
-	qp->resp.win.bare = qp->resp.bare;
 	deadlines_none(qp->req.at, REQ_DEADLINES);
 	deadlines_none(qp->resp.at, RESP_DEADLINES);
 	qp->timer.at_ns = TIME_NEVER;
@@ -294,6 +293,7 @@ static void qp_disconnect(struct qp *qp)
 void qp_fini(struct qp *qp)
 {
 	qp_disconnect(qp);
+	resp_release(qp);
 	list_del(&qp->on.errors);
 	mem_account_gone(qp->x->mem, &qp->account);
 }
@@ -367,6 +367,7 @@ static void to_reset(struct qp *qp)
 	qp->cause = CAUSE_NONE;
 	req_reset(qp);
 	resp_reset(qp);
+	resp_release(qp);
 	qp_set_state(qp, QPS_RESET);
 }
 
@@ -413,6 +414,9 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 
 	if (!qp_modify_ok(qp, attr, mask))
 		return -EINVAL;
+	if ((mask & QPA_MAX_DEST_RD_ATOMIC) &&
+	    resp_reserve(qp, attr->max_dest_rd_atomic) < 0)
+		return -ENOMEM;
 	if (to == QPS_RTR && from != QPS_RTR) {
 		s = share_get(qp->connected ? &peer->shares : &qp->shares,
 			      qp->cfg.pd);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/counters.h"
 #include "base/flight.h"
+#include "base/heap.h"
 #include "base/moves.h"
 #include "base/range.h"
 #include "base/verdict.h"
@@ -38,9 +39,33 @@
 
 #include <errno.h>
 
-static struct resource *res_at(struct resp *r, uint32_t i)
+int replay_reserve(struct qp *qp, uint32_t rd_atomic)
 {
-	return &r->replay.res[i % RESOURCES_MAX];
+	struct resp_replay *r = &qp->resp.replay;
+	struct resp_replay old = *r;
+	uint32_t size = 2;
+
+	while (size < 2 * rd_atomic)
+		size *= 2;
+	if (size <= r->size)
+		return 0;
+	r->res = heap_array(size, sizeof(*r->res));
+	if (!r->res) {
+		r->res = old.res;
+		return -ENOMEM;
+	}
+	r->size = size;
+	for (uint32_t i = old.next - old.size; i != old.next; i++)
+		*resource_at(r, i) = *resource_at(&old, i);
+	heap_free(old.res);
+	return 0;
+}
+
+void replay_release(struct qp *qp)
+{
+	heap_free(qp->resp.replay.res);
+	qp->resp.replay.res = NULL;
+	qp->resp.replay.size = 0;
 }
 
 uint32_t replay_pending(const struct qp *qp, uint32_t *room)
@@ -48,9 +73,9 @@ uint32_t replay_pending(const struct qp *qp, uint32_t *room)
 	const struct resp *r = &qp->resp;
 	uint32_t n = 0;
 
-	*room = RESOURCES_MAX;
+	*room = r->replay.size;
 	for (uint32_t i = r->replay.at; i != r->replay.next; i++) {
-		const struct resource *s = &r->replay.res[i % RESOURCES_MAX];
+		const struct resource *s = resource_at(&r->replay, i);
 
 		n += !s->again && s->at < s->num;
 		--*room;
@@ -72,9 +97,9 @@ void replay_add(struct qp *qp, const struct pkt *p, uint64_t original)
 {
 	struct resp *r = &qp->resp;
 
-	CHECK(r->replay.next - r->replay.at < RESOURCES_MAX);
+	CHECK(r->replay.next - r->replay.at < r->replay.size);
 	qp_kick(qp);
-	*res_at(r, r->replay.next++) =
+	*resource_at(&r->replay, r->replay.next++) =
 		(struct resource){.used = true,
 				  .atomic = p->op & OPF_ATOMIC,
 				  .psn = p->psn,
@@ -107,7 +132,7 @@ static bool covers(const struct qp *qp, const struct resource *s,
 static void answer_again(struct qp *qp, const struct pkt *p, uint32_t i)
 {
 	struct resp *r = &qp->resp;
-	struct resource *s = res_at(r, i);
+	struct resource *s = resource_at(&r->replay, i);
 	uint32_t k = (uint32_t)psn_diff(p->psn, s->psn);
 
 	/* What is on its way anyway, or would take room that a run counts on,
@@ -127,14 +152,14 @@ void replay_duplicate(struct qp *qp, const struct pkt *p)
 {
 	struct resp *r = &qp->resp;
 	/* the count wraps; what was never used covers nothing */
-	const uint32_t first = r->replay.next - RESOURCES_MAX;
+	const uint32_t first = r->replay.next - r->replay.size;
 
 	if (!(p->op & (OPF_READ | OPF_ATOMIC))) {
 		ack_repeat(qp);
 		return;
 	}
 	for (uint32_t i = r->replay.next; i-- != first;)
-		if (covers(qp, res_at(r, i), p)) {
+		if (covers(qp, resource_at(&r->replay, i), p)) {
 			answer_again(qp, p, i);
 			return;
 		}
@@ -240,7 +265,7 @@ bool replay_tx(struct qp *qp, struct burst *b)
 	b->res = r->replay.at;
 	r->replay.bursts++;
 	while (replay_busy(qp)) {
-		struct resource *s = res_at(r, r->replay.at);
+		struct resource *s = resource_at(&r->replay, r->replay.at);
 
 		if (s->at == s->num) {
 			r->replay.at++;
@@ -270,16 +295,16 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error)
 {
 	struct resp *r = &qp->resp;
 	const uint32_t has_room = r->replay.next + r->replay.coming -
-				  RESOURCES_MAX;
+				  r->replay.size;
 	uint32_t from = b->res;
 
-	if (!qp_receives(qp) || r->replay.next - from > RESOURCES_MAX)
+	if (!qp_receives(qp) || r->replay.next - from > r->replay.size)
 		return;
 	/* What would take the room that a run counts on is lost. */
 	if ((int32_t)(has_room - from) > 0)
 		from = has_room;
 	for (uint32_t i = from; i != r->replay.next; i++) {
-		struct resource *s = res_at(r, i);
+		struct resource *s = resource_at(&r->replay, i);
 
 		/* unless more of it was asked for again meanwhile */
 		if (s->burst != r->replay.bursts)
@@ -300,9 +325,9 @@ void replay_check(const struct qp *qp)
 {
 	const struct resp_replay *r = &qp->resp.replay;
 
-	CHECK(r->next - r->at + r->coming <= RESOURCES_MAX);
+	CHECK(r->next - r->at + r->coming <= r->size);
 	for (uint32_t i = r->at; i != r->next; i++) {
-		const struct resource *s = &r->res[i % RESOURCES_MAX];
+		const struct resource *s = resource_at(r, i);
 
 		CHECK(s->used && s->from <= s->at && s->at <= s->num);
 	}

@@ -8,6 +8,11 @@
 struct burst;
 struct pkt;
 
+/** replay_reserve(), replay_release() - As resp_reserve(), of those that are or were
+ * answered. */
+int replay_reserve(struct qp *qp, uint32_t rd_atomic);
+void replay_release(struct qp *qp);
+
 bool replay_tx(struct qp *qp, struct burst *b);
 void replay_unsent(struct qp *qp, const struct burst *b, int error);
 

@@ -53,6 +53,19 @@
 
 #include <string.h>
 
+int resp_reserve(struct qp *qp, uint32_t rd_atomic)
+{
+	int err = replay_reserve(qp, rd_atomic);
+
+	return err ? err : win_reserve(&qp->resp.win, rd_atomic);
+}
+
+void resp_release(struct qp *qp)
+{
+	replay_release(qp);
+	win_release(&qp->resp.win);
+}
+
 void resp_reset(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
@@ -70,7 +83,6 @@ void resp_reset(struct qp *qp)
 	deadlines_none(r->at, RESP_DEADLINES);
 	r->replay.next = r->replay.at = 0;
 	r->replay.answering = false;
-	memset(r->replay.res, 0, sizeof(r->replay.res));
 	r->gso = (struct gso_watch){.doubts = 0};
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
 }

@@ -9,6 +9,16 @@
 
 struct qp;
 
+/**
+ * resp_reserve() - Have places for @rd_atomic READs and atomics at once, and for as many
+ * that were answered; those that are in use stay.
+ * Return: 0; -ENOMEM.
+ */
+int resp_reserve(struct qp *qp, uint32_t rd_atomic);
+
+/** resp_release() - Give the places back; none is in use. */
+void resp_release(struct qp *qp);
+
 void resp_reset(struct qp *qp);
 
 /** resp_untake() - Give back the receives that messages have which are not complete. */

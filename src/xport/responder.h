@@ -34,7 +34,8 @@ struct resource {
 	uint32_t msn;
 };
 
-enum { RESOURCES_MAX = 2 * RD_ATOMIC_MAX }; /* and as many answered again */
+/* of RD_ATOMIC_MAX, and as many answered again; in a ring of a power of two */
+enum { RESOURCES_MAX = 2 * RD_ATOMIC_MAX };
 
 /**
  * struct nak - Is said in place of an ACK.
@@ -86,18 +87,26 @@ struct resp_hold {
 
 /**
  * struct resp_replay - Answers to READs and atomics (replay.c).
- * @res:	ring; of [at, next) some are not answered whole
+ * @res:	ring of @size, a power of two; of [at, next) some are not answered whole.
+ *		There is none before RTR
  * @coming:	READs and atomics of the run that moves
  * @bursts:	counts bursts of responses
  * @answering:	one is on its way to the socket: an ACK must not overtake it
  * @wait:	for the source page of a response
  */
 struct resp_replay {
-	struct resource res[RESOURCES_MAX];
-	uint32_t next, at, coming, bursts;
+	struct resource *res;
+	uint32_t size, next, at, coming, bursts;
 	bool answering;
 	struct waiter wait;
 };
+
+/** resource_at() - Return the place of the READ or atomic that was counted as the @i th. */
+static inline struct resource *resource_at(const struct resp_replay *r,
+					   uint32_t i)
+{
+	return &r->res[i & (r->size - 1)];
+}
 
 /** struct resp_failure - Of the request that ends the QP; @recv: what it had, or NULL. */
 struct resp_failure {
@@ -117,7 +126,6 @@ struct resp_failure {
  * @dead:	a request failed: @failure; nothing more is taken
  * @life:	counts connections: what is out may be of the one before
  * @wait:	for the destination page of a request
- * @bare:	of @win
  */
 struct resp {
 	struct window win;
@@ -132,7 +140,6 @@ struct resp {
 	struct resp_replay replay;
 	uint64_t at[RESP_DEADLINES];
 	struct waiter wait;
-	struct accepted bare[RD_ATOMIC_MAX];
 	struct gso_watch gso;
 };
 

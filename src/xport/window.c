@@ -7,6 +7,7 @@
 #include "base/account.h"
 #include "base/check.h"
 #include "base/counters.h"
+#include "base/heap.h"
 #include "base/list.h"
 #include "base/probe.h"
 #include "mem/account.h"
@@ -190,17 +191,36 @@ static bool slot_for(struct xport *x, struct window *w, const struct pkt *pkt)
 	return win_slots(x, *w->held + lent(w));
 }
 
+int win_reserve(struct window *w, uint32_t bares)
+{
+	if (w->bares || !bares)
+		return 0;
+	w->bare = heap_array(bares, sizeof(*w->bare));
+	if (!w->bare)
+		return -ENOMEM;
+	w->bares = bares;
+	return 0;
+}
+
+void win_release(struct window *w)
+{
+	CHECK(!w->bare_used);
+	heap_free(w->bare);
+	w->bare = NULL;
+	w->bares = 0;
+}
+
 /* READs and atomics have no payload and each QP a place for as many as there may
  * be, which costs no slot. */
 static struct accepted *bare(struct window *w, const struct pkt *pkt)
 {
 	unsigned i = 0;
 
-	if (!w->bare || !(pkt->op & (OPF_READ | OPF_ATOMIC)))
+	if (!(pkt->op & (OPF_READ | OPF_ATOMIC)))
 		return NULL;
-	while (w->bare_used & 1U << i)
+	while (i < w->bares && w->bare_used & 1U << i)
 		i++;
-	if (i == RD_ATOMIC_MAX)
+	if (i == w->bares)
 		return NULL;
 	w->bare_used |= 1U << i;
 	w->bare[i].slot = NO_SLOT;

@@ -12,6 +12,13 @@ struct rx_run;
 struct window;
 struct xport;
 
+/**
+ * win_reserve() - Have places for @bares requests without payload. None is added to those
+ * that there are: what is kept in one cannot move.
+ * Return: 0; -ENOMEM.
+ */
+int win_reserve(struct window *w, uint32_t bares);
+void win_release(struct window *w);
 void win_reset(struct xport *x, struct window *w, psn_t psn);
 bool win_has(const struct window *w, psn_t psn);
 

@@ -13,6 +13,7 @@
 #include "xport/lend.h"
 #include "xport/owe.h"
 #include "xport/requester.h"
+#include "xport/resp.h"
 #include "xport/tx.h"
 #include "xport/window.h"
 
@@ -47,6 +48,7 @@ static int setup(void **state)
 		struct qp *qp = &s.qp[i];
 
 		assert_int_equal(qp_init(qp, &s.x, &cfg), 0);
+		assert_int_equal(resp_reserve(qp, RD_ATOMIC_MAX), 0);
 		qp->cfg.qpn = QPN + i;
 		qp->peer = &s.peer;
 		qp->state = QPS_RTS;

@@ -96,7 +96,6 @@ static inline void bench_open(struct bench *b, enum peer_kind kind, psn_t psn)
 	b->qp.attr.access = all;
 	b->qp.attr.timeout = 14;
 	b->qp.attr.retry_cnt = 7;
-	b->qp.attr.max_dest_rd_atomic = RD_ATOMIC_MAX;
 	b->qp.resp.plan = b->qp.resp.win.head = b->qp.resp.win.next = psn;
 	rx_run_init(&b->run);
 }

@@ -77,7 +77,7 @@ static inline void connect_receiver(struct qp *qp, struct xport *x,
 			    .path_mtu = cfg->mtu,
 			    .has_grh = true,
 			    .dgid = {{0xfd, [15] = 2}},
-			    .max_dest_rd_atomic = 1};
+			    .max_dest_rd_atomic = RD_ATOMIC_MAX};
 	const uint32_t init = QPA_PKEY_INDEX | QPA_PORT |
 			      (ud ? QPA_QKEY : QPA_ACCESS_FLAGS);
 	const uint32_t rtr = ud ? 0

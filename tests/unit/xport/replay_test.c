@@ -6,6 +6,7 @@
 #include "ring/cqe.h"
 #include "xport/burst.h"
 #include "xport/replay.h"
+#include "xport/resp.h"
 #include "xport/tx.h"
 
 #include <errno.h>
@@ -481,6 +482,85 @@ static void replay_duplicate__of_the_oldest(void **state)
 	assert_int_equal(room(), RESOURCES_MAX);
 }
 
+/* --- room ----------------------------------------------------------------------- */
+
+static bool short_of_memory;
+
+void *__real_heap_alloc(size_t bytes);
+void *__wrap_heap_alloc(size_t bytes);
+
+void *__wrap_heap_alloc(size_t bytes)
+{
+	return short_of_memory ? NULL : __real_heap_alloc(bytes);
+}
+
+static int dest_rd_atomic(uint8_t num)
+{
+	const struct qp_attr a = {.max_dest_rd_atomic = num};
+
+	s.qp.state = QPS_SQD;
+	return qp_modify(&s.qp, &a, QPA_MAX_DEST_RD_ATOMIC, NULL);
+}
+
+/* As many as were agreed, and as many that were answered. */
+static void resp_reserve__sizes(void **state)
+{
+	static const struct {
+		uint32_t num, size;
+	} t[] = {{0, 2}, {1, 2}, {2, 4}, {3, 8}, {16, RESOURCES_MAX}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
+		resp_release(&s.qp);
+		assert_null(s.qp.resp.replay.res);
+		assert_null(s.qp.resp.win.bare);
+		assert_int_equal(resp_reserve(&s.qp, t[i].num), 0);
+		assert_int_equal(room(), t[i].size);
+		assert_int_equal(s.qp.resp.win.bares, t[i].num);
+	}
+}
+
+/* More are agreed while the send queue is drained. */
+static void resp_reserve__keeps_what_was_answered(void **state)
+{
+	(void)state;
+	resp_release(&s.qp);
+	assert_int_equal(resp_reserve(&s.qp, 1), 0);
+	s.qp.resp.replay.next = s.qp.resp.replay.at = UINT32_MAX - 1;
+	for (unsigned i = 0; i < 3; i++) {
+		add_atomic(psn_add(PSN, i), i);
+		assert_int_equal(send(), 1);
+	}
+	assert_int_equal(dest_rd_atomic(RD_ATOMIC_MAX), 0);
+	assert_int_equal(room(), RESOURCES_MAX);
+	s.qp.state = QPS_RTS;
+	for (unsigned i = 1; i < 3; i++) {
+		repeat_atomic(psn_add(PSN, i));
+		assert_int_equal(room(), RESOURCES_MAX - 3 + i);
+		assert_int_equal(send(), 1);
+		assert_true(got[0].swap_add == i);
+	}
+	assert_int_equal(s.cnt.v[CNT_drop_psn], 0);
+	assert_int_equal(dest_rd_atomic(1), 0);
+	assert_int_equal(room(), RESOURCES_MAX);
+}
+
+static void resp_reserve__no_memory(void **state)
+{
+	(void)state;
+	resp_release(&s.qp);
+	assert_int_equal(resp_reserve(&s.qp, 1), 0);
+	s.qp.attr.max_dest_rd_atomic = 1;
+	add_atomic(PSN, 5);
+	short_of_memory = true;
+	assert_int_equal(dest_rd_atomic(RD_ATOMIC_MAX), -ENOMEM);
+	short_of_memory = false;
+	assert_int_equal(s.qp.attr.max_dest_rd_atomic, 1);
+	s.qp.state = QPS_RTS;
+	assert_int_equal(send(), 1);
+	assert_true(got[0].swap_add == 5);
+}
+
 /* --- bursts that do not leave -------------------------------------------------- */
 
 static void replay_unsent__comes_again(void **state)
@@ -691,6 +771,9 @@ int main(void)
 		T(replay_duplicate__while_a_run_moves),
 		T(replay_duplicate__of_the_oldest),
 		T(replay_duplicate__where_the_count_wraps),
+		T(resp_reserve__sizes),
+		T(resp_reserve__keeps_what_was_answered),
+		T(resp_reserve__no_memory),
 		T(replay_unsent__comes_again),
 		T(replay_unsent__from_where_it_was),
 		T(replay_unsent__nothing_of_another_burst),

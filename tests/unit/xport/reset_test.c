@@ -140,7 +140,6 @@ static const struct field of_resp[] = {
 	F(resp, ack.said_ns),
 	F(resp, hold.asked),
 	F(resp, hold.resume_ns),
-	F(resp, replay.res),
 	F(resp, replay.next),
 	F(resp, replay.at),
 	F(resp, replay.answering),
@@ -231,6 +230,8 @@ static void reset__forgets_all(void **state)
 	s.resp = s.qp.resp;
 	dirty_qp();
 	assert_int_equal(qp_modify(&s.qp, &reset, QPA_STATE, NULL), 0);
+	assert_null(s.qp.resp.replay.res);
+	assert_null(s.qp.resp.win.bare);
 	connect();
 	compare(&s.req, &s.qp.req, of_req, ARRAY_SIZE(of_req));
 	compare(&s.resp, &s.qp.resp, of_resp, ARRAY_SIZE(of_resp));

@@ -32,6 +32,7 @@ static int setup(void **state)
 	list_init(&s.w.waiting);
 	list_init(&s.other.waiting);
 	s.w.bare = s.bare;
+	s.w.bares = RD_ATOMIC_MAX;
 	s.w.held = &s.held[0];
 	s.other.held = &s.held[1];
 	win_reset(&s.x, &s.w, FIRST);
