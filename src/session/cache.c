@@ -154,7 +154,7 @@ static void acknowledge(struct nopin_cache *c)
 	if (c->reader.consumed - c->told < NEWS / 2)
 		return;
 	link_reap(&c->caller.link);
-	if (c->caller.link.out)
+	if (c->caller.link.out + 1 >= LINK_DEPTH)
 		return;
 	c->mail->consumed = c->told = c->reader.consumed;
 	(void)link_write(&c->caller.link, &c->mail->consumed, 8,

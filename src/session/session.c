@@ -173,7 +173,8 @@ int session_stop(struct session *s)
 		return ENODEV;
 	pthread_mutex_lock(&s->lock);
 	s->stop = true;
-	pthread_mutex_unlock(&s->lock);
+	/* with the lock: a thread that has seen it may destroy all of this */
 	ext_counter_raise(s->bell);
+	pthread_mutex_unlock(&s->lock);
 	return 0;
 }
