@@ -126,6 +126,7 @@ static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
 		return exec_fail(qp, p, &invalid_request);
 	if (coming < room)
 		return EXEC_OK;
+	qp->resp.replay.full = true;
 	return run->num ? EXEC_FULL : EXEC_DROP;
 }
 

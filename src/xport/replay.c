@@ -280,6 +280,10 @@ bool replay_tx(struct qp *qp, struct burst *b)
 		before = s;
 	}
 	burst_trim(b);
+	if (r->replay.full && r->replay.next - r->replay.at < r->replay.size) {
+		r->replay.full = false;
+		qp_drainable(qp);
+	}
 	if (!b->nsegs)
 		return false;
 	flight_note(&qp->log, qp->x->now, FLIGHT_TX, 0, b->bytes[0],
@@ -298,11 +302,14 @@ void replay_unsent(struct qp *qp, const struct burst *b, int error)
 				  r->replay.size;
 	uint32_t from = b->res;
 
-	if (!qp_receives(qp) || r->replay.next - from > r->replay.size)
+	if (!qp_receives(qp))
 		return;
-	/* What would take the room that a run counts on is lost. */
+	/* What would take the room that a run counts on is lost, and so is what has no
+	 * place any more: there are more since then, or others were asked for. */
 	if ((int32_t)(has_room - from) > 0)
 		from = has_room;
+	while (from != r->replay.next && !resource_at(&r->replay, from)->used)
+		from++;
 	for (uint32_t i = from; i != r->replay.next; i++) {
 		struct resource *s = resource_at(&r->replay, i);
 

@@ -82,7 +82,7 @@ void resp_reset(struct qp *qp)
 	r->life++;
 	deadlines_none(r->at, RESP_DEADLINES);
 	r->replay.next = r->replay.at = 0;
-	r->replay.answering = false;
+	r->replay.answering = r->replay.full = false;
 	r->gso = (struct gso_watch){.doubts = 0};
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
 }

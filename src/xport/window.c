@@ -193,11 +193,15 @@ static bool slot_for(struct xport *x, struct window *w, const struct pkt *pkt)
 
 int win_reserve(struct window *w, uint32_t bares)
 {
-	if (w->bares || !bares)
+	struct accepted *more;
+
+	if (w->bare_used || bares <= w->bares)
 		return 0;
-	w->bare = heap_array(bares, sizeof(*w->bare));
-	if (!w->bare)
+	more = heap_array(bares, sizeof(*more));
+	if (!more)
 		return -ENOMEM;
+	heap_free(w->bare);
+	w->bare = more;
 	w->bares = bares;
 	return 0;
 }

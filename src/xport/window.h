@@ -13,8 +13,8 @@ struct window;
 struct xport;
 
 /**
- * win_reserve() - Have places for @bares requests without payload. None is added to those
- * that there are: what is kept in one cannot move.
+ * win_reserve() - Have places for @bares requests without payload. None is added while
+ * something is kept in one, which cannot move: others take slots then.
  * Return: 0; -ENOMEM.
  */
 int win_reserve(struct window *w, uint32_t bares);

@@ -34,7 +34,7 @@ UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test"
          "xport_reset_test", "xport_resp_test", "xport_next_test",
          "xport_receive_test", "xport_fault_backup_test", "xport_req_test",
          "xport_reply_test", "xport_retry_test", "xport_blame_test",
-         "xport_scatter_test", "xport_transport_rc_test",
+         "xport_scatter_test", "xport_transport_rc_test", "xport_places_test",
          "xport_ud_rx_test", "xport_ud_tx_test", "xport_qp_test",
          "xport_burst_test", "xport_comp_test", "xport_reads_test",
          "xport_owe_test", "xport_deadline_test", "xport_ack_test",

@@ -1921,6 +1921,18 @@ MUTATIONS = [
     ("qp: there is memory for what was agreed", "src/xport/qp.c",
      "\t    resp_reserve(qp, attr->max_dest_rd_atomic) < 0)\n\t\treturn -ENOMEM;",
      "\t    resp_reserve(qp, attr->max_dest_rd_atomic) < 0)\n\t\tqp->x->now += 0;"),
+    ("replay: what did not leave is given up where there is no place for all",
+     "src/xport/replay.c",
+     "\tif (!qp_receives(qp))\n\t\treturn;\n\t/* What would",
+     "\tif (!qp_receives(qp) || r->replay.next - from > r->replay.size)\n"
+     "\t\treturn;\n\t/* What would"),
+    ("replay: what never was is answered", "src/xport/replay.c",
+     "\twhile (from != r->replay.next && !resource_at(&r->replay, from)->used)\n"
+     "\t\tfrom++;\n", ""),
+    ("replay: of a place nobody is told", "src/xport/replay.c",
+     "\t\tr->replay.full = false;\n\t\tqp_drainable(qp);", "\t\tr->replay.full = false;"),
+    ("exec: that there was no place is forgotten", "src/xport/exec.c",
+     "\tqp->resp.replay.full = true;\n", ""),
     ("replay: half of the places are for what was answered", "src/xport/replay.c",
      "while (size < 2 * rd_atomic)", "while (size < rd_atomic)"),
     ("replay: what was answered is in the places of before", "src/xport/replay.c",

@@ -607,10 +607,13 @@ static void read__without_room(void **state)
 		r->res[r->next] = (struct resource){
 			.used = true, .again = true, .num = 1};
 	assert_int_equal(request(OP_READ_REQ, 0), EXEC_OK);
+	assert_false(r->full);
 	assert_int_equal(request(OP_READ_REQ, 0), EXEC_FULL);
 	end_run();
 	r->res[r->next++] = r->res[0];
+	r->full = false;
 	assert_int_equal(request(OP_READ_REQ, 0), EXEC_DROP);
+	assert_true(r->full);
 	assert_false(s.qp.resp.dead);
 }
 
