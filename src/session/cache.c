@@ -5,7 +5,6 @@
  * One request at a time is under way. Who gave up waiting for it leaves it: its answer
  * is read when it comes, by whoever looks then.
  */
-#include "base/page.h"
 #include "base/range.h"
 #include "session/caller.h"
 
@@ -68,8 +67,7 @@ static void cache_free(struct nopin_cache *c)
 static int cache_attr_take(struct nopin_cache *c,
 			   const struct nopin_cache_attr *a)
 {
-	if (a->reserved || a->block < PAGE_BYTES || a->block > READY_MAX ||
-	    a->block & (a->block - 1))
+	if (a->reserved || !is_block(a->block))
 		return EINVAL;
 	c->shift = (unsigned)__builtin_ctzll(a->block);
 	return -blocks_init(&c->blocks, a->blocks);
@@ -363,7 +361,7 @@ static void part(struct nopin_cache *c)
 						  NOPIN_WAIT_BLOCK);
 	int rc = make_room(c, &p);
 
-	if (!rc && link_write(&c->caller.link, NULL, 0, 0, 0, 0, 0))
+	if (!rc && link_ask(&c->caller.link))
 		rc = EIO;
 	for (link_reap(&c->caller.link);
 	     !rc && c->caller.link.out && !c->caller.link.failed;

@@ -80,8 +80,7 @@ static int self_connect(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
 				.port_num = 1,
-				.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC |
-						   IBV_ACCESS_REMOTE_WRITE,
+				.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC,
 				.path_mtu = IBV_MTU_1024,
 				.dest_qp_num = qp->qp_num,
 				.max_rd_atomic = 1,

@@ -5,6 +5,7 @@
 #ifndef NOPIN_SESSION_LINK_H
 #define NOPIN_SESSION_LINK_H
 
+#include "base/page.h"
 #include "ext/ext.h"
 #include "session/blocks.h"
 #include "session/news.h"
@@ -36,6 +37,13 @@ static_assert(sizeof(struct ask) == LINE, "no two users share a line");
 /** ASK_SENT - Bytes of it. NEWS: records of a row. READY_MAX: bytes of a request, and
  * of a block. */
 enum { ASK_SENT = 32, NEWS = 128, READY_MAX = 1 << 30 };
+
+/** is_block() - May a user's blocks have so many bytes? */
+static inline bool is_block(uint64_t bytes)
+{
+	return bytes >= PAGE_BYTES && bytes <= READY_MAX &&
+	       !(bytes & (bytes - 1));
+}
 
 /**
  * struct link - All requests are signaled.

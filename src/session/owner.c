@@ -10,7 +10,6 @@
  * later. Pages are waited for without the lock.
  * What a user wrote may change at any time: it is copied, then looked at.
  */
-#include "base/page.h"
 #include "base/range.h"
 #include "session/news.h"
 #include "session/session.h"
@@ -286,12 +285,6 @@ static int owner_join(struct nopin_owner *o, struct ibv_qp *qp,
 	o->user[i] = (struct user){.taken = 0};
 	row_init(&o->user[i].row, &o->news[(size_t)i * NEWS], NEWS);
 	return 0;
-}
-
-static bool is_block(uint64_t bytes)
-{
-	return bytes >= PAGE_BYTES && bytes <= READY_MAX &&
-	       !(bytes & (bytes - 1));
 }
 
 int nopin_owner_join(struct nopin_owner *owner, struct ibv_qp *qp,
