@@ -179,7 +179,7 @@ static void question_asked(struct req *r)
 		return;
 	r->probe.question = question_now(r);
 	r->probe.asked = true;
-	r->probe.max = r->snd;
+	r->probe.max = r->psn.snd;
 }
 
 /* What @syndrome and @psn said was said, or (@owed) is to be said still. */

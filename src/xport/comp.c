@@ -16,6 +16,7 @@
 #include "xport/flow.h"
 #include "xport/kept.h"
 #include "xport/life.h"
+#include "xport/psns.h"
 #include "xport/qp.h"
 #include "xport/reads.h"
 #include "xport/requester.h"
@@ -60,28 +61,26 @@ void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause)
 static void una_to(struct qp *qp, psn_t to, bool data)
 {
 	if (data && qp->state != QPS_ERR)
-		credit_placed(qp, (uint32_t)psn_diff(to, qp->req.una));
-	qp->req.una = to;
+		credit_placed(qp, (uint32_t)psn_diff(to, qp->req.psn.una));
+	psns_completed(&qp->req.psn, to);
 }
 
 void comp_placed(struct qp *qp, psn_t target)
 {
 	struct wq *sq = qp->cfg.sq;
 	struct req *r = &qp->req;
-	psn_t una = r->una;
+	psn_t una = r->psn.una;
 
 	/* What is said while a response before it is being placed, say, is not
 	 * said again. */
-	if (psn_diff(target, r->placed) > 0)
-		r->placed = target;
-	target = r->placed;
+	target = psns_placed(&r->psn, target);
 	while (sq->cons != r->wqe.started && qp->state != QPS_ERR) {
 		struct wqe *w = wq_at(sq, sq->cons);
 		psn_t end = wqe_end(w);
 
 		if (r->failure.known && sq->cons == r->failure.wqe)
 			break;
-		if (wqe_is_read(w) && !wqe_passed(w, r->una)) {
+		if (wqe_is_read(w) && !wqe_passed(w, r->psn.una)) {
 			if (wqe_offset(w, target) > 0)
 				target = w->first_psn;
 			break;
@@ -94,30 +93,24 @@ void comp_placed(struct qp *qp, psn_t target)
 		complete(qp, w, WC_SUCCESS, CAUSE_NONE);
 	}
 	/* in the middle of one; what has failed gives all back as it ends */
-	if (psn_diff(target, r->una) > 0)
+	if (psn_diff(target, r->psn.una) > 0)
 		una_to(qp, target,
 		       !r->failure.known || sq->cons != r->failure.wqe);
-	if (r->una != una)
+	if (r->psn.una != una)
 		comp_reload(qp);
 	/* WRITEs alone must not leave them half the PSNs behind */
-	if (psn_diff(r->una, r->win.next) > 0)
-		r->win.next = r->una;
-	if (psn_diff(r->una, r->reads.last_again_to) > 0)
-		r->reads.last_again_to = r->una;
-	/* A response also says that its request was accepted, and a READ that
-	 * was asked for again may have been accepted long before. */
-	if (psn_diff(r->una, r->acc) > 0)
-		r->acc = r->una;
-	flow_accepted(qp, r->acc);
-	reads_answered(qp, r->una);
-	if (psn_diff(r->una, r->snd) > 0)
-		r->snd = r->una;
+	if (psn_diff(r->psn.una, r->win.next) > 0)
+		r->win.next = r->psn.una;
+	if (psn_diff(r->psn.una, r->reads.last_again_to) > 0)
+		r->reads.last_again_to = r->psn.una;
+	flow_accepted(qp, r->psn.acc);
+	reads_answered(qp, r->psn.una);
 	comp_reap(qp);
 }
 
 void comp_drained(struct qp *qp)
 {
-	if (qp->state == QPS_SQD && qp->req.una == qp->req.max &&
+	if (qp->state == QPS_SQD && qp->req.psn.una == qp->req.psn.max &&
 	    qp->attr.en_sqd_async_notify) {
 		qp->attr.en_sqd_async_notify = false;
 		qp_event(qp, QP_EVENT_SQ_DRAINED);
@@ -150,7 +143,7 @@ void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 
 	if (r->failure.known && (int32_t)(index - r->failure.wqe) >= 0)
 		return;
-	flight_note(&qp->log, qp->x->now, FLIGHT_ERROR, r->una,
+	flight_note(&qp->log, qp->x->now, FLIGHT_ERROR, r->psn.una,
 		    (uint16_t)status, index);
 	r->failure.known = true;
 	r->failure.wqe = index;

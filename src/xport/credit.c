@@ -223,7 +223,7 @@ bool credit_allows_again(struct qp *qp)
 	struct peer *p = qp->peer;
 
 	p->quota.unasked = p->quota.unasked && p->quota.out > p->quota.slots;
-	return !p->quota.unasked || qp->req.snd == qp->req.una;
+	return !p->quota.unasked || qp->req.psn.snd == qp->req.psn.una;
 }
 
 void credit_sent(struct qp *qp, uint32_t packets)
@@ -256,7 +256,7 @@ void credit_check(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	CHECK((int32_t)r->charge.out <= psn_diff(r->max, r->una));
+	CHECK((int32_t)r->charge.out <= psn_diff(r->psn.max, r->psn.una));
 	CHECK(beyond_first(r->charge.out) <=
 	      (qp->peer ? qp->peer->quota.out : 0));
 }

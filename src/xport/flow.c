@@ -81,7 +81,7 @@ bool flow_may_send(struct qp *qp, uint32_t charge)
 	struct peer *p = qp->peer;
 
 	if (!qp_dialect(qp)->budgets)
-		return psn_diff(qp->req.snd, qp->req.una) <
+		return psn_diff(qp->req.psn.snd, qp->req.psn.una) <
 		       (int32_t)qp->req.cwnd;
 	if (!p->flow.in_flight ||
 	    (uint64_t)p->flow.in_flight + charge <= p->flow.budget)
@@ -149,7 +149,7 @@ void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge)
 	n = (uint32_t)psn_diff(to, from);
 	charge = MIN(charge, flow_charge(false, n, n * qp->mtu));
 	/* nothing before it waits for this */
-	r->charge.copies_end[COPIES_NEW] = r->snd;
+	r->charge.copies_end[COPIES_NEW] = r->psn.snd;
 	r->charge.copies_to = to;
 	r->charge.copies[COPIES_NEW] += charge;
 	charge_to(qp, charge);
@@ -250,7 +250,7 @@ void flow_accepted(struct qp *qp, psn_t accepted)
 		uncharge(qp, run->charge);
 		r->charge.head++;
 	}
-	if (accepted == r->max)
+	if (accepted == r->psn.max)
 		r->charge.forgotten = 0;
 	qp_kick_all(&qp->peer->stalled);
 }
@@ -280,7 +280,7 @@ void flow_resumed(struct qp *qp)
 	struct req *r = &qp->req;
 
 	r->charge.doubt = r->charge.forgotten;
-	r->charge.doubt_at = r->acc;
+	r->charge.doubt_at = r->psn.acc;
 	r->charge.forgotten = 0;
 	charge_to(qp, r->charge.doubt);
 }
@@ -295,7 +295,7 @@ void flow_check(const struct qp *qp)
 		const struct flight_run *run = &c->flight[i % FLIGHT_RUNS];
 
 		sum += run->charge;
-		CHECK(psn_diff(run->end, qp->req.max) <= 0);
+		CHECK(psn_diff(run->end, qp->req.psn.max) <= 0);
 	}
 	for (int i = 0; i < COPIES_NUM; i++)
 		sum += c->copies[i];

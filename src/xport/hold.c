@@ -148,7 +148,7 @@ static void hold_begin(struct qp *qp, uint64_t ns)
 	if (!first)
 		return;
 	count(qp->x->cnt, CNT_suspend_heard);
-	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 1,
+	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->psn.una, 1,
 		    r->suspend_ns);
 	live_stop(qp);
 }
@@ -157,7 +157,7 @@ static void end(struct qp *qp)
 {
 	struct req *r = &qp->req;
 
-	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->una, 0, 0);
+	flight_note(&qp->log, qp->x->now, FLIGHT_SUSPEND, r->psn.una, 0, 0);
 	r->at[REQ_SUSPEND] = TIME_NEVER;
 	live_stop(qp);
 }
@@ -185,6 +185,6 @@ void hold_timeout(struct qp *qp)
 	count(qp->x->cnt, CNT_suspend_silence);
 	end(qp);
 	retry_resume(qp);
-	if (r->snd != r->una)
+	if (r->psn.snd != r->psn.una)
 		live_start(qp);
 }

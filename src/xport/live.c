@@ -102,7 +102,7 @@ static uint64_t ack_timeout_ns(const struct qp *qp)
 /* In SQD requests end that were begun before. */
 static bool has_begun(const struct qp *qp)
 {
-	return qp->state == QPS_RTS || qp->req.una != qp->req.max;
+	return qp->state == QPS_RTS || qp->req.psn.una != qp->req.psn.max;
 }
 
 /* Is something to be sent, and nobody has said yet who the peer is? */
@@ -119,7 +119,8 @@ static bool outstanding(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	return deadline_waits(r->at[REQ_SUSPEND]) || waits_to_open(qp) ||
-	       (!req_held(r) && r->una != r->max && r->snd != r->una);
+	       (!req_held(r) && r->psn.una != r->psn.max &&
+		r->psn.snd != r->psn.una);
 }
 
 static bool waits_for_window(const struct qp *qp)
@@ -134,8 +135,8 @@ static bool goes_back(const struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	return qp_dialect(qp)->forgets && !req_held(r) && r->una != r->max &&
-	       r->snd == r->una;
+	return qp_dialect(qp)->forgets && !req_held(r) &&
+	       r->psn.una != r->psn.max && r->psn.snd == r->psn.una;
 }
 
 static bool peers_turn(const struct qp *qp)
@@ -161,7 +162,7 @@ static void ask_soon(struct req *r)
 void live_reset(struct req *r)
 {
 	r->live = (struct live){
-		.left_ns = WHOLE_NS, .una = r->una, .best = r->acc};
+		.left_ns = WHOLE_NS, .una = r->psn.una, .best = r->psn.acc};
 	ask_soon(r);
 }
 
@@ -290,7 +291,7 @@ bool live_spend(struct qp *qp, enum wc_cause cause)
 		r->retries--;
 		return true;
 	}
-	if (!req_wqe_at(qp, r->una, &index))
+	if (!req_wqe_at(qp, r->psn.una, &index))
 		index = qp->cfg.sq->cons;
 	comp_fail_wqe(qp, index, WC_RETRY_EXC_ERR,
 		      r->failure.too_large ? CAUSE_TOO_LARGE : cause);
@@ -303,9 +304,9 @@ static bool spend(struct qp *qp, enum wc_cause cause)
 	struct req *r = &qp->req;
 
 	count(qp->x->cnt, CNT_timeouts);
-	gso_missing(qp, &r->gso, r->una);
-	flight_note(&qp->log, qp->x->now, FLIGHT_TIMEOUT, r->snd, r->retries,
-		    r->una);
+	gso_missing(qp, &r->gso, r->psn.una);
+	flight_note(&qp->log, qp->x->now, FLIGHT_TIMEOUT, r->psn.snd,
+		    r->retries, r->psn.una);
 	if (!live_spend(qp, cause))
 		return false;
 	begin_anew(r);
@@ -320,7 +321,7 @@ static bool is_ours(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	return win_behind(&r->win) || r->rsp_wait.ticket.v || !qp_idle(qp) ||
-	       (r->wait.ticket.v && r->snd == r->una) ||
+	       (r->wait.ticket.v && r->psn.snd == r->psn.una) ||
 	       deadline_waits(r->at[REQ_PAUSE]) ||
 	       !(peers_turn(qp) || goes_back(qp));
 }
@@ -346,14 +347,14 @@ bool live_moved(struct qp *qp)
 {
 	struct live *l = &qp->req.live;
 	const struct req *r = &qp->req;
-	const bool una = r->una != l->una;
+	const bool una = r->psn.una != l->una;
 
-	if (!una && psn_diff(r->acc, l->best) <= 0)
+	if (!una && psn_diff(r->psn.acc, l->best) <= 0)
 		return false;
-	l->una = r->una;
-	l->best = una ? r->acc : l->best;
-	if (psn_diff(r->acc, l->best) > 0)
-		l->best = r->acc;
+	l->una = r->psn.una;
+	l->best = una ? r->psn.acc : l->best;
+	if (psn_diff(r->psn.acc, l->best) > 0)
+		l->best = r->psn.acc;
 	return true;
 }
 
@@ -376,12 +377,12 @@ static bool explains(const struct qp *qp, const struct pkt *p)
 	if (p->xack_flags & (XACK_HOLD | XACK_SUSPEND | XACK_FAULT))
 		return true;
 	if ((p->syndrome & AETH_KIND_MASK) == AETH_RNR)
-		return psn_diff(p->psn, r->una) >= 0;
+		return psn_diff(p->psn, r->psn.una) >= 0;
 	if (p->answer && !(p->xack_flags & XACK_PROBED)) /* it is moving */
 		return r->probe.asked && p->answer == r->probe.question;
-	return (p->xack_flags & XACK_PROBED) && r->una != r->max &&
-	       psn_diff(p->accepted, r->una) >= 0 &&
-	       psn_diff(p->psn, r->una) < 0;
+	return (p->xack_flags & XACK_PROBED) && r->psn.una != r->psn.max &&
+	       psn_diff(p->accepted, r->psn.una) >= 0 &&
+	       psn_diff(p->psn, r->psn.una) < 0;
 }
 
 static void explained(struct qp *qp, bool on)
@@ -486,8 +487,8 @@ void live_heard_of(struct peer *p, uint64_t now_ns)
 
 bool live_repeats(const struct req *r)
 {
-	return r->live.trial == TRIAL_DUE && r->snd != r->una &&
-	       r->una != r->max;
+	return r->live.trial == TRIAL_DUE && r->psn.snd != r->psn.una &&
+	       r->psn.una != r->psn.max;
 }
 
 void live_repeated(struct qp *qp)
@@ -505,7 +506,7 @@ void live_unsent(struct qp *qp, psn_t from)
 {
 	struct req *r = &qp->req;
 
-	if (r->live.trial == TRIAL_MADE && from == r->una)
+	if (r->live.trial == TRIAL_MADE && from == r->psn.una)
 		r->live.trial = TRIAL_DUE;
 }
 
@@ -601,7 +602,7 @@ static bool has_work(const struct qp *qp)
 {
 	if (!qp->connected || (qp->state != QPS_RTS && qp->state != QPS_SQD))
 		return false;
-	return qp->req.una != qp->req.max ||
+	return qp->req.psn.una != qp->req.psn.max ||
 	       (qp->state == QPS_RTS && qp->cfg.sq->cons != wq_end(qp->cfg.sq));
 }
 

@@ -194,7 +194,7 @@ static void opened(struct qp *qp, uint32_t epoch)
 		return;
 	/* what it cost to take it for a standard NIC says nothing of this one */
 	live_progress(qp);
-	if (r->una != r->max)
+	if (r->psn.una != r->psn.max)
 		live_ask(qp);
 }
 

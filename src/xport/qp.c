@@ -440,9 +440,10 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
 {
 	*attr = qp->attr;
 	attr->state = attr->cur_state = qp->state;
-	attr->sq_draining = qp->state == QPS_SQD && qp->req.una != qp->req.max;
+	attr->sq_draining = qp->state == QPS_SQD &&
+			    qp->req.psn.una != qp->req.psn.max;
 	if (qp->state >= QPS_RTS)
-		attr->sq_psn = qp->req.max;
+		attr->sq_psn = qp->req.psn.max;
 	if (qp->state >= QPS_RTR && qp->connected)
 		attr->rq_psn = qp->resp.win.next;
 }

@@ -36,6 +36,7 @@
 #include "xport/kept.h"
 #include "xport/live.h"
 #include "xport/peer.h"
+#include "xport/psns.h"
 #include "xport/qp.h"
 #include "xport/reads.h"
 #include "xport/reorder.h"
@@ -64,9 +65,9 @@ static void take_nak(struct qp *qp, psn_t psn, uint8_t code)
 	count(qp->x->cnt, CNT_naks_rx);
 	flight_note(&qp->log, qp->x->now, FLIGHT_NAK_RX, psn, code, 0);
 	if (code == NAK_PSN_SEQUENCE) {
-		gso_missing(qp, &qp->req.gso, qp->req.una);
+		gso_missing(qp, &qp->req.gso, qp->req.psn.una);
 		/* a nopin, known or not yet, says so of what it forgot, too */
-		if (qp->req.snd != qp->req.una &&
+		if (qp->req.psn.snd != qp->req.psn.una &&
 		    (qp_dialect(qp)->forgets || open_waits(qp) ||
 		     live_spend(qp, CAUSE_SEQUENCE)))
 			retry_rewind(qp, FLIGHT_NAK_RX);
@@ -92,8 +93,8 @@ static void take_gap(struct qp *qp, psn_t due)
 	r->at[REQ_READ_GAP] = TIME_NEVER;
 	count(qp->x->cnt, CNT_read_restarts);
 	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, due, FLIGHT_GAP,
-		    (uint64_t)psn_diff(r->snd, due));
-	retry_ask_again(qp, due, r->snd);
+		    (uint64_t)psn_diff(r->psn.snd, due));
+	retry_ask_again(qp, due, r->psn.snd);
 }
 
 /* The response that is due is missing, and what was sent later has come. */
@@ -122,7 +123,7 @@ void reply_page_came(struct qp *qp)
 	if (qp_dialect(qp)->answers)
 		live_ask(qp);
 	else
-		take_gap(qp, qp->req.una);
+		take_gap(qp, qp->req.psn.una);
 }
 
 /* An ACK comes behind the responses before it. So if a READ before the ACK is
@@ -133,9 +134,9 @@ static void response_lost(struct qp *qp, bool probed)
 	struct req *r = &qp->req;
 
 	if (qp->rx_moving || win_behind(&r->win) || r->rsp_wait.ticket.v ||
-	    r->snd == r->una || (r->reads.gap && !probed))
+	    r->psn.snd == r->psn.una || (r->reads.gap && !probed))
 		return;
-	response_overtaken(qp, r->una);
+	response_overtaken(qp, r->psn.una);
 }
 
 /* Does @p answer what we ask? Not an earlier question, which says nothing of
@@ -154,7 +155,7 @@ static void take_syndrome(struct qp *qp, const struct pkt *p)
 	case AETH_ACK:
 		comp_placed(qp, psn_add(p->psn, 1));
 		if (qp->state != QPS_ERR && !p->unanswered &&
-		    psn_diff(p->psn, qp->req.una) >= 0)
+		    psn_diff(p->psn, qp->req.psn.una) >= 0)
 			response_lost(qp, probed(qp, p));
 		break;
 	case AETH_RNR:
@@ -178,15 +179,12 @@ static void take_xack(struct qp *qp, const struct pkt *p, psn_t before)
 	bool answer = probed(qp, p);
 
 	qp->peer->flow.budget = p->credit;
-	if (psn_diff(acc, r->acc) > 0 && psn_diff(acc, r->max) <= 0)
-		r->acc = acc;
-	/* RNR: the peer forgot what it had accepted, and the NAK was lost */
-	if (answer && psn_diff(acc, r->una) >= 0 && psn_diff(acc, r->acc) < 0)
-		r->acc = acc;
-	flow_even(qp->peer, (uint32_t)MAX(psn_diff(r->acc, before), 0),
+	/* less: the peer forgot what it had accepted (RNR), and the NAK was lost */
+	psns_accepted(&r->psn, acc, answer);
+	flow_even(qp->peer, (uint32_t)MAX(psn_diff(r->psn.acc, before), 0),
 		  p->xack_flags & XACK_SACK);
-	flow_accepted(qp, r->acc);
-	if (psn_diff(acc, r->acc) == 0)
+	flow_accepted(qp, r->psn.acc);
+	if (psn_diff(acc, r->psn.acc) == 0)
 		retry_sack(qp, p, answer);
 	if (p->xack_flags & XACK_TWICE)
 		retry_twice(qp);
@@ -204,18 +202,18 @@ static void take_ack(struct qp *qp, const struct pkt *p)
 	const bool x = p->opcode == OP_X_ACK;
 	const bool answer = x && probed(qp, p);
 	struct req *r = &qp->req;
-	psn_t acc = r->acc;
+	psn_t acc = r->psn.acc;
 	bool moved;
 
 	bool nak = (p->syndrome & AETH_KIND_MASK) != AETH_ACK;
 
 	/* One that others overtook says nothing new. */
-	if (psn_diff(p->psn, r->max) >= 0 ||
-	    psn_diff(p->psn, r->una) < -OVERTAKEN_MAX) {
+	if (psn_diff(p->psn, r->psn.max) >= 0 ||
+	    psn_diff(p->psn, r->psn.una) < -OVERTAKEN_MAX) {
 		count(qp->x->cnt, CNT_drop_psn);
 		return;
 	}
-	if (psn_diff(p->psn, r->una) >= (nak ? 0 : -1))
+	if (psn_diff(p->psn, r->psn.una) >= (nak ? 0 : -1))
 		take_syndrome(qp, p);
 	if (qp->state == QPS_ERR)
 		return;
@@ -241,8 +239,8 @@ void reply_carried(struct qp *qp, const struct pkt *request)
 				.credit = qp->peer->flow.budget};
 
 	/* Every request says it, and few have news. */
-	if (psn_diff(ack.psn, qp->req.una) >= 0 &&
-	    (!ack.unanswered || psn_diff(ack.psn, qp->req.placed) >= 0))
+	if (psn_diff(ack.psn, qp->req.psn.una) >= 0 &&
+	    (!ack.unanswered || psn_diff(ack.psn, qp->req.psn.placed) >= 0))
 		take_ack(qp, &ack);
 }
 
@@ -264,7 +262,7 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 		*psn = psn_diff(r->win.next, w->first_psn) > 0 ? r->win.next
 							       : w->first_psn;
 		*index = r->wqe.rsp;
-		return psn_diff(*psn, r->max) < 0; /* it was asked for */
+		return psn_diff(*psn, r->psn.max) < 0; /* it was asked for */
 	}
 	return false;
 }
@@ -402,7 +400,7 @@ static bool asked_for(const struct qp *qp, const struct pkt *p)
 	const struct wqe *w;
 	uint32_t index;
 
-	if (psn_diff(p->psn, qp->req.max) >= 0 ||
+	if (psn_diff(p->psn, qp->req.psn.max) >= 0 ||
 	    !req_wqe_at(qp, p->psn, &index) || beyond_failure(&qp->req, index))
 		return false;
 	w = wq_at(qp->cfg.sq, index);
@@ -554,8 +552,8 @@ static void response_done(struct qp *qp, const struct wqe *w, psn_t psn)
 		late_gap(&qp->peer->late);
 	}
 	comp_placed(qp, psn);
-	r->una = psn_add(psn, 1);
-	comp_placed(qp, r->una);
+	psns_completed(&r->psn, psn_add(psn, 1));
+	comp_placed(qp, r->psn.una);
 }
 
 /* The moves of run->pkt[i] failed: keep what follows, ask for its page. */

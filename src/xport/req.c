@@ -50,6 +50,7 @@
 #include "xport/open.h"
 #include "xport/owe.h"
 #include "xport/peer.h"
+#include "xport/psns.h"
 #include "xport/qp.h"
 #include "xport/reads.h"
 #include "xport/reply.h"
@@ -74,7 +75,8 @@ void req_reset(struct qp *qp)
 
 	CHECK(!r->charge.charged && !r->charge.reads && !r->charge.out);
 	win_reset(qp->x, &r->win, psn);
-	r->una = r->acc = r->snd = r->max = r->placed = r->park_psn = psn;
+	psns_begin(&r->psn, psn);
+	r->park_psn = psn;
 	r->wqe.cur = r->wqe.started = r->wqe.rsp = r->wqe.asked_to = at;
 	r->loss = (struct req_loss){.base = psn, .recover = psn};
 	r->reads = (struct req_reads){.again_to = psn,
@@ -92,7 +94,6 @@ void req_reset(struct qp *qp)
 	live_reset(r);
 	r->gso = (struct gso_watch){.doubts = 0};
 	r->revoked = false;
-	r->epoch++;
 }
 
 /* Does the peer know how to do @w? */
@@ -159,7 +160,7 @@ static bool start(struct qp *qp, struct wqe *w)
 	if (v == V_WAIT)
 		return false;
 	r->revoked = false;
-	w->first_psn = r->max;
+	w->first_psn = r->psn.max;
 	w->num_psn = wqe_packets(qp, w);
 	w->met = (struct met){.ns = 0};
 	r->wqe.started++;
@@ -189,7 +190,7 @@ static struct pkt req_pkt_for(const struct qp *qp, const struct wqe *w,
 	struct pkt p = {.ext = ext,
 			.pkey = PKEY_DEFAULT,
 			.qpn = qp->attr.dest_qpn,
-			.psn = qp->req.snd,
+			.psn = qp->req.psn.snd,
 			.epoch = qp->open.theirs,
 			.va = w->raddr,
 			.rkey = w->rkey,
@@ -259,7 +260,7 @@ static enum next add_read(struct qp *qp, struct burst *b, struct wqe *w,
 				  w->length - off);
 	if (!burst_seg(b, &p, NULL))
 		return NEXT_END;
-	if (r->snd != r->max)
+	if (r->psn.snd != r->psn.max)
 		read_again(qp, w);
 	r->reads.out += !again;
 	if (again)
@@ -283,7 +284,7 @@ static struct seg *add_headers(struct qp *qp, struct burst *b, struct wqe *w,
 	if (w->flags & WQE_INLINE)
 		inl = wqe_inline(w) + (uint64_t)k * qp->mtu;
 	else if (b->ext && b->nsegs && !first && !last)
-		return burst_next(b, opcode, qp->req.snd, len);
+		return burst_next(b, opcode, qp->req.psn.snd, len);
 	p = req_pkt_for(qp, w, b->ext);
 	p.opcode = opcode;
 	p.ack_req = b->ext || last || k % 16 == 15;
@@ -313,11 +314,12 @@ static bool flow_allows(struct qp *qp, const struct burst *b, bool again,
 {
 	const struct peer *p = qp->peer;
 
-	if (b->ext && qp->req.snd != qp->req.max && !credit_allows_again(qp))
+	if (b->ext && qp->req.psn.snd != qp->req.psn.max &&
+	    !credit_allows_again(qp))
 		return flow_wait(qp);
 	if (again)
 		return true;
-	if (b->ext && qp->req.snd == qp->req.max &&
+	if (b->ext && qp->req.psn.snd == qp->req.psn.max &&
 	    !wqe_is_read(wq_at(qp->cfg.sq, qp->req.wqe.cur)) &&
 	    !credit_allows(qp, more))
 		return flow_wait(qp);
@@ -340,7 +342,7 @@ static uint32_t add_middle(struct qp *qp, struct burst *b, const struct wqe *w,
 	psn_t psn = psn_add(w->first_psn, k);
 	uint32_t n = 0;
 
-	if (qp->req.snd != qp->req.max)
+	if (qp->req.psn.snd != qp->req.psn.max)
 		return 0;
 	while (k + n + 1 < w->num_psn && b->ahead >= qp->mtu &&
 	       flow_allows(qp, b, false, n + 2) &&
@@ -376,9 +378,9 @@ static enum next add_data(struct qp *qp, struct burst *b, struct wqe *w,
 	}
 	burst_unseg(b, hold, move);
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
-		qp->req.park_psn = qp->req.snd;
+		qp->req.park_psn = qp->req.psn.snd;
 		qp->x->starved |= v == V_NO_RESOURCE;
-		fault_source(qp, qp->req.snd, false);
+		fault_source(qp, qp->req.psn.snd, false);
 		ahead_sources(qp);
 	} else {
 		comp_fail_wqe(qp, qp->req.wqe.cur, WC_LOC_PROT_ERR,
@@ -393,7 +395,7 @@ static enum next add_packet(struct qp *qp, struct burst *b, bool again,
 {
 	struct req *r = &qp->req;
 	struct wqe *w = wq_at(qp->cfg.sq, r->wqe.cur);
-	uint32_t k = (uint32_t)psn_diff(r->snd, w->first_psn);
+	uint32_t k = (uint32_t)psn_diff(r->psn.snd, w->first_psn);
 
 	*psns = 1;
 	if (w->op == WR_READ)
@@ -416,13 +418,13 @@ static bool find_work(struct qp *qp)
 			return false;
 		if (r->wqe.cur == r->wqe.started) {
 			if (qp->state != QPS_RTS || r->wqe.cur == wq_end(sq) ||
-			    psn_diff(r->max, r->una) >= REQ_PSNS_AHEAD)
+			    psn_diff(r->psn.max, r->psn.una) >= REQ_PSNS_AHEAD)
 				return false;
 			if (!start(qp, wq_at(sq, r->wqe.cur)))
 				return false;
 		}
 		w = wq_at(sq, r->wqe.cur);
-		if ((uint32_t)psn_diff(r->snd, w->first_psn) < w->num_psn)
+		if ((uint32_t)psn_diff(r->psn.snd, w->first_psn) < w->num_psn)
 			return true;
 		r->wqe.cur++;
 		comp_reap(qp);
@@ -444,7 +446,7 @@ static bool may_send(struct qp *qp)
 /* Does the packet at snd wait for its page? */
 static bool is_parked(const struct req *r)
 {
-	return r->wait.ticket.v && r->snd == r->park_psn;
+	return r->wait.ticket.v && r->psn.snd == r->park_psn;
 }
 
 /* Send the lost packets again, one run of consecutive PSNs at a time: set snd
@@ -457,9 +459,8 @@ static bool aim_at_lost(struct qp *qp, psn_t *back, uint32_t *back_cur)
 
 	if (!retry_next_lost(qp, &psn) || !req_wqe_at(qp, psn, &i))
 		return false;
-	*back = r->snd;
+	*back = psns_aimed(&r->psn, psn);
 	*back_cur = r->wqe.cur;
-	r->snd = psn;
 	r->wqe.cur = i;
 	/* It waits for its own pages, if any: those of a request that is parked are
 	 * asked for again in its turn. */
@@ -476,18 +477,15 @@ static bool before_commit(const struct qp *qp)
 	const struct req *r = &qp->req;
 
 	return qp->rx_moving && qp->resp.plan != qp->resp.win.head &&
-	       r->snd == r->max && wq_at(qp->cfg.sq, r->wqe.cur)->op != WR_READ;
+	       r->psn.snd == r->psn.max &&
+	       wq_at(qp->cfg.sq, r->wqe.cur)->op != WR_READ;
 }
 
-/* [max, snd) was appended to @b. */
-static void new_packets(struct qp *qp, struct burst *b)
+/* The last @n PSNs that were appended to @b are new. */
+static void new_packets(struct qp *qp, struct burst *b, uint32_t n)
 {
-	struct req *r = &qp->req;
-	uint32_t n = (uint32_t)psn_diff(r->snd, r->max);
-
-	r->max = r->snd;
 	ack_answered(&qp->resp);
-	if (wqe_is_read(wq_at(qp->cfg.sq, r->wqe.cur)))
+	if (wqe_is_read(wq_at(qp->cfg.sq, qp->req.wqe.cur)))
 		return;
 	credit_sent(qp, n);
 	b->sent.out += n;
@@ -496,25 +494,25 @@ static void new_packets(struct qp *qp, struct burst *b)
 static void req_fill(struct qp *qp, struct burst *b, bool again)
 {
 	struct req *r = &qp->req;
-	uint32_t psns;
+	uint32_t psns, fresh;
 
 	while (!burst_full(b) && find_work(qp) && !before_commit(qp) &&
 	       flow_allows(qp, b, again, 1)) {
-		psn_t was = r->snd;
+		psn_t was = r->psn.snd;
 
 		if (add_packet(qp, b, again, &psns) != NEXT_OK)
 			return;
-		r->snd = psn_add(r->snd, psns);
+		fresh = psns_sent(&r->psn, psns);
 		if (again)
 			retry_resent(qp, was);
-		if (psn_diff(r->snd, r->max) > 0) {
-			new_packets(qp, b);
+		if (fresh) {
+			new_packets(qp, b, fresh);
 		} else {
 			count(qp->x->cnt, CNT_retransmits);
-			if (was == r->una)
+			if (was == r->psn.una)
 				live_repeated(qp);
 		}
-		if (again && !(retry_is_lost(qp, r->snd) && retry_may(r)))
+		if (again && !(retry_is_lost(qp, r->psn.snd) && retry_may(r)))
 			return;
 	}
 }
@@ -523,9 +521,9 @@ bool req_tx(struct qp *qp, struct burst *b)
 {
 	const uint64_t now_ns = qp->x->now;
 	struct req *r = &qp->req;
-	const bool first = r->snd == r->una;
+	const bool first = r->psn.snd == r->psn.una;
 	uint32_t back_cur = r->wqe.cur;
-	psn_t back = r->snd, to;
+	psn_t back = r->psn.snd, to;
 
 	if (!may_send(qp) || (is_parked(r) && !retry_wants(r))) {
 		if (r->wait.ticket.v)
@@ -538,8 +536,8 @@ bool req_tx(struct qp *qp, struct burst *b)
 	b->sent.again = aim_at_lost(qp, &back, &back_cur);
 	if (!b->sent.again && is_parked(r))
 		return false;
-	b->sent.from = r->snd;
-	b->sent.max = r->max;
+	b->sent.from = r->psn.snd;
+	b->sent.max = r->psn.max;
 	req_fill(qp, b, b->sent.again);
 	burst_trim(b);
 	if (qp->state == QPS_ERR) {
@@ -553,15 +551,15 @@ bool req_tx(struct qp *qp, struct burst *b)
 		b->sent.charge = flow_charge(flow_whole(qp->peer), b->nsegs,
 					     b->total);
 		if (!b->sent.again)
-			flow_sent(qp, r->snd, b->sent.charge);
+			flow_sent(qp, r->psn.snd, b->sent.charge);
 		flight_note(&qp->log, now_ns, FLIGHT_TX, b->sent.from,
 			    b->bytes[b->seg[0].hdr], burst_payload(b));
 		b->request = true;
-		b->sent.epoch = r->epoch;
+		b->sent.epoch = r->psn.epoch;
 	}
-	to = r->snd;
-	if (b->sent.again && psn_diff(back, r->snd) > 0) {
-		r->snd = back;
+	to = r->psn.snd;
+	if (b->sent.again && psn_diff(back, r->psn.snd) > 0) {
+		(void)psns_aimed(&r->psn, back);
 		r->wqe.cur = back_cur;
 	}
 	if (!b->nsegs) {
@@ -588,7 +586,7 @@ void req_unsent(struct qp *qp, const struct burst *b, int error)
 		return;
 	live_unsent(qp, b->sent.from);
 	/* What is sent again is asked about again. */
-	if (b->sent.epoch == qp->req.epoch && !b->sent.again)
+	if (b->sent.epoch == qp->req.psn.epoch && !b->sent.again)
 		retry_unsent(qp, b);
 	if (error == -EAGAIN) {
 		qp->req.at[REQ_PAUSE] = qp->x->now + PAUSE_FULL_NS;

@@ -12,6 +12,7 @@
 #include "xport/flow.h"
 #include "xport/kept.h"
 #include "xport/live.h"
+#include "xport/psns.h"
 #include "xport/spare.h"
 
 /**
@@ -113,17 +114,9 @@ struct req_wqes {
 };
 
 /**
- * struct req - Requester. PSNs: una <= snd <= max, una <= acc <= max.
- * @una:	first PSN not completed (not placed at the peer, or response not
- *		placed here)
- * @acc:	first PSN that the peer has not accepted
- * @snd:	next PSN to send; behind @max only after going back
- * @max:	first PSN never sent
- * @placed:	the peer said that all requests before this are; @una waits for the
- *		responses among them
- * @epoch:	counts how often we went back
+ * struct req - Requester.
  * @cwnd:	standard peers: packets that may be out
- * @win:	READ and atomic responses; win.head == una while one is due
+ * @win:	READ and atomic responses; win.head == psn.una while one is due
  * @wait:	source page of a request, and @park_psn: which; @rsp_wait: destination
  *		page of a response
  * @at:		deadlines
@@ -131,8 +124,9 @@ struct req_wqes {
  * @revoked:	the LOCAL_INV that is next waits for the moves in its region
  */
 struct req {
-	psn_t una, acc, snd, max, placed, park_psn;
-	uint32_t epoch, cwnd;
+	struct req_psns psn;
+	psn_t park_psn;
+	uint32_t cwnd;
 	struct req_wqes wqe;
 	struct window win;
 	struct req_loss loss;

@@ -39,6 +39,7 @@
 #include "xport/kick.h"
 #include "xport/live.h"
 #include "xport/peer.h"
+#include "xport/psns.h"
 #include "xport/qp.h"
 #include "xport/reads.h"
 #include "xport/reorder.h"
@@ -59,11 +60,11 @@ void retry_news(struct qp *qp, bool progress)
 	struct req *r = &qp->req;
 
 	if (progress) {
-		gso_passed(&r->gso, r->una);
+		gso_passed(&r->gso, r->psn.una);
 		if (r->cwnd < MAX(1, MIN(CWND_MAX, 65536 / qp->mtu)))
 			r->cwnd++;
 	}
-	if (r->loss.recovering && psn_diff(r->acc, r->loss.recover) >= 0)
+	if (r->loss.recovering && psn_diff(r->psn.acc, r->loss.recover) >= 0)
 		r->loss.recovering = false;
 }
 
@@ -86,7 +87,7 @@ static void recount_reads(struct qp *qp, psn_t to)
 
 			if (psn_diff(end, to) > 0)
 				break;
-			if (psn_diff(end, r->una) <= 0)
+			if (psn_diff(end, r->psn.una) <= 0)
 				continue;
 			out++;
 			if (w->op == WR_READ)
@@ -113,14 +114,13 @@ static void back_to(struct qp *qp, psn_t to, enum flight_kind why)
 	if (qp->state != QPS_RTS && qp->state != QPS_SQD)
 		return;
 	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, to, (uint16_t)why,
-		    (uint64_t)psn_diff(r->snd, to));
+		    (uint64_t)psn_diff(r->psn.snd, to));
 	log_debug("qp 0x%x: back %d packets, reason %s", qp->cfg.qpn,
-		  psn_diff(r->snd, to), flight_info[why].name);
-	r->snd = r->acc = to;
+		  psn_diff(r->psn.snd, to), flight_info[why].name);
+	psns_gone_back(&r->psn, to);
 	r->wqe.cur = req_wqe_at(qp, to, &index) ? index : r->wqe.started;
 	retry_forget(r);
 	r->reads.ask_again = false;
-	r->epoch++;
 	flow_forget(qp);
 	reads_forget(qp);
 	recount_reads(qp, to);
@@ -133,7 +133,7 @@ void retry_rewind(struct qp *qp, enum flight_kind why)
 	struct req *r = &qp->req;
 
 	r->cwnd = MAX(2, r->cwnd / 2);
-	back_to(qp, r->una, why);
+	back_to(qp, r->psn.una, why);
 }
 
 void retry_unsent(struct qp *qp, const struct burst *b)
@@ -143,15 +143,14 @@ void retry_unsent(struct qp *qp, const struct burst *b)
 
 	/* Cut into packets it may have left but for its end, and the peer has it, or
 	 * has answered, and the answer moves: what did not leave is like lost. */
-	if (psn_diff(r->acc, b->sent.from) > 0 ||
-	    psn_diff(r->placed, b->sent.from) > 0 ||
+	if (psn_diff(r->psn.acc, b->sent.from) > 0 ||
+	    psn_diff(r->psn.placed, b->sent.from) > 0 ||
 	    psn_diff(r->win.next, b->sent.max) > 0 ||
 	    !req_wqe_at(qp, b->sent.from, &index))
 		return;
 	flight_note(&qp->log, qp->x->now, FLIGHT_RETX, b->sent.from, FLIGHT_TX,
-		    (uint64_t)psn_diff(r->snd, b->sent.from));
-	r->snd = b->sent.from;
-	r->max = b->sent.max;
+		    (uint64_t)psn_diff(r->psn.snd, b->sent.from));
+	psns_unsent(&r->psn, b->sent.from, b->sent.max);
 	r->wqe.cur = index;
 	flow_unsent(qp, b->sent.from, b->sent.charge);
 	credit_placed(qp, b->sent.out);
@@ -176,12 +175,12 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 	uint32_t index;
 
 	count(qp->x->cnt, CNT_rnr_rx);
-	flight_note(&qp->log, qp->x->now, FLIGHT_NAK_RX, r->una,
+	flight_note(&qp->log, qp->x->now, FLIGHT_NAK_RX, r->psn.una,
 		    AETH_RNR | code, r->rnr_retries);
-	if (r->snd == r->una && deadline_waits(r->at[REQ_PAUSE]))
+	if (r->psn.snd == r->psn.una && deadline_waits(r->at[REQ_PAUSE]))
 		return;
 	if (r->rnr_retries == 0 && !fault) {
-		if (req_wqe_at(qp, r->una, &index))
+		if (req_wqe_at(qp, r->psn.una, &index))
 			comp_fail_wqe(qp, index, WC_RNR_RETRY_EXC_ERR,
 				      CAUSE_NAK | AETH_RNR | code);
 		return;
@@ -199,9 +198,9 @@ void retry_hold(struct qp *qp)
 	const bool held = req_held(r);
 
 	r->at[REQ_HOLD] = qp->x->now + HOLD_MAX_NS;
-	if (!held || r->snd != r->acc) {
+	if (!held || r->psn.snd != r->psn.acc) {
 		flow_held(qp);
-		back_to(qp, r->acc, FLIGHT_FAULT);
+		back_to(qp, r->psn.acc, FLIGHT_FAULT);
 	}
 	qp_rearm(qp);
 }
@@ -213,7 +212,7 @@ void retry_resume(struct qp *qp)
 	if (!req_held(r))
 		return;
 	r->at[REQ_HOLD] = TIME_NEVER;
-	back_to(qp, r->acc, FLIGHT_RESOLVED);
+	back_to(qp, r->psn.acc, FLIGHT_RESOLVED);
 	flow_resumed(qp);
 }
 
@@ -255,10 +254,10 @@ static bool next_again(struct qp *qp, psn_t *psn)
 	struct req *r = &qp->req;
 	uint32_t index;
 
-	if (psn_diff(r->una, r->reads.again_at) > 0)
-		r->reads.again_at = r->una;
+	if (psn_diff(r->psn.una, r->reads.again_at) > 0)
+		r->reads.again_at = r->psn.una;
 	while (psn_diff(r->reads.again_at, r->reads.again_end) < 0 &&
-	       psn_diff(r->reads.again_at, r->snd) < 0 &&
+	       psn_diff(r->reads.again_at, r->psn.snd) < 0 &&
 	       req_wqe_at(qp, r->reads.again_at, &index)) {
 		const struct wqe *w = wq_at(qp->cfg.sq, index);
 		uint32_t k = (uint32_t)psn_diff(r->reads.again_at,
@@ -284,7 +283,7 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 	struct req *r = &qp->req;
 
 	if (live_repeats(r)) {
-		*psn = r->una;
+		*psn = r->psn.una;
 		return true;
 	}
 	if (r->reads.ask_again && next_again(qp, psn))
@@ -294,7 +293,8 @@ bool retry_next_lost(struct qp *qp, psn_t *psn)
 		int i = __builtin_ctzll(r->loss.lost);
 
 		*psn = psn_add(r->loss.base, (uint32_t)i);
-		if (psn_diff(*psn, r->acc) >= 0 && psn_diff(*psn, r->snd) < 0)
+		if (psn_diff(*psn, r->psn.acc) >= 0 &&
+		    psn_diff(*psn, r->psn.snd) < 0)
 			return true;
 		r->loss.lost &= ~(UINT64_C(1) << i);
 	}
@@ -318,7 +318,7 @@ static bool is_packet(const struct qp *qp, psn_t psn)
 static void move_maps(struct qp *qp)
 {
 	struct req *r = &qp->req;
-	const int32_t by = psn_diff(r->acc, r->loss.base);
+	const int32_t by = psn_diff(r->psn.acc, r->loss.base);
 	const bool apart = by < 0 || by >= 64;
 	const uint64_t gone = apart ? ~UINT64_C(0) : (UINT64_C(1) << by) - 1;
 
@@ -327,14 +327,14 @@ static void move_maps(struct qp *qp)
 	r->loss.gap = apart ? 0 : r->loss.gap >> by;
 	r->loss.lost = apart ? 0 : r->loss.lost >> by;
 	r->loss.resent = apart ? 0 : r->loss.resent >> by;
-	r->loss.base = r->acc;
+	r->loss.base = r->psn.acc;
 }
 
 /* Of what is before @high, what is not in @sack and is not being sent again. */
 static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
 {
 	const struct req *r = &qp->req;
-	const int32_t n = MIN(psn_diff(high, r->acc), 64);
+	const int32_t n = MIN(psn_diff(high, r->psn.acc), 64);
 	uint64_t map;
 
 	if (n <= 0)
@@ -344,7 +344,7 @@ static uint64_t holes(const struct qp *qp, psn_t high, uint64_t sack)
 	for (uint64_t left = map; left; left &= left - 1) {
 		const int i = __builtin_ctzll(left);
 
-		if (!is_packet(qp, psn_add(r->acc, (uint32_t)i)))
+		if (!is_packet(qp, psn_add(r->psn.acc, (uint32_t)i)))
 			map &= ~(UINT64_C(1) << i);
 	}
 	return map;
@@ -372,7 +372,7 @@ static void gap_lost(struct qp *qp)
 	r->loss.gap = 0;
 	if (!r->loss.recovering) {
 		r->loss.recovering = true;
-		r->loss.recover = r->max;
+		r->loss.recover = r->psn.max;
 	}
 	qp_kick(qp);
 }
@@ -398,13 +398,13 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 {
 	const uint64_t sack = p->xack_flags & XACK_SACK ? p->sack << 1 : 0;
 	struct req *r = &qp->req;
-	psn_t high = r->acc;
+	psn_t high = r->psn.acc;
 
 	if (req_held(r) || (p->xack_flags & XACK_HOLD))
 		return;
 	move_maps(qp);
 	if (r->loss.lost && !r->loss.left) /* the next of them go behind this */
-		r->loss.recover = r->max;
+		r->loss.recover = r->psn.max;
 	r->loss.left = LOST_AT_ONCE;
 	if (r->loss.gap & sack)
 		late_came(&qp->peer->late, qp->x->now - r->loss.gap_since);
@@ -414,8 +414,8 @@ void retry_sack(struct qp *qp, const struct pkt *p, bool probed)
 		high = psn_add(high, 63 - (uint32_t)__builtin_clzll(sack));
 	if (probed && psn_diff(r->probe.max, high) > 0)
 		high = r->probe.max;
-	if (psn_diff(high, r->snd) > 0)
-		high = r->snd;
+	if (psn_diff(high, r->psn.snd) > 0)
+		high = r->psn.snd;
 	/* News of what was sent later; the answer, also of what was sent again. */
 	if (probed || !r->loss.recovering ||
 	    psn_diff(high, r->loss.recover) > 0) {
@@ -446,7 +446,7 @@ void retry_kick(struct qp *qp)
 {
 	const struct req *r = &qp->req;
 
-	if (r->wqe.cur != wq_end(qp->cfg.sq) || r->snd != r->max ||
+	if (r->wqe.cur != wq_end(qp->cfg.sq) || r->psn.snd != r->psn.max ||
 	    retry_wants(r) || replay_busy(qp))
 		qp_kick(qp);
 }
@@ -456,8 +456,7 @@ void retry_check(const struct qp *qp)
 	const struct req *r = &qp->req;
 	const struct req_loss *l = &r->loss;
 
-	CHECK(psn_diff(r->una, r->acc) <= 0 && psn_diff(r->acc, r->max) <= 0);
-	CHECK(psn_diff(r->una, r->snd) <= 0 && psn_diff(r->snd, r->max) <= 0);
+	psns_check(&r->psn);
 	CHECK(!(l->lost & l->resent) && !(l->lost & l->gap) &&
 	      !(l->gap & l->resent));
 	CHECK(!l->gap || deadline_waits(r->at[REQ_GAP]));

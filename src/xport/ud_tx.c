@@ -29,6 +29,7 @@
 #include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/peer.h"
+#include "xport/psns.h"
 #include "xport/qp.h"
 #include "xport/requester.h"
 #include "xport/tx.h"
@@ -112,7 +113,7 @@ static struct pkt ud_tx_pkt_for(const struct qp *qp, const struct wqe *w,
 static enum verdict ud_tx_add(struct qp *qp, struct burst *b, struct wqe *w)
 {
 	const uint32_t hold = b->holds.num, move = b->gathers.num;
-	struct pkt p = ud_tx_pkt_for(qp, w, psn_add(qp->req.snd, b->nsegs));
+	struct pkt p = ud_tx_pkt_for(qp, w, psn_add(qp->req.psn.snd, b->nsegs));
 	const bool inl = w->flags & WQE_INLINE;
 	enum verdict v;
 
@@ -168,9 +169,9 @@ bool ud_tx(struct qp *qp, struct burst *b)
 	burst_reset(b, qp, qp->peer, false);
 	v = ud_tx_fill(qp, b);
 	if (b->nsegs) {
-		r->max = psn_add(r->snd, b->nsegs);
-		flight_note(&qp->log, qp->x->now, FLIGHT_TX, r->snd,
+		flight_note(&qp->log, qp->x->now, FLIGHT_TX, r->psn.snd,
 			    b->bytes[b->seg[0].hdr], burst_payload(b));
+		(void)psns_sent(&r->psn, b->nsegs);
 		return true;
 	}
 	if (v == V_PROT)
@@ -185,16 +186,15 @@ void ud_tx_commit(struct qp *qp, const struct burst *b, int error)
 	struct req *r = &qp->req;
 
 	if (error == -EFAULT || error == -EAGAIN) {
-		r->max = r->snd;
+		psns_unsent(&r->psn, r->psn.una, r->psn.una);
 		if (error == -EAGAIN)
 			r->at[REQ_PAUSE] = qp->x->now + PAUSE_FULL_NS;
 	} else {
 		/* Other errors: as if it had been lost on the way. */
 		for (unsigned i = 0; i < b->nsegs; i++)
 			comp_oldest(qp, WC_SUCCESS, CAUSE_NONE);
-		r->snd = r->max;
+		psns_completed(&r->psn, psns_placed(&r->psn, r->psn.max));
 	}
-	r->una = r->acc = r->placed = r->snd;
 	r->wqe.cur = qp->cfg.sq->cons;
 	comp_drained(qp);
 	qp_rearm(qp);

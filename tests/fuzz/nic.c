@@ -211,8 +211,10 @@ static void rig_check(const struct rig *r)
 	CHECK(!r->dg->qp.rx_moving && !r->dg->qp.tx_moving);
 	if (qp->state < QPS_RTS || qp->state > QPS_SQE)
 		return;
-	CHECK(psn_diff(q->una, q->snd) <= 0 && psn_diff(q->snd, q->max) <= 0);
-	CHECK(psn_diff(q->una, q->acc) <= 0 && psn_diff(q->acc, q->max) <= 0);
+	CHECK(psn_diff(q->psn.una, q->psn.snd) <= 0 &&
+	      psn_diff(q->psn.snd, q->psn.max) <= 0);
+	CHECK(psn_diff(q->psn.una, q->psn.acc) <= 0 &&
+	      psn_diff(q->psn.acc, q->psn.max) <= 0);
 	CHECK(psn_diff(qp->resp.win.head, qp->resp.plan) <= 0);
 	CHECK(psn_diff(qp->resp.plan, qp->resp.win.next) <= 0);
 	CHECK(!qp->rx_moving && !qp->tx_moving);
@@ -303,7 +305,7 @@ static uint8_t some_opcode(struct input *in, bool ext)
 
 static psn_t near(struct input *in, const struct qp *qp, uint32_t op)
 {
-	const psn_t due[] = {qp->req.una, qp->req.acc, qp->req.max,
+	const psn_t due[] = {qp->req.psn.una, qp->req.psn.acc, qp->req.psn.max,
 			     qp->req.win.next};
 	const int8_t by = (int8_t)eat(in, 1);
 	psn_t base = qp->resp.win.next;

@@ -95,14 +95,14 @@ static struct pkt response(const struct forgery *f)
 	const struct req *r = &f->to->req;
 	const uint64_t i = sim_between(f->w->sim, 0, ARRAY_SIZE(syndromes) - 1);
 	struct pkt p = {.opcode = OP_ACK,
-			.psn = psn_add(r->max, PSN_MASK),
-			.accepted = psn_add(r->max, PSN_MASK),
+			.psn = psn_add(r->psn.max, PSN_MASK),
+			.accepted = psn_add(r->psn.max, PSN_MASK),
 			.syndrome = syndromes[i],
 			.credit = UINT32_MAX};
 
 	if (sim_chance(f->w->sim, SIM_PPM / 4)) {
 		p.opcode = OP_READ_RESP_ONLY;
-		p.psn = r->una;
+		p.psn = r->psn.una;
 		p.payload_len = EVIL_BYTES;
 	}
 	return p;

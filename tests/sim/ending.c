@@ -307,7 +307,8 @@ static void begin(struct play *p, uint64_t ns)
 	if (p->ending == BEHIND)
 		end_again(&end[1], &end[0], p->first_psn);
 	if (p->ending == AHEAD)
-		end_again(&end[1], &end[0], psn_add(end[0].qp->qp.req.max, 1));
+		end_again(&end[1], &end[0],
+			  psn_add(end[0].qp->qp.req.psn.max, 1));
 	if (p->ending == REBORN) {
 		end[0].sq_psn = p->first_psn;
 		end_again(&end[0], &end[1], end[1].sq_psn);

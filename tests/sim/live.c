@@ -51,7 +51,7 @@ static bool has_work(const struct nic_qp *nq)
 	if (!qp->connected)
 		return false;
 	if (qp->state == QPS_SQD)
-		return qp->req.una != qp->req.max;
+		return qp->req.psn.una != qp->req.psn.max;
 	return qp->state == QPS_RTS && nq->sq.cons != wq_end(&nq->sq);
 }
 
@@ -81,7 +81,8 @@ void node_live(const struct node *node)
 		EXPECT(node->w, deadline(qp) != TIME_NEVER,
 		       "node %u: I8: QP %u waits for nothing: una %u, acc %u, "
 		       "snd %u, max %u, %u posted",
-		       node->index, qp->cfg.qpn, qp->req.una, qp->req.acc,
-		       qp->req.snd, qp->req.max, wq_end(&nq->sq) - nq->sq.cons);
+		       node->index, qp->cfg.qpn, qp->req.psn.una,
+		       qp->req.psn.acc, qp->req.psn.snd, qp->req.psn.max,
+		       wq_end(&nq->sq) - nq->sq.cons);
 	}
 }

@@ -312,7 +312,7 @@ static void run_late_neighbour(struct world *w, struct gate *g)
 	end_connect(w, end_of(w, 0), end_of(w, 1));
 	post(w, end_of(w, 0));
 	world_run(w, 9 * SECOND / 10);
-	EXPECT(w, qp_of(w, 0)->req.snd == qp_of(w, 0)->req.una,
+	EXPECT(w, qp_of(w, 0)->req.psn.snd == qp_of(w, 0)->req.psn.una,
 	       "a request left before the connection is open");
 	end_connect(w, end_of(w, 1), end_of(w, 0));
 	completes(w, end_of(w, 0), WC_SUCCESS, 3 * SECOND);

@@ -115,7 +115,7 @@ static void write_for_long(struct world *w)
 	struct cqe c;
 	struct wqe *slot;
 
-	e->qp->qp.req.reads.last_again_to = psn_add(e->qp->qp.req.una,
+	e->qp->qp.req.reads.last_again_to = psn_add(e->qp->qp.req.psn.una,
 						    HALF + 3);
 	EXPECT(w, nic_send_begin(e->qp) == 0, "nic_send_begin");
 	slot = nic_send_slot(e->qp);

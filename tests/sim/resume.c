@@ -63,7 +63,7 @@ static bool pass_resume(struct thief *t, psn_t psn)
 	if (!t->said++) {
 		t->first_ns = now;
 		t->came_ns = 0;
-		t->fresh = psn == t->w->conn[0].end[0].qp->qp.req.max;
+		t->fresh = psn == t->w->conn[0].end[0].qp->qp.req.psn.max;
 	}
 	t->late += t->came_ns && now - t->came_ns > LATE_NS;
 	t->said_max = MAX(t->said_max, t->said);

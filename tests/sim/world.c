@@ -304,7 +304,7 @@ static uint64_t progress(const struct world *w)
 		const struct nic_qp *qp = w->conn[i / 2].end[i % 2].qp;
 
 		if (qp)
-			sum += (uint64_t)qp->qp.req.una << 16;
+			sum += (uint64_t)qp->qp.req.psn.una << 16;
 	}
 	return sum;
 }

@@ -103,7 +103,7 @@ static void answer__not_before_its_request_is_committed(void **state)
 	assert_false(engine_settled(nic, false, os_now(nic->os)));
 	assert_true(plan_of_side_1());
 	assert_int_equal(psn_add(request_at(0).placed_to, 1),
-			 side[0].qp->qp.req.max);
+			 side[0].qp->qp.req.psn.max);
 	answer_arrives();
 	finish_receive(nic, slow);
 }
@@ -137,7 +137,7 @@ static void answer__all_its_packets_say_it(void **state)
 	assert_int_equal(side[1].nic->steps.v[3].burst.nsegs, 3);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(psn_add(request_at(i).placed_to, 1),
-				 side[0].qp->qp.req.max);
+				 side[0].qp->qp.req.psn.max);
 		assert_false(request_at(i).unanswered);
 	}
 	answer_arrives();
@@ -180,7 +180,7 @@ static void answer__a_duplicate_says_it(void **state)
 	post(&side[0], WR_WRITE, 64);
 	send_all(&side[0]);
 	rx_run_init(&run);
-	p.placed_to = psn_add(qp->req.max, PSN_MASK);
+	p.placed_to = psn_add(qp->req.psn.max, PSN_MASK);
 	nic_tick(side[0].nic);
 	assert_int_equal(qp_rx(qp, &p, payload_of_step(&byte), &run), RX_NEXT);
 	assert_int_equal(side[0].qp->sq.cons, done + 1);
@@ -191,12 +191,12 @@ static void answer__to_what_was_not_asked(void **state)
 {
 	const uint64_t before = side[0].nic->cnt.v[CNT_drop_psn];
 	struct qp *qp = &side[0].qp->qp;
-	const struct pkt p = {.placed_to = qp->req.max};
+	const struct pkt p = {.placed_to = qp->req.psn.max};
 
 	(void)state;
 	nic_tick(side[0].nic);
 	reply_carried(qp, &p);
-	assert_int_equal(qp->req.una, qp->req.max);
+	assert_int_equal(qp->req.psn.una, qp->req.psn.max);
 	assert_int_equal(side[0].nic->cnt.v[CNT_drop_psn], before + 1);
 }
 

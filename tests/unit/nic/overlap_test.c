@@ -109,7 +109,7 @@ static void local_inv__wrong_ends_what_is_behind(void **state)
 		  NULL, 0);
 	post_at(&side[0], WR_WRITE, 4096, 64);
 	send_all(&side[0]);
-	assert_int_equal(psn_diff(r->max, r->una), 1);
+	assert_int_equal(psn_diff(r->psn.max, r->psn.una), 1);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	e = wait_cqe(&side[0]);
 	assert_int_equal(e.status, WC_MW_BIND_ERR);

@@ -195,7 +195,8 @@ static void owed__an_rnr_for_a_page_of_a_read(void **state)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	lose_read_page();
-	RECEIVE_UNTIL(side[1].qp->qp.resp.win.head == side[0].qp->qp.req.max);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.win.head ==
+		      side[0].qp->qp.req.psn.max);
 	while (!resp()->replay.wait.ticket.v) {
 		assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 		plan_move_commit(nic, tx);

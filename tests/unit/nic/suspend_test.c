@@ -300,7 +300,7 @@ static void forge(uint8_t flags, uint32_t hold_us)
 			.xack_flags = flags,
 			.hold_us = hold_us};
 
-	p.psn = p.accepted = psn_add(qp->req.una, PSN_MASK);
+	p.psn = p.accepted = psn_add(qp->req.psn.una, PSN_MASK);
 	p.credit = qp->peer->flow.budget;
 	rx_run_init(&run);
 	nic_tick(side[0].nic);

@@ -55,7 +55,7 @@ static void overtake(struct side *s, struct side *from)
 	struct step *slow = &s->nic->steps.v[2];
 
 	receive_in_place(s, slow);
-	if (from->qp->qp.req.una != from->qp->qp.req.max)
+	if (from->qp->qp.req.psn.una != from->qp->qp.req.psn.max)
 		retry_rewind(&from->qp->qp, FLIGHT_TIMEOUT);
 	else
 		replay_duplicate(
@@ -227,8 +227,8 @@ static void replay__the_tail_only(void **state)
 	assert_true(step->rx.len >= (CAME + LOST) * step->rx.seg);
 	step->rx.len = CAME * step->rx.seg;
 	finish_receive(side[0].nic, step);
-	retry_ask_again(&side[0].qp->qp, side[0].qp->qp.req.una,
-			side[0].qp->qp.req.snd);
+	retry_ask_again(&side[0].qp->qp, side[0].qp->qp.req.psn.una,
+			side[0].qp->qp.req.psn.snd);
 	send_all(&side[0]);
 	before = *sent;
 	pump(&side[1]);
@@ -247,7 +247,7 @@ static void comp_placed__response_window_follows_writes(void **state)
 		post(&side[0], WR_WRITE, 8);
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	}
-	assert_int_equal(r->win.next, r->una);
+	assert_int_equal(r->win.next, r->psn.una);
 }
 
 /* The last QP towards a peer goes while an ACK for that peer is being sent. */
@@ -305,7 +305,7 @@ static void scatter__repeated_in_part(void **state)
 	post(&side[0], WR_WRITE, LEN);
 	send_all(&side[0]);
 	receive_in_place(&side[1], slow);
-	r->loss.base = r->acc;
+	r->loss.base = r->psn.acc;
 	r->loss.lost = 1 << 5;
 	qp_kick(&side[0].qp->qp);
 	send_all(&side[0]);
@@ -637,7 +637,7 @@ static void flow__late_hold_charges_nobody(void **state)
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	know_pages(&side[0]);
 	n = fill_socket(&qp->peer->flow);
-	hear_hold(qp, psn_add(qp->req.una, PSN_MASK));
+	hear_hold(qp, psn_add(qp->req.psn.una, PSN_MASK));
 	while (n--)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 	side[0].nic->x.now = qp->req.at[REQ_HOLD];

@@ -79,7 +79,7 @@ static void unsent__a_read_while_others_are_asked_again(void **state)
 	post_at(&side[0], WR_READ, (READS + 1) * 4096, 64);
 	send_all(&side[0]);
 	assert_int_equal(r->reads.out, MOST);
-	assert_int_equal(psn_diff(r->snd, r->una), MOST);
+	assert_int_equal(psn_diff(r->psn.snd, r->psn.una), MOST);
 	for (int i = 0; i <= READS + 1; i++)
 		assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }
@@ -94,7 +94,8 @@ static void unsent__the_rest_of_an_ack(void **state)
 
 	(void)state;
 	send_read_between_writes();
-	RECEIVE_UNTIL(side[1].qp->qp.resp.win.head == side[0].qp->qp.req.max);
+	RECEIVE_UNTIL(side[1].qp->qp.resp.win.head ==
+		      side[0].qp->qp.req.psn.max);
 	lose_read_page();
 	for (int i = 0; i < TRIES && !done; i++) {
 		if (!engine_plan(nic, step, true, os_now(nic->os))) {
@@ -139,7 +140,7 @@ static void unsent__but_for_its_end(void **state)
 	assert_true(engine_plan(nic, tx, false, os_now(nic->os)));
 	assert_true(tx->burst.acks.num);
 	engine_move(nic, tx);
-	for (int i = 0; i < TRIES && qp->req.placed != qp->req.max; i++)
+	for (int i = 0; i < TRIES && qp->req.psn.placed != qp->req.psn.max; i++)
 		for (int k = 0; k < SIDES; k++)
 			pump(&side[k]);
 	full(nic, tx);
@@ -272,11 +273,11 @@ static void unsent__a_page_behind_what_was_lost(void **state)
 		engine_commit(nic, tx, os_now(nic->os));
 		send_all(&side[0]);
 		assert_int_not_equal(r->wait.ticket.v, 0);
-		assert_int_equal(psn_diff(r->snd, r->una), 1);
+		assert_int_equal(psn_diff(r->psn.snd, r->psn.una), 1);
 		if (trial) {
 			r->live.trial = TRIAL_DUE;
 		} else {
-			r->loss.base = r->una;
+			r->loss.base = r->psn.una;
 			r->loss.lost = r->loss.left = 1;
 		}
 		qp_kick(qp);

@@ -271,12 +271,12 @@ static void question__the_same_until_it_is_answered(void **state)
 
 	(void)state;
 	r->probe.question = UINT16_MAX - 1;
-	r->snd = 7;
+	r->psn.snd = 7;
 	ack_say(&s.qp[0], XACK_PROBE);
 	assert_int_equal(heard().question, UINT16_MAX);
 	assert_true(r->probe.asked);
 	assert_int_equal(r->probe.max, 7);
-	r->snd = 8;
+	r->psn.snd = 8;
 	ack_say(&s.qp[0], XACK_PROBE);
 	assert_int_equal(heard().question, UINT16_MAX);
 	assert_int_equal(r->probe.max, 7);

@@ -350,24 +350,24 @@ static void request(void)
 		p = some_message();
 	p.ack_req = any(2);
 	p.unanswered = !any(4);
-	p.placed_to = psn_add(s.qp.req.una, any(4) + PSN_MASK);
+	p.placed_to = psn_add(s.qp.req.psn.una, any(4) + PSN_MASK);
 	comes(&p);
 }
 
 static psn_t some_answer(void)
 {
 	const struct req *r = &s.qp.req;
-	const uint32_t n = (uint32_t)psn_diff(r->max, r->una);
+	const uint32_t n = (uint32_t)psn_diff(r->psn.max, r->psn.una);
 
 	switch (any(8)) {
 	case 0:
-		return psn_add(r->una, PSN_MASK - any(3));
+		return psn_add(r->psn.una, PSN_MASK - any(3));
 	case 1:
-		return r->snd;
+		return r->psn.snd;
 	case 2:
-		return psn_add(r->max, any(2) + PSN_MASK);
+		return psn_add(r->psn.max, any(2) + PSN_MASK);
 	default:
-		return psn_add(r->una, any(n + 2) + PSN_MASK);
+		return psn_add(r->psn.una, any(n + 2) + PSN_MASK);
 	}
 }
 

@@ -80,8 +80,8 @@ static inline void open_qp(enum peer_kind kind)
 	s.qp.attr = (struct qp_attr){.timeout = 14, .retry_cnt = RETRIES};
 	deadlines_none(r->at, REQ_DEADLINES);
 	deadlines_none(s.qp.resp.at, RESP_DEADLINES);
-	r->una = r->acc = r->placed = UNA;
-	r->snd = r->max = MAX_PSN;
+	r->psn.una = r->psn.acc = r->psn.placed = UNA;
+	r->psn.snd = r->psn.max = MAX_PSN;
 	live_reset(r);
 	comp_reload(&s.qp);
 	live_start(&s.qp);
@@ -150,7 +150,7 @@ static inline void answer(psn_t placed, psn_t accepted, uint32_t flags)
 
 	assert_true(r->probe.asked);
 	s.peer.probes.heard_ns = s.x.now;
-	r->acc = psn_add(accepted, 1);
+	r->psn.acc = psn_add(accepted, 1);
 	r->probe.asked = false;
 	if (live_moved(&s.qp))
 		live_progress(&s.qp);

@@ -34,7 +34,7 @@ static void begin_at(psn_t psn, uint32_t index)
 	struct req *r = &s.qp.req;
 
 	s.sq.prod = s.sq.cons = index;
-	r->una = r->acc = r->snd = r->max = r->placed = psn;
+	r->psn.una = r->psn.acc = r->psn.snd = r->psn.max = r->psn.placed = psn;
 	r->win.head = r->win.next = r->reads.last_again_to = psn;
 	r->wqe.cur = r->wqe.started = r->wqe.rsp = index;
 	r->reads.chunk = 1;
@@ -104,13 +104,13 @@ static struct wqe *sent(uint8_t op, uint32_t packets)
 	struct wqe *w = post(op, packets);
 	struct req *r = &s.qp.req;
 
-	w->first_psn = r->max;
-	r->snd = r->max = psn_add(r->max, packets);
+	w->first_psn = r->psn.max;
+	r->psn.snd = r->psn.max = psn_add(r->psn.max, packets);
 	r->wqe.cur = ++r->wqe.started;
 	if (!wr_op_is(op, WRO_READ))
 		credit_sent(&s.qp, packets);
 	if (packets)
-		flow_sent(&s.qp, r->max,
+		flow_sent(&s.qp, r->psn.max,
 			  flow_charge(false, packets, packets * MTU));
 	return w;
 }
@@ -137,7 +137,7 @@ static void placed(uint32_t n)
 /* The response of what ends behind PSN @n was placed here. */
 static void answered(uint32_t n)
 {
-	s.qp.req.una = psn(n);
+	s.qp.req.psn.una = psn(n);
 	placed(n);
 }
 
@@ -154,7 +154,7 @@ static struct cqe completion(unsigned i, enum wc_status status)
 
 static void check_una(uint32_t n)
 {
-	assert_int_equal(s.qp.req.una, psn(n));
+	assert_int_equal(s.qp.req.psn.una, psn(n));
 	assert_true(cq_empty(&s.cq));
 }
 
@@ -193,13 +193,13 @@ static void comp_placed__gives_back(void **state)
 	placed(2);
 	assert_int_equal(s.peer.quota.out, 1);
 	assert_int_equal(r->charge.out, 2);
-	assert_int_equal(r->acc, psn(2));
+	assert_int_equal(r->psn.acc, psn(2));
 	assert_int_not_equal(r->charge.charged, 0);
 	placed(4);
 	completion(0, WC_SUCCESS);
 	assert_int_equal(s.peer.quota.out, 0);
 	assert_int_equal(r->charge.charged, 0);
-	assert_int_equal(r->acc, psn(4));
+	assert_int_equal(r->psn.acc, psn(4));
 }
 
 /* Placed over there, but not answered: requests behind it wait, and need not be said to
@@ -215,7 +215,7 @@ static void comp_placed__behind_a_read(void **state)
 	check_una(1);
 	placed(5);
 	check_una(1);
-	s.qp.req.una = psn(3);
+	s.qp.req.psn.una = psn(3);
 	placed(3);
 	check_una(3);
 	answered(4);
@@ -244,16 +244,16 @@ static void comp_placed__after_going_back(void **state)
 	(void)state;
 	sent(WR_WRITE, 2);
 	sent(WR_WRITE, 2);
-	r->snd = r->una;
+	r->psn.snd = r->psn.una;
 	r->wqe.cur = s.sq.cons;
 	flow_forget(&s.qp);
 	placed(3);
 	completion(0, WC_SUCCESS);
-	assert_int_equal(r->snd, psn(3));
+	assert_int_equal(r->psn.snd, psn(3));
 	assert_int_equal(r->wqe.cur, s.sq.cons);
 	placed(4);
 	completion(1, WC_SUCCESS);
-	assert_int_equal(r->snd, psn(4));
+	assert_int_equal(r->psn.snd, psn(4));
 	assert_int_equal(r->wqe.cur, s.sq.cons);
 }
 
@@ -532,8 +532,8 @@ static void comp_reads_pending__until_it_completes(void **state)
 	assert_false(comp_reads_pending(&s.qp));
 	post(WR_READ, 1);
 	assert_false(comp_reads_pending(&s.qp));
-	wq_at(&s.sq, s.qp.req.wqe.started)->first_psn = s.qp.req.max;
-	s.qp.req.max = s.qp.req.snd = psn(2);
+	wq_at(&s.sq, s.qp.req.wqe.started)->first_psn = s.qp.req.psn.max;
+	s.qp.req.psn.max = s.qp.req.psn.snd = psn(2);
 	s.qp.req.wqe.cur = ++s.qp.req.wqe.started;
 	assert_true(comp_reads_pending(&s.qp));
 	sent(WR_CMP_SWP, 1);

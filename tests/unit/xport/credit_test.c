@@ -151,13 +151,14 @@ static void send(unsigned i, unsigned q)
 {
 	struct req *r = &s.pair[i].conn[q].qp.req;
 
-	if (r->max - r->una < PSNS && dice(3) &&
+	if (r->psn.max - r->psn.una < PSNS && dice(3) &&
 	    credit_allows(&s.pair[i].conn[q].qp, 1)) {
 		credit_sent(&s.pair[i].conn[q].qp, 1);
-		put((struct msg){REQUEST, i, q, r->max++, 0, 0});
-	} else if (r->max != r->una) {
-		put((struct msg){REQUEST, i, q, r->una + dice(r->max - r->una),
-				 0, 0});
+		put((struct msg){REQUEST, i, q, r->psn.max++, 0, 0});
+	} else if (r->psn.max != r->psn.una) {
+		put((struct msg){REQUEST, i, q,
+				 r->psn.una + dice(r->psn.max - r->psn.una), 0,
+				 0});
 	}
 }
 
@@ -200,9 +201,9 @@ static void came(const struct msg *m)
 		request_came(m);
 		return;
 	case PLACED:
-		if (psn_diff(m->psn, qp->req.una) > 0) {
-			credit_placed(qp, m->psn - qp->req.una);
-			qp->req.una = m->psn;
+		if (psn_diff(m->psn, qp->req.psn.una) > 0) {
+			credit_placed(qp, m->psn - qp->req.psn.una);
+			qp->req.psn.una = m->psn;
 		}
 		return;
 	case TELL:

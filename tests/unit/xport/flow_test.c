@@ -98,7 +98,7 @@ static void flow__copies_are_forgotten_too(void **state)
 {
 	(void)state;
 	use_up();
-	s.qp[0].req.snd = END;
+	s.qp[0].req.psn.snd = END;
 	flow_again(&s.qp[0], END - 4, END, CHARGE);
 	assert_in_range(s.peer.flow.in_flight, CHARGE + 1, 2 * CHARGE);
 	flow_forget(&s.qp[0]);

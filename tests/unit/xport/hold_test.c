@@ -50,9 +50,9 @@ static void start_requester(void)
 {
 	struct req *r = &s.qp.req;
 
-	r->una = r->placed = UNA;
-	r->acc = ACC;
-	r->snd = r->max = MAX_PSN;
+	r->psn.una = r->psn.placed = UNA;
+	r->psn.acc = ACC;
+	r->psn.snd = r->psn.max = MAX_PSN;
 	live_reset(r);
 	comp_reload(&s.qp);
 	live_start(&s.qp);
@@ -447,7 +447,7 @@ static void hold_heard__an_end_without_the_order_to_go_on(void **state)
 	hear(0, 0);
 	assert_false(deadline_waits(r->at[REQ_SUSPEND]));
 	assert_false(req_held(r));
-	assert_int_equal(r->snd, ACC);
+	assert_int_equal(r->psn.snd, ACC);
 	assert_int_equal(s.cnt.v[CNT_suspend_silence], 0);
 }
 
@@ -461,7 +461,7 @@ static void hold_heard__an_end_that_it_is_to_hold(void **state)
 	hear(XACK_HOLD, 0);
 	assert_false(deadline_waits(r->at[REQ_SUSPEND]));
 	assert_true(req_held(r));
-	assert_int_equal(r->snd, MAX_PSN);
+	assert_int_equal(r->psn.snd, MAX_PSN);
 }
 
 /* No region is suspended: any ACK would end each hold. */
@@ -473,7 +473,7 @@ static void hold_heard__no_end_of_another_hold(void **state)
 	s.qp.req.at[REQ_HOLD] = s.x.now + MS;
 	hear(0, 0);
 	assert_int_equal(r->at[REQ_HOLD], BEGIN_NS + MS);
-	assert_int_equal(r->snd, MAX_PSN);
+	assert_int_equal(r->psn.snd, MAX_PSN);
 	assert_true(deadline_waits(r->at[REQ_SILENT]));
 }
 
@@ -494,7 +494,7 @@ static void hold_timeout__not_before_it_is_due(void **state)
 	assert_false(deadline_waits(r->at[REQ_SUSPEND]));
 	assert_int_equal(s.cnt.v[CNT_suspend_silence], 1);
 	assert_false(req_held(r));
-	assert_int_equal(r->snd, ACC);
+	assert_int_equal(r->psn.snd, ACC);
 }
 
 /* From now on silence costs retries as ever. */
@@ -508,7 +508,7 @@ static void hold_timeout__its_timers_run(void **state)
 	hold_timeout(&s.qp);
 	assert_true(deadline_ahead(r->at[REQ_SILENT], s.x.now));
 	assert_true(deadline_ahead(r->at[REQ_PROBE], s.x.now));
-	assert_int_equal(r->snd, MAX_PSN);
+	assert_int_equal(r->psn.snd, MAX_PSN);
 }
 
 static void hold_timeout__nothing_is_on_its_way(void **state)
@@ -516,7 +516,7 @@ static void hold_timeout__nothing_is_on_its_way(void **state)
 	struct req *r = &s.qp.req;
 
 	(void)state;
-	r->una = r->acc = r->snd = MAX_PSN;
+	r->psn.una = r->psn.acc = r->psn.snd = MAX_PSN;
 	hear(XACK_SUSPEND, 1000);
 	s.x.now += 3 * MS;
 	hold_timeout(&s.qp);

@@ -71,10 +71,10 @@ static void sent_again_and_again(enum peer_kind kind)
 	open_qp(kind);
 	for (int i = 0; i < 23; i++) {
 		pass(89 * MS);
-		s.qp.req.snd = UNA;
+		s.qp.req.psn.snd = UNA;
 		live_restart(&s.qp);
 		pass(1 * MS);
-		s.qp.req.snd = MAX_PSN;
+		s.qp.req.psn.snd = MAX_PSN;
 		live_sent(&s.qp, true);
 	}
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
@@ -136,13 +136,13 @@ static void nak(bool answered)
 			      .xack_flags = answered ? XACK_PROBED : 0};
 
 	s.peer.probes.heard_ns = s.x.now;
-	r->snd = r->acc = UNA;
+	r->psn.snd = r->psn.acc = UNA;
 	live_restart(&s.qp);
 	r->probe.asked = r->probe.asked && !answered;
 	live_heard(&s.qp, &p, answered);
 	if (s.qp.state == QPS_ERR)
 		return;
-	r->snd = MAX_PSN;
+	r->psn.snd = MAX_PSN;
 	live_repeated(&s.qp);
 	live_sent(&s.qp, true);
 	serve();
@@ -288,14 +288,14 @@ static void live_moved__accepted_anew_behind_what_was_placed(void **state)
 
 	(void)state;
 	open_qp(PEER_NOPIN);
-	r->acc = MAX_PSN;
+	r->psn.acc = MAX_PSN;
 	assert_true(live_moved(&s.qp));
-	r->una = r->acc = UNA + 1;
+	r->psn.una = r->psn.acc = UNA + 1;
 	assert_true(live_moved(&s.qp));
 	assert_false(live_moved(&s.qp));
-	r->acc++;
+	r->psn.acc++;
 	assert_true(live_moved(&s.qp));
-	r->acc--;
+	r->psn.acc--;
 	assert_false(live_moved(&s.qp));
 	close_qp();
 }
@@ -444,7 +444,7 @@ static void live__standard(void **state)
 	assert_int_equal(s.qp.req.retries, RETRIES);
 	pass(1);
 	assert_int_equal(s.qp.req.retries, RETRIES - 1);
-	assert_int_equal(s.qp.req.snd, UNA);
+	assert_int_equal(s.qp.req.psn.snd, UNA);
 	assert_true(s.peer.quiet);
 	close_qp();
 }
@@ -497,7 +497,7 @@ static void live__opens_late(void **state)
 	list_init(&s.x.work.opens);
 	for (int i = 0; i < RETRIES; i++) {
 		pass(timeout_ns);
-		s.qp.req.snd = MAX_PSN;
+		s.qp.req.psn.snd = MAX_PSN;
 		live_sent(&s.qp, true);
 	}
 	assert_int_equal(s.qp.req.retries, 0);

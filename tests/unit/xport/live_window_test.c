@@ -12,7 +12,7 @@ static void wait_for_window(void)
 	struct req *r = &s.qp.req;
 
 	open_qp(PEER_NOPIN);
-	r->una = r->snd = r->max = r->acc = MAX_PSN;
+	r->psn.una = r->psn.snd = r->psn.max = r->psn.acc = MAX_PSN;
 	live_moved(&s.qp);
 	live_stop(&s.qp);
 	list_add_tail(&s.peer.stalled, &s.qp.on.waiting);
@@ -43,7 +43,7 @@ static void live__window(void **state)
 	assert_int_not_equal(r->probe.question, 0);
 	/* some of it came when others were silent, too */
 	live_sent(&s.qp, true);
-	r->snd = r->max = psn_add(MAX_PSN, 1);
+	r->psn.snd = r->psn.max = psn_add(MAX_PSN, 1);
 	pass(NEXT_NS);
 	assert_int_equal(r->retries, RETRIES - 2);
 	close_qp();

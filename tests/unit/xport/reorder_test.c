@@ -126,7 +126,7 @@ static void flow_copies_came__others_go_on(void **state)
 	deadlines_none(qp.req.at, REQ_DEADLINES);
 	deadlines_none(qp.resp.at, RESP_DEADLINES);
 	live_reset(&qp.req);
-	qp.req.snd = qp.req.max = 4;
+	qp.req.psn.snd = qp.req.psn.max = 4;
 	flow_sent(&qp, 4, 4 * each);
 	flow_again(&qp, 0, 4, 4 * each);
 	x.now = 1000 * US;
@@ -179,7 +179,7 @@ static void flow_again__once(void **state)
 	list_init(&p.stalled);
 	list_init(&x.work.read_waiters);
 	deadlines_none(r->at, REQ_DEADLINES);
-	r->snd = r->max = 8;
+	r->psn.snd = r->psn.max = 8;
 	flow_sent(&qp, 8, charge);
 	for (int i = 0; i < 1000; i++)
 		flow_again(&qp, 0, 4, 4 * each);
@@ -236,7 +236,7 @@ static void flow_again__late(void **state)
 
 	(void)state;
 	late_open(&qp);
-	r->snd = r->max = 8;
+	r->psn.snd = r->psn.max = 8;
 	flow_sent(&qp, 8, 8 * each);
 	flow_again(&qp, 0, 4, 4 * each);
 	x.now = 1000 * US;
@@ -297,7 +297,7 @@ static void flow_again__ends(void **state)
 
 		late_open(&qp);
 		for (unsigned i = 1; i <= ROUNDS; i++, now += MS) {
-			r->snd = r->max = i;
+			r->psn.snd = r->psn.max = i;
 			flow_sent(&qp, i, each);
 			flow_again(&qp, i - 1, i, each);
 			x.now = now;

@@ -84,10 +84,10 @@ static void reply__ack_of_all_before(void **state)
 	completes(0, WC_SUCCESS);
 	completes(1, WC_SUCCESS);
 	none_completes();
-	assert_int_equal(s.qp.req.una, psn_at(2));
+	assert_int_equal(s.qp.req.psn.una, psn_at(2));
 	ack(2);
 	completes(2, WC_SUCCESS);
-	assert_int_equal(s.qp.req.una, s.qp.req.max);
+	assert_int_equal(s.qp.req.psn.una, s.qp.req.psn.max);
 }
 
 /* The first packets of a message are placed: it is not complete. */
@@ -124,7 +124,7 @@ static void reply__ack_that_others_overtook(void **state)
 	completes(1, WC_SUCCESS);
 	ack(0);
 	none_completes();
-	assert_int_equal(s.qp.req.una, psn_at(2));
+	assert_int_equal(s.qp.req.psn.una, psn_at(2));
 }
 
 /* An RNR NAK that was overtaken spoke of a request that is done since, and says nothing
@@ -137,10 +137,10 @@ static void reply__rnr_that_others_overtook(void **state)
 	completes(0, WC_SUCCESS);
 	hear(ack_pkt(psn_at(0), AETH_RNR | 1));
 	assert_int_equal(s.qp.req.rnr_retries, RETRIES);
-	assert_int_equal(s.qp.req.snd, psn_at(2));
+	assert_int_equal(s.qp.req.psn.snd, psn_at(2));
 	hear(ack_pkt(psn_at(1), AETH_RNR | 1));
 	assert_int_equal(s.qp.req.rnr_retries, RETRIES - 1);
-	assert_int_equal(s.qp.req.snd, psn_at(1));
+	assert_int_equal(s.qp.req.psn.snd, psn_at(1));
 }
 
 /* What was before it completes; what is behind it is flushed. */
@@ -188,7 +188,7 @@ static void reply__nak_sequence_of_a_standard_peer(void **state)
 	completes(0, WC_SUCCESS);
 	for (int i = RETRIES; i > 0; i--) {
 		nak(1, NAK_PSN_SEQUENCE);
-		assert_int_equal(s.qp.req.snd, psn_at(1));
+		assert_int_equal(s.qp.req.psn.snd, psn_at(1));
 		assert_int_equal(s.qp.req.retries, i - 1);
 		assert_int_equal(send_all(), 2);
 	}
@@ -204,7 +204,7 @@ static void reply__nak_sequence_of_a_nopin(void **state)
 	sent(WR_SEND, 3);
 	for (int i = 0; i < 3 * RETRIES; i++) {
 		nak(1, NAK_PSN_SEQUENCE);
-		assert_int_equal(s.qp.req.snd, psn_at(1));
+		assert_int_equal(s.qp.req.psn.snd, psn_at(1));
 		assert_int_equal(send_all(), 2);
 	}
 	completes(0, WC_SUCCESS);
@@ -219,7 +219,7 @@ static void reply__nak_sequence_before_it_opened(void **state)
 	sent(WR_SEND, 2);
 	s.peer.kind = PEER_PROBING;
 	nak(0, NAK_PSN_SEQUENCE);
-	assert_int_equal(s.qp.req.snd, PSN);
+	assert_int_equal(s.qp.req.psn.snd, PSN);
 	assert_int_equal(s.qp.req.retries, RETRIES);
 }
 
@@ -296,10 +296,10 @@ static void reply__responses_are_placed(void **state)
 	check_move(1, data[1], 2, MTU, MTU);
 	check_move(2, data[2], 2, 2 * MTU, 1);
 	none_completes();
-	assert_int_equal(s.qp.req.una, PSN);
+	assert_int_equal(s.qp.req.psn.una, PSN);
 	commit();
 	completes(2, WC_SUCCESS);
-	assert_int_equal(s.qp.req.una, psn_at(3));
+	assert_int_equal(s.qp.req.psn.una, psn_at(3));
 	assert_int_equal(s.qp.req.reads.out, 0);
 	assert_int_equal(s.x.budget.read_out, 0);
 }
@@ -381,7 +381,7 @@ static void reply__response_to_nothing(void **state)
 	response(2, 8);
 	assert_null(s.run.qp);
 	none_completes();
-	assert_int_equal(s.qp.req.una, PSN);
+	assert_int_equal(s.qp.req.psn.una, PSN);
 }
 
 static void reply__response_that_came_before(void **state)
@@ -423,7 +423,7 @@ static void reply__response_ahead_of_a_gap(void **state)
 	commit();
 	completes(0, WC_SUCCESS);
 	completes(4, WC_SUCCESS);
-	assert_int_equal(s.qp.req.una, psn_at(3));
+	assert_int_equal(s.qp.req.psn.una, psn_at(3));
 }
 
 /* Those of a standard peer come in order: all from the gap on is asked for again. */
@@ -477,7 +477,7 @@ static void reply__ack_overtakes_no_response(void **state)
 	assert_int_equal(send_all(), 2);
 	ack(1);
 	none_completes();
-	assert_int_equal(s.qp.req.una, PSN);
+	assert_int_equal(s.qp.req.psn.una, PSN);
 	assert_true(qp_tx(&s.qp, &b));
 	assert_int_equal(sent_packet(&b, 0).opcode, OP_READ_REQ);
 	assert_int_equal(sent_packet(&b, 0).psn, PSN);
@@ -527,7 +527,7 @@ static void reply__page_that_went(void **state)
 	spt_unmap(s.mem, page_of(bench_page(0)), 1);
 	commit_run(&s.run, false);
 	none_completes();
-	assert_int_equal(s.qp.req.una, PSN);
+	assert_int_equal(s.qp.req.psn.una, PSN);
 	assert_false(drain());
 	pages_brought(s.mem);
 	assert_true(drain());

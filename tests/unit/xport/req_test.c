@@ -208,7 +208,7 @@ static void req__read_in_chunks(void **state)
 	assert_true(sent.pkt[1].va == BENCH_BASE + (uint64_t)chunk * MTU);
 	assert_int_equal(sent.pkt[1].dma_len, 1);
 	assert_int_equal(s.qp.req.reads.out, 2);
-	assert_int_equal(s.qp.req.max, psn_add(PSN, (int32_t)chunk + 1));
+	assert_int_equal(s.qp.req.psn.max, psn_add(PSN, (int32_t)chunk + 1));
 }
 
 /* --- what keeps requests back -------------------------------------------------- */
@@ -239,7 +239,7 @@ static void req__fence(void **state)
 	make(WR_SEND, 1, 1)->flags |= WQE_FENCE;
 	posted();
 	assert_int_equal(send_all(), 1);
-	assert_int_equal(s.qp.req.max, psn_add(PSN, 1));
+	assert_int_equal(s.qp.req.psn.max, psn_add(PSN, 1));
 }
 
 static void req__no_fence_behind_a_send(void **state)
@@ -307,7 +307,7 @@ static void req__page_that_is_missing(void **state)
 	assert_int_equal(send_all(), before);
 	check_packet(before - 1, OP_WRITE_MIDDLE,
 		     psn_add(PSN, (int32_t)before - 1), MTU);
-	assert_int_equal(s.qp.req.park_psn, s.qp.req.snd);
+	assert_int_equal(s.qp.req.park_psn, s.qp.req.psn.snd);
 	assert_true(ticket_next(s.mem, &asked));
 	assert_int_equal(asked.vpn, page_of(bench_page(1)));
 	assert_int_equal(send_all(), 0);
@@ -419,7 +419,7 @@ static void req__the_same_again(void **state)
 	memcpy(from, sent.from, sizeof(from));
 	out = s.qp.req.charge.out;
 	retry_rewind(&s.qp, FLIGHT_TIMEOUT);
-	assert_int_equal(s.qp.req.snd, PSN);
+	assert_int_equal(s.qp.req.psn.snd, PSN);
 	assert_int_equal(send_all(), 5);
 	for (unsigned i = 0; i < 5; i++) {
 		check_packet(i, first[i].opcode, first[i].psn,
@@ -428,7 +428,7 @@ static void req__the_same_again(void **state)
 	}
 	assert_int_equal(s.cnt.v[CNT_retransmits], 5);
 	assert_int_equal(s.qp.req.charge.out, out);
-	assert_int_equal(s.qp.req.max, psn_add(PSN, 5));
+	assert_int_equal(s.qp.req.psn.max, psn_add(PSN, 5));
 }
 
 /* READs behind one that is executed again are to be executed after it: what came of them

@@ -37,11 +37,11 @@ struct field {
 
 /* All but rings and lists, and what goes on counting: epoch, life, bursts, questions. */
 static const struct field of_req[] = {
-	F(req, una),
-	F(req, acc),
-	F(req, snd),
-	F(req, max),
-	F(req, placed),
+	F(req, psn.una),
+	F(req, psn.acc),
+	F(req, psn.snd),
+	F(req, psn.max),
+	F(req, psn.placed),
 	F(req, park_psn),
 	F(req, wqe.cur),
 	F(req, wqe.started),
@@ -235,7 +235,7 @@ static void reset__forgets_all(void **state)
 	connect();
 	compare(&s.req, &s.qp.req, of_req, ARRAY_SIZE(of_req));
 	compare(&s.resp, &s.qp.resp, of_resp, ARRAY_SIZE(of_resp));
-	assert_int_equal(s.qp.req.epoch, s.req.epoch + 2);
+	assert_int_equal(s.qp.req.psn.epoch, s.req.psn.epoch + 2);
 	assert_int_equal(s.qp.resp.life, s.resp.life + 2);
 	qp_fini(&s.qp);
 	cq_fini(&s.cq);

@@ -48,9 +48,9 @@ static void retry_unsent__while_an_answer_to_it_moves(void **state)
 	response_comes();
 	qp_tx_commit(&b, -EAGAIN);
 	response_is_placed();
-	assert_int_equal(r->una, psn_add(PSN, 1));
-	assert_int_equal(r->snd, r->una);
-	assert_int_equal(r->max, r->una);
+	assert_int_equal(r->psn.una, psn_add(PSN, 1));
+	assert_int_equal(r->psn.snd, r->psn.una);
+	assert_int_equal(r->psn.max, r->psn.una);
 	assert_int_equal(r->charge.out, 0);
 	assert_int_equal(cq_take(&s.cq, 1, &e), 1);
 	assert_int_equal(e.wr_id, 1);
@@ -76,8 +76,8 @@ static void retry_unsent__of_what_was_sent_before(void **state)
 	retry_rewind(&s.qp, FLIGHT_TIMEOUT);
 	assert_true(qp_tx(&s.qp, &b));
 	qp_tx_commit(&b, -EAGAIN);
-	assert_int_equal(r->snd, PSN);
-	assert_int_equal(r->max, psn_add(PSN, 1));
+	assert_int_equal(r->psn.snd, PSN);
+	assert_int_equal(r->psn.max, psn_add(PSN, 1));
 	r->win.next = PSN;
 }
 
@@ -89,10 +89,10 @@ static void retry_unsent__comes_again(void **state)
 	(void)state;
 	post(WR_WRITE, 1, 3 * MTU);
 	assert_true(qp_tx(&s.qp, &b));
-	assert_true(psn_diff(r->max, PSN) > 0);
+	assert_true(psn_diff(r->psn.max, PSN) > 0);
 	qp_tx_commit(&b, -EAGAIN);
-	assert_int_equal(r->snd, PSN);
-	assert_int_equal(r->max, PSN);
+	assert_int_equal(r->psn.snd, PSN);
+	assert_int_equal(r->psn.max, PSN);
 	socket_has_room();
 	assert_true(qp_tx(&s.qp, &b));
 	assert_int_equal(sent_packet(&b, 0).opcode, OP_WRITE_FIRST);

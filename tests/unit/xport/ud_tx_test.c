@@ -53,7 +53,7 @@ static void send_ends(void)
 	qp_tx_commit(&s.burst, 0);
 	assert_int_equal(cq_take(&s.cq, 2, &e), 1);
 	assert_int_equal(e.status, WC_SUCCESS);
-	assert_int_equal(s.qp.req.snd, 0); /* it has wrapped */
+	assert_int_equal(s.qp.req.psn.snd, 0); /* it has wrapped */
 	s.x.now = SECOND;
 	assert_false(qp_tx(&s.qp, &s.burst));
 }
