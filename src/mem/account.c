@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* account.c: who met which fault, and how long it took (invariant I6).
+/* account.c: which waiter met which fault, and how long it took (invariant I6).
  *
  * Theory of operation. A fault begins where an access misses a page (dma.c) and
  * is the waiter's until the access is resolved, misses another page, or is given
@@ -38,7 +38,7 @@ static struct account *account_of(struct mem *m, uint32_t key)
 }
 
 /**
- * struct three - Whom something is counted for.
+ * struct three - The accounts that something is counted in.
  */
 struct three {
 	struct account *of[3];
@@ -86,9 +86,10 @@ void mem_account_answer(struct mem *m, const struct waiter *w, enum strategy s)
 }
 
 /**
- * fault_end() - The access went on, or met the next missing page.
+ * fault_end() - End the fault of a waiter, and count how long it took. Its access went on,
+ * failed, or met the next missing page.
  * @m:		the NIC's memory
- * @w:		its waiter; nothing happens unless a fault of it is open
+ * @w:		the waiter; nothing happens if it has no fault
  * @now_ns:	now
  */
 void fault_end(struct mem *m, struct waiter *w, uint64_t now_ns)
@@ -108,9 +109,10 @@ void fault_end(struct mem *m, struct waiter *w, uint64_t now_ns)
 }
 
 /**
- * fault_begin() - An access missed a page, and waits for it from now on.
+ * fault_begin() - Begin a fault of a waiter, after the one before: its access missed a
+ * page, and waits for it from now on.
  * @m:		the NIC's memory
- * @w:		its waiter
+ * @w:		the waiter
  * @key:	of the region
  * @merged:	a ticket was out already
  * @replaced:	the table knew of the page once
@@ -155,11 +157,12 @@ uint64_t waiter_fault_ns(struct mem *m, const struct waiter *w, uint64_t now_ns)
 }
 
 /**
- * fault_answered() - A pager said what became of the page.
+ * fault_answered() - Note that a pager answered the fault of a waiter, and count the
+ * answer.
  * @m:		the NIC's memory
- * @w:		waited for it
+ * @w:		waited for it; nothing happens unless its fault is FAULT_OPEN
  * @what:	ACCT_minor, ACCT_major or ACCT_access
- * @service_ns:	what it took
+ * @service_ns:	how long it took the pager
  */
 void fault_answered(struct mem *m, struct waiter *w, enum account_item what,
 		    uint64_t service_ns)
@@ -195,7 +198,7 @@ void fault_give_up(struct mem *m, struct waiter *w)
 }
 
 /**
- * fault_cheap() - A move is about to meet missing pages.
+ * fault_cheap() - Count the cheap fault of a move that is about to meet missing pages.
  * @m:		the NIC's memory
  * @w:		waiter of the access, or NULL
  * @mr:		region
@@ -251,9 +254,10 @@ void mem_account_gone(struct mem *m, const struct account *a)
 }
 
 /**
- * mr_account_gone() - A region ceases to exist.
+ * mr_account_gone() - Add the account of a region that ceases to exist to that of no
+ * region, and free it.
  * @m:		the NIC's memory
- * @mr:		it
+ * @mr:		the region
  */
 void mr_account_gone(struct mem *m, struct mr *mr)
 {

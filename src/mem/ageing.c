@@ -49,9 +49,9 @@ static __attribute__((noinline)) void next_tick(struct spt *s, uint64_t now)
 }
 
 /**
- * spt_tick() - Time has passed. Cheap within a tick, a few sets a tick
- * otherwise; a whole sweep, which takes some ms at the default size, after 4.6
- * idle minutes.
+ * spt_tick() - Note what time it is, and sweep the sets that are due. Cheap within a tick,
+ * a few sets a tick otherwise; a whole sweep, which takes some ms at the default size,
+ * after 4.6 idle minutes.
  * @s:		the table
  * @now_ns:	may be a little older than what was seen before
  */
@@ -98,13 +98,14 @@ static inline bool e_fresh(const struct spt *s, const struct spt_view *v,
 }
 
 /**
- * spt_age() - Can the page be accessed without a fault, as far as we know?
+ * spt_age() - Tell how many ticks ago a page was last touched, if it can be accessed
+ * without a fault, as far as we know. A page that spt_ahead() is about does not count.
  * @s:		the table
  * @v:		what counts as fresh
  * @vpn:	page
  * @write:	to write it
  *
- * Return: how many ticks ago it was last touched, or negative: no.
+ * Return: the ticks, 0 on exact hosts; negative: it cannot be accessed.
  */
 int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 		bool write)
@@ -118,7 +119,8 @@ int64_t spt_age(const struct spt *s, const struct spt_view *v, uint64_t vpn,
 }
 
 /**
- * spt_ahead() - The same for a page that was fetched ahead and not used yet.
+ * spt_ahead() - True if a page can be accessed without a fault, as far as we know, that was
+ * fetched ahead and not used yet.
  * @s, @v, @vpn, @write: as in spt_age()
  */
 bool spt_ahead(const struct spt *s, const struct spt_view *v, uint64_t vpn,

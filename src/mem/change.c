@@ -98,7 +98,6 @@ void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why)
 	*e = 0;
 }
 
-/* An entry goes, although nothing happened to its page. */
 void spt_replace(struct mem *m, uint64_t e, uint64_t set)
 {
 	struct spt *s = &m->spt;

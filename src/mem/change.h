@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* change.h: what changes an entry of the shadow page table, and is told of it. */
+/* change.h: changes of the shadow page table's entries, which the program is told of. */
 #ifndef NOPIN_MEM_CHANGE_H
 #define NOPIN_MEM_CHANGE_H
 
@@ -12,26 +12,32 @@ struct mem;
 struct spt;
 
 /**
- * entry_over() - An entry that was in set @set ends, for good or to be made again
- * (UPCALL_NUM: nobody is told).
+ * entry_over() - End an entry that was in set @set, for good or to be made again, and tell
+ * the program @why (UPCALL_NUM: do not tell). The caller clears its place.
  */
 void entry_over(struct spt *s, uint64_t e, uint64_t set,
 		enum upcall_reason why);
 
-/** entry_end() - The same, of one in its place. */
+/** entry_end() - End an entry likewise that is in its place, and clear that. */
 void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why);
 
 /** entry_wasted() - Count a page that was fetched ahead and not used, if @e is one. */
 void entry_wasted(struct spt *s, uint64_t e);
 
-/** entry_tell() - A page that was ready, or fetched to be, is not any more. */
+/**
+ * entry_tell() - Tell the program that a page which was ready, or fetched to be, is not any
+ * more (PROTECTED: not for writing), and @why.
+ */
 void entry_tell(struct spt *s, const uint64_t *e, enum upcall_reason why);
 
 /** entry_set() - Make the entry @e of a page @new; it was @old, or 0: none. */
 void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
 	       uint64_t new);
 
-/** spt_replace() - An entry in set @set goes, although nothing happened to its page. */
+/**
+ * spt_replace() - End an entry of set @set, although nothing happened to its page, as
+ * entry_over() does. spt_was_replaced() remembers the page.
+ */
 void spt_replace(struct mem *m, uint64_t e, uint64_t set);
 
 bool spt_was_replaced(struct spt *s, uint64_t vpn);

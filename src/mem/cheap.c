@@ -54,7 +54,7 @@ static void cheap_add(struct cheap *c, struct cheap_range r)
 }
 
 /**
- * cheap_learn() - Pages [start, end) are cheap as of now.
+ * cheap_learn() - Note that misses of pages [start, end) are cheap as of now.
  * @c:		the ranges
  * @start, @end: page numbers; nothing happens if they are equal
  * @now_ns:	when that was learned
@@ -68,8 +68,8 @@ void cheap_learn(struct cheap *c, uint64_t start, uint64_t end, uint64_t now_ns)
 }
 
 /**
- * cheap_forget() - Nothing is known of pages [start, end) any more; what lies
- * around them in the same range stays.
+ * cheap_forget() - Forget what is known of pages [start, end). Pages around them in the
+ * same range stay cheap.
  * @c:		the ranges
  * @start, @end: page numbers
  */

@@ -46,7 +46,7 @@ bool share_claim(struct mem *m, struct waiter *w, uint64_t now_ns)
 		m->tickets.promised--;
 		return true;
 	}
-	/* What becomes free is for those first who wait already. */
+	/* A ticket that becomes free is first for waiters that wait already. */
 	if (!share_room(m, s) && !list_empty(&s->queue[QUEUE_AHEAD]))
 		ticket_give_up(m, s);
 	if (share_room(m, s))

@@ -143,12 +143,10 @@ static enum verdict walk_check(struct walk *w, struct mem *m,
 }
 
 /**
- * dma_check() - Key, PD, rights and bounds only, no page. An address that no
- * application page can have is out of bounds, too.
+ * dma_check() - See dma.h. An address that no application page can have is out of bounds,
+ * too.
  * @m:		the NIC's memory
  * @d:		the access
- *
- * Return: V_OK (always for no bytes), or V_PROT.
  */
 enum verdict dma_check(struct mem *m, const struct dma *d)
 {
@@ -265,7 +263,7 @@ static struct ticket *walk_open(const struct walk *w, const struct waiter *wait,
 	return t;
 }
 
-/* Half of the tickets are for who waits. */
+/* Half of the tickets are for waiters. */
 static bool dma_room_ahead(struct mem *m, struct share *s)
 {
 	const struct tickets *ts = &m->tickets;
@@ -534,8 +532,8 @@ static enum verdict walk_hold(struct walk *w, struct waiter *wait,
 	return V_OK;
 }
 
-/* What a region knows of its pages ends with it: whoever maps something else
- * there has to register it. But where all memory is registered nobody has to. */
+/* What a region knows of its pages ends with it: a program that maps something else
+ * there has to register it. But where all memory is registered it does not have to. */
 static uint64_t fresh_for(const struct walk *w)
 {
 	enum { IMPLICIT_FRESH_NS = 10 * 1000 * 1000 };
@@ -545,7 +543,7 @@ static uint64_t fresh_for(const struct walk *w)
 	return MAX(w->fresh_ns, w->now_ns - IMPLICIT_FRESH_NS);
 }
 
-/* Who was dropped comes again when its sender has lost patience. By then what it
+/* An access that was dropped comes again when its sender has lost patience. By then what it
  * waited for may be too old to be believed, or its first part while its last is
  * waited for, and it would be dropped again, for ever: so that much is believed. */
 static uint64_t fresh_again(const struct walk *w, const struct waiter *wait)
@@ -614,13 +612,11 @@ static enum verdict walk_all(struct walk *w, struct mem *m, const struct dma *d,
 }
 
 /**
- * dma_fetch() - See that pages are there, for who will access them later.
+ * dma_fetch() - See dma.h.
  * @m:		the NIC's memory
  * @d:		the access, as in dma_resolve()
  * @now_ns, @fresh_ns: now, and what counts as fresh
  * @wait:	parked with the ticket on V_WAIT
- *
- * Return: as dma_resolve(); V_OK: all of them are, or were a moment ago.
  */
 enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
 		       uint64_t fresh_ns, struct waiter *wait)
@@ -637,8 +633,7 @@ enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
 }
 
 /**
- * dma_resolve() - Check an access, see that its pages are ready, append one
- * move and one hold.
+ * dma_resolve() - See dma.h.
  * @m:		the NIC's memory
  * @d:		the access; at most 4 GiB - 1, and at most half as many pages as
  *		the table has entries, or it may never be ready
@@ -648,9 +643,6 @@ enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
  * @w:		waiter to use on a miss, parked with the ticket on V_WAIT; or NULL
  * @mv, @holds:	appended to on V_OK, which needs room for one more; untouched
  *		otherwise
- *
- * Return: V_OK, V_WAIT, V_PROT, V_LENGTH; V_NO_RESOURCE: no ticket, or no
- * entry, can be had now.
  */
 enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
 			 uint16_t token, uint64_t now_ns, uint64_t fresh_ns,
@@ -682,14 +674,12 @@ enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
 }
 
 /**
- * dma_resolve_atomic() - The same for an atomic move.
+ * dma_resolve_atomic() - See dma.h.
  * @m:		the NIC's memory
  * @d:		the access: 8 bytes, for writing
  * @kind:	MOVE_FETCH_ADD or MOVE_CMP_SWP
  * @operand, @compare: of the move
  * @token, @now_ns, @fresh_ns, @w, @mv, @holds: as in dma_resolve()
- *
- * Return: as dma_resolve(), or V_INVALID if it is not aligned.
  */
 enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
 				enum move_kind kind, uint64_t operand,
@@ -738,8 +728,7 @@ static uint64_t ahead_run(const struct walk *w, uint64_t vpn, uint64_t end)
 }
 
 /**
- * dma_ahead() - Have pages fetched that an access will need; nobody waits for
- * them. Not those that may turn out to need no fetching.
+ * dma_ahead() - See dma.h. Pages that may turn out to need no fetching are left out.
  * @m:		the NIC's memory
  * @d:		the access to come, checked as any
  * @now_ns, @fresh_ns: as in dma_resolve()
@@ -766,8 +755,7 @@ void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
 }
 
 /**
- * dma_too() - Have all pages of an access fetched, those that are there, too; nobody
- * waits for them. An access to several regions needs all their pages together, and
+ * dma_too() - See dma.h. An access to several regions needs all their pages together, and
  * each may go while the other comes, for ever (I1); walk_first() is this for one region.
  * @m, @d, @now_ns, @fresh_ns: as in dma_ahead()
  */

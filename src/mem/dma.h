@@ -55,8 +55,8 @@ struct holds {
  *		miss tickets are opened for them too (touch-ahead)
  * @follow:	for writing: bytes behind the access that the same message is known
  *		to write
- * @account:	of whom it is, where there is no waiter to tell; or NULL
- * @share:	who pays for what is fetched ahead; NULL: the NIC itself
+ * @account:	the accessing QP's, where there is no waiter to tell; or NULL
+ * @share:	the one that pays for pages fetched ahead; NULL: the NIC's own
  */
 struct dma {
 	uint32_t pd;
@@ -72,8 +72,8 @@ struct dma {
 };
 
 /**
- * dma_check() - Key, PD, rights and bounds only, no page: V_OK or V_PROT.
- * For len == 0 every key is good.
+ * dma_check() - Check key, PD, rights and bounds of @d, but no page. For len == 0 every key
+ * is good. Return: V_OK, V_PROT.
  */
 enum verdict dma_check(struct mem *m, const struct dma *d);
 
@@ -91,7 +91,7 @@ enum verdict dma_check(struct mem *m, const struct dma *d);
  * do missing pages whose content is of no use (overwrite.c); the move says so.
  * A page that a ticket is out for is busy: later accesses wait behind it. So is
  * one that moves of another struct holds write, until their dma_release().
- * Whoever finds no ticket left for his share waits for one: V_WAIT, too.
+ * A waiter that finds no ticket left for its share waits for one: V_WAIT, too.
  * Return: V_OK, V_WAIT, V_PROT; V_LENGTH from 4 GiB on; V_NO_RESOURCE when the NIC
  * itself could have no ticket, or an exact host has the table full of held pages
  * (try again after a ticket_done() or dma_release()).
@@ -102,7 +102,7 @@ enum verdict dma_resolve(struct mem *m, const struct dma *d, void *nic,
 			 struct holds *holds);
 
 /**
- * dma_resolve_atomic() - The same for 8 bytes and an atomic move.
+ * dma_resolve_atomic() - Resolve an atomic move, of 8 bytes, as dma_resolve() does others.
  * Return: as dma_resolve(); V_INVALID if iova or address is not aligned.
  */
 enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
@@ -112,42 +112,45 @@ enum verdict dma_resolve_atomic(struct mem *m, const struct dma *d,
 				struct waiter *w, struct moves *mv,
 				struct holds *holds);
 
-/** dma_ahead() - Have pages fetched that an access will need; nobody waits. */
+/** dma_ahead() - Have pages fetched that an access will need; no waiter waits for them. */
 void dma_ahead(struct mem *m, const struct dma *d, uint64_t now_ns,
 	       uint64_t fresh_ns);
 
-/** dma_too() - Have all pages of @d fetched, those that are there, too; nobody waits. */
+/** dma_too() - Have all pages of @d fetched, also those that are there; no waiter waits for
+ * them. */
 void dma_too(struct mem *m, const struct dma *d, uint64_t now_ns,
 	     uint64_t fresh_ns);
 
 /**
- * dma_fetch() - Somebody waits until the pages of @d are there, but not to access
- * them: they are fetched ahead. Return: as dma_resolve().
+ * dma_fetch() - Let @w wait until the pages of @d are there, but not to access them: they
+ * are fetched ahead. Return: as dma_resolve(); V_OK: all are there, or were a moment ago.
  */
 enum verdict dma_fetch(struct mem *m, const struct dma *d, uint64_t now_ns,
 		       uint64_t fresh_ns, struct waiter *w);
 
 /**
- * dma_release() - The moves ended: drop holds from index @from on, and (@ok)
- * note that the pages were just touched.
+ * dma_release() - Drop the holds of moves that ended, from index @from on, and (@ok) note
+ * that their pages were just touched.
  */
 void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 		 uint64_t now_ns);
 
 /**
- * dma_trim() - The last @bytes of what the last dma_resolve() appended are not
- * needed after all; it keeps at least one.
+ * dma_trim() - Shorten the move that the last dma_resolve() appended by its last @bytes,
+ * which are not needed after all; it keeps at least one. It is no MOVE_OVERWRITE.
  */
 void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
 	      struct holds *holds);
 
-/** user_only_learn() - There (@len > 0) the kernel refused what our own load could. */
+/** user_only_learn() - Note that the kernel refused there (@len > 0) what our own load
+ * could. */
 void user_only_learn(struct mem *m, uint64_t addr, uint64_t len);
 
 /** user_only() - May the kernel refuse to write there (@len > 0) though it is ready? */
 bool user_only(const struct mem *m, uint64_t addr, uint64_t len);
 
-/** dma_fault() - A move got EFAULT: the page is not what the table says. */
+/** dma_fault() - Forget what is known of the pages of a move that got EFAULT: the table was
+ * wrong about them. */
 void dma_fault(struct mem *m, uint64_t addr, uint64_t len);
 
 #endif

@@ -16,7 +16,7 @@ struct doubts {
 	unsigned num;
 };
 
-/** doubts_note() - @pages gave EFAULT: a pager is to be asked for them. */
+/** doubts_note() - Note that @pages gave EFAULT: a pager is to be asked for them. */
 static inline void doubts_note(struct doubts *d, struct pages pages)
 {
 	d->v[d->num++ % DOUBTS] = pages;

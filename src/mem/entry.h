@@ -156,7 +156,7 @@ static inline struct mem *mem_of(struct spt *s)
 	return container_of(s, struct mem, spt);
 }
 
-/** use_sets() - From now on. */
+/** use_sets() - Use so many sets from now on. */
 static inline void use_sets(struct spt *s, uint64_t sets)
 {
 	s->sets.used = sets;

@@ -79,7 +79,7 @@ static struct eventcount *count_at(const struct mem *m, uint32_t id,
 }
 
 /**
- * eventcount_init() - A counter, 0, that peers may raise from now on.
+ * eventcount_init() - See eventcount.h.
  * @m:		the NIC's memory
  * @e:		the caller's; stays where it is until eventcount_fini()
  * @pd:		whose QPs may raise it; gets one more user
@@ -106,7 +106,7 @@ int eventcount_init(struct mem *m, struct eventcount *e, uint32_t pd,
 }
 
 /**
- * eventcount_fini() - Nobody can raise it any more; its PD loses a user.
+ * eventcount_fini() - See eventcount.h. Its PD loses a user.
  * @m:		the NIC's memory
  * @e:		from eventcount_init()
  */
@@ -121,12 +121,10 @@ void eventcount_fini(struct mem *m, struct eventcount *e)
 }
 
 /**
- * eventcount_find() - Return the counter that a peer names.
+ * eventcount_find() - See eventcount.h.
  * @m:		the NIC's memory
  * @pd:		of the QP that was told the name
  * @id:		anything at all
- *
- * Return: NULL: there is none, or it belongs to another PD.
  */
 struct eventcount *eventcount_find(const struct mem *m, uint32_t pd,
 				   uint32_t id)
@@ -138,8 +136,8 @@ struct eventcount *eventcount_find(const struct mem *m, uint32_t pd,
 }
 
 /**
- * eventcount_raise() - By one. What was placed before is seen by whoever sees the
- * new value.
+ * eventcount_raise() - See eventcount.h. What was placed before is seen by any reader that
+ * sees the new value.
  * @e:		from eventcount_find()
  * @raised:	it is put there, unless it is there
  */

@@ -20,15 +20,17 @@ struct eventcount {
 	uint64_t *word;
 };
 
-/** eventcount_init() - @word: where the program reads it. Return: 0, -ENOMEM. */
+/** eventcount_init() - Make a counter, 0, that peers may raise from now on; @word: where
+ * the program reads it. Return: 0, -ENOMEM. */
 int eventcount_init(struct mem *m, struct eventcount *e, uint32_t pd,
 		    uint64_t *word);
-/** eventcount_fini() - Nobody can raise it any more. */
+/** eventcount_fini() - End a counter: no peer can raise it any more. */
 void eventcount_fini(struct mem *m, struct eventcount *e);
-/** eventcount_find() - Find what a peer names. Return: NULL: none, or another PD's. */
+/** eventcount_find() - Find the counter that a peer names. Return: NULL: there is none, or
+ * it is another PD's. */
 struct eventcount *eventcount_find(const struct mem *m, uint32_t pd,
 				   uint32_t id);
-/** eventcount_raise() - By one; it is on @raised then. */
+/** eventcount_raise() - Raise a counter by one; it is on @raised then. */
 void eventcount_raise(struct eventcount *e, struct list *raised);
 
 #endif

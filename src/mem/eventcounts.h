@@ -24,7 +24,7 @@ struct eventcounts {
 };
 
 void counts_init(struct mem *m);
-/** counts_fini() - CHECKs that none is left. */
+/** counts_fini() - Free the table of counters; CHECKs that none is left. */
 void counts_fini(struct mem *m);
 
 #endif

@@ -11,8 +11,7 @@
 #include "mem/upcall.h"
 
 /**
- * spt_hold() - On exact hosts, keep the page from being unmapped; else a
- * no-op.
+ * spt_hold() - Keep a page from being unmapped, on exact hosts; on others do nothing.
  * @m:		the NIC's memory
  * @vpn:	page, ready or not
  *

@@ -40,8 +40,8 @@ void key_init(struct key_secret *k, const uint64_t seed[2])
 }
 
 /**
- * key_make() - A key for (index, gen) with fresh low bits; never 0, which is
- * what programs that forgot to set a key use.
+ * key_make() - Make a key for (index, gen) with fresh low bits; never 0, the key of
+ * programs that forgot to set one.
  * @k:		secrets
  * @index:	of the row, < KEYS_MAX (key_table.h)
  * @gen:	how often the index was used before, taken modulo 2^KEY_GEN_BITS

@@ -15,7 +15,7 @@ enum {
 #define ADDR_END (UINT64_C(1) << ADDR_BITS)
 #define VPN_END	 (UINT64_C(1) << VPN_BITS)
 
-/** pages_clip() - @pages, but not beyond the last page there can be. */
+/** pages_clip() - Return @pages, less those beyond the last page that there can be. */
 static inline uint64_t pages_clip(uint64_t vpn, uint64_t pages)
 {
 	return vpn >= VPN_END ? 0 : MIN(pages, VPN_END - vpn);

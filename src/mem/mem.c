@@ -73,8 +73,8 @@ int mem_open(struct mem **out, const struct mem_config *cfg)
 }
 
 /**
- * mem_close() - Free everything; whoever used it is gone. A ticket may still be
- * out, for a page that hangs: nobody waits for it any more.
+ * mem_close() - See mem.h. A ticket may still be out, for a page that hangs: no waiter
+ * waits for it any more.
  * @m:		consumed
  */
 void mem_close(struct mem *m)
@@ -105,7 +105,7 @@ void mem_use(struct mem *m, struct mem_use *out)
 }
 
 /**
- * mem_inline_budget() - Cheap faults allowed until the next call.
+ * mem_inline_budget() - See use.h.
  * @m:		the NIC's memory
  * @pages:	how many pages
  */

@@ -63,7 +63,8 @@ struct mem_config {
 };
 
 int mem_open(struct mem **out, const struct mem_config *cfg);
-/** mem_close() - CHECKs that no region, hold or slot is left. */
+/** mem_close() - Free everything; its users are gone. CHECKs that no region, hold or slot
+ * is left. */
 void mem_close(struct mem *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* moving.c: which pages a move is out for that writes them, and who waits for
+/* moving.c: which pages a move is out for that writes them, and the waiters for
  * its end (design D7, I3). What counts as an access to such a page is decided
  * in dma.c.
  *
@@ -12,8 +12,8 @@
  *
  * A page that such a move writes is busy for everybody else: else what came
  * first could be written last, an atomic could undo a write that came between
- * its load and its store, and if the move blocks, all who meet it there would.
- * Whoever waits holds nothing and waits for one page, which at most one plan
+ * its load and its store, and if the move blocks, all accesses that meet it there
+ * would. An access that waits holds nothing and waits for one page, which at most one plan
  * writes; and moves end by themselves. So nobody waits for each other.
  *
  * Payload that waits in a slot of the redirect pool makes no page busy but the
@@ -32,7 +32,7 @@
 #include "mem/waiting.h"
 
 /**
- * moving_add() - @h gets its first hold.
+ * moving_add() - Add @h, which gets its first hold, to those that hold something.
  * @m:		the NIC's memory
  * @h:		stays where it is until moving_remove()
  */
@@ -72,8 +72,8 @@ bool moving_page(const struct mem *m, const struct holds *own, uint64_t vpn,
 }
 
 /**
- * moving_wait() - Wait until the move that writes @page has ended. Whoever waits
- * for it already keeps its place.
+ * moving_wait() - Let a waiter wait until the move that writes @page has ended. One that
+ * waits for it already keeps its place.
  * @m:		the NIC's memory
  * @w:		waiter
  * @page:	from moving_page()
@@ -94,9 +94,9 @@ void moving_wait(struct mem *m, struct waiter *w, uint64_t page,
 }
 
 /**
- * moving_wake() - A hold was dropped: who waited for one of its pages goes on.
+ * moving_wake() - Wake the waiters for pages of a hold that was dropped.
  * @m:		the NIC's memory
- * @h:		it
+ * @h:		the hold; nothing happens if its move only read
  */
 void moving_wake(struct mem *m, const struct hold *h)
 {
@@ -136,7 +136,7 @@ void moved_take(struct mem *m, struct list *woken)
 }
 
 /**
- * moving_init() - Nothing moves.
+ * moving_init() - Make the lists of holds that move and of waiters, empty.
  * @m:		the NIC's memory
  */
 void moving_init(struct mem *m)

@@ -13,7 +13,7 @@ struct mem;
 struct waiter;
 
 enum {
-	/* struct hold.mr: region, was it a write, spt.gen at resolve */
+	/* struct hold.row: its index, was it a write, spt.gen at resolve */
 	HOLD_WRITE = 1 << KEY_INDEX_BITS,
 	HOLD_GEN_SHIFT = KEY_INDEX_BITS + 1,
 };

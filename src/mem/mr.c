@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mr.c: protection domains and memory regions: who may reach which addresses
+/* mr.c: protection domains and memory regions: which QPs may reach which addresses
  * by which key. Registration records a range and touches no page (design D6);
  * what the pages are is spt.c's business.
  *
@@ -65,10 +65,8 @@ static int pd_grow(struct pds *p)
 }
 
 /**
- * pd_alloc() - A new protection domain without users.
+ * pd_alloc() - See mr.h.
  * @m:		the NIC's memory
- *
- * Return: a PD number > 0, or -ENOMEM.
  */
 int pd_alloc(struct mem *m)
 {
@@ -91,7 +89,7 @@ int pd_alloc(struct mem *m)
 }
 
 /**
- * pd_get() - One more user: a region, a window or a QP.
+ * pd_get() - See mr.h.
  * @m:		the NIC's memory
  * @pd:		from pd_alloc()
  */
@@ -101,7 +99,7 @@ void pd_get(struct mem *m, uint32_t pd)
 }
 
 /**
- * pd_put() - One user less.
+ * pd_put() - See mr.h.
  * @m:		the NIC's memory
  * @pd:		from pd_alloc()
  */
@@ -114,11 +112,9 @@ void pd_put(struct mem *m, uint32_t pd)
 }
 
 /**
- * pd_dealloc() - Give the number back.
+ * pd_dealloc() - See mr.h.
  * @m:		the NIC's memory
  * @pd:		from pd_alloc()
- *
- * Return: 0, or -EBUSY while it has users.
  */
 int pd_dealloc(struct mem *m, uint32_t pd)
 {
@@ -148,7 +144,7 @@ void mr_fini(struct mem *m)
 	heap_free(m->pds.v);
 }
 
-/* What was fetched for it, or is to be, is of no use any more. */
+/* Pages that were fetched for it, or are to be, are of no use any more. */
 static void mr_pattern_gone(struct mem *m, struct mr *mr)
 {
 	struct pages asked;
@@ -200,16 +196,12 @@ static bool access_valid(uint32_t access)
 }
 
 /**
- * mr_register() - Record a region; O(1), no page is touched or checked. What is
- * known of its pages was learned of whatever was mapped there before, and does
- * not count.
+ * mr_register() - See mr.h. What is known of its pages was learned of memory that was
+ * mapped there before, and does not count.
  * @m:		the NIC's memory
  * @attr:	copied; its PD gets one more user. With ACCESS_ZERO_BASED the
  *		caller has set iova to 0
  * @key:	set on success, never 0
- *
- * Return: 0; -EINVAL: a range wraps or the rights make no sense; -ENOMEM; -ENOSPC:
- * the minimum cannot be had.
  */
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key)
 {
@@ -280,13 +272,10 @@ int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
 }
 
 /**
- * mr_query() - Tell what was registered; also of a region that is revoked but not
- * yet freed.
+ * mr_query() - See mr.h.
  * @m:		the NIC's memory
  * @key:	any
  * @attr:	set on success
- *
- * Return: 0, or -ENOENT.
  */
 int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr)
 {
@@ -323,12 +312,10 @@ int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access)
 }
 
 /**
- * mr_set_fault() - Choose what answers missing pages from now on.
+ * mr_set_fault() - See mr.h.
  * @m:		the NIC's memory
  * @key:	any
  * @fault:	STRATEGY_NONE: as the QP or the NIC says
- *
- * Return: 0, or -ENOENT.
  */
 int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault)
 {
@@ -348,12 +335,9 @@ static void mr_unreachable(struct mem *m, struct mr *mr)
 }
 
 /**
- * mr_revoke() - Unreachable from now on, for local and remote users. Revoking
- * what a peer has invalidated already is fine.
+ * mr_revoke() - See mr.h. To revoke a region that a peer has invalidated already is fine.
  * @m:		the NIC's memory
  * @key:	any
- *
- * Return: 0, or -ENOENT.
  */
 int mr_revoke(struct mem *m, uint32_t key)
 {
@@ -366,12 +350,9 @@ int mr_revoke(struct mem *m, uint32_t key)
 }
 
 /**
- * mr_free() - The region ceases to exist and its PD loses a user. A region
- * that is still live is revoked first.
+ * mr_free() - See mr.h.
  * @m:		the NIC's memory
  * @key:	any
- *
- * Return: 0; -ENOENT; -EBUSY while moves hold the region, which is revoked.
  */
 int mr_free(struct mem *m, uint32_t key)
 {
@@ -392,12 +373,10 @@ int mr_free(struct mem *m, uint32_t key)
 }
 
 /**
- * mr_invalidate() - SEND_WITH_INV and LOCAL_INV.
+ * mr_invalidate() - See mr.h.
  * @m:		the NIC's memory
  * @pd:		of the QP
- * @key:	what the peer or the program named
- *
- * Return: V_OK, the region is then revoked; or V_PROT.
+ * @key:	as the peer or the program named it
  */
 enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 {
@@ -410,14 +389,12 @@ enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key)
 }
 
 /**
- * mr_idle() - Has nothing moved through a region any more? Asked about one that
- * was revoked or invalidated: whoever promised that the key is dead waits for
- * this, as moves resolved before may still write. Asking changes nothing, and
- * also works once the program has deregistered the region.
+ * mr_idle() - See mr.h. It is asked about a region that was revoked, invalidated or
+ * suspended: a caller that promised that the key is dead waits for this, as moves resolved
+ * before may still write. Asking changes nothing, and also works once the program has
+ * deregistered the region.
  * @m:		the NIC's memory
  * @key:	any
- *
- * Return: false while moves hold the region; true if there is none.
  */
 bool mr_idle(struct mem *m, uint32_t key)
 {

@@ -23,12 +23,13 @@ enum access {
 	ACCESS_RELAXED_ORDERING = 1 << 20,
 };
 
-/** pd_alloc() - Return: a PD number > 0, or -ENOMEM. */
+/** pd_alloc() - Make a PD without users. Return: its number > 0, or -ENOMEM. */
 int pd_alloc(struct mem *m);
-/** pd_get()/pd_put() - Users: regions, windows, QPs. */
+/** pd_get() - Count one user more of a PD: a region, a window, a QP or an event counter. */
 void pd_get(struct mem *m, uint32_t pd);
+/** pd_put() - Count one user less. */
 void pd_put(struct mem *m, uint32_t pd);
-/** pd_dealloc() - Return: 0, or -EBUSY while it has users. */
+/** pd_dealloc() - Give the number of a PD back. Return: 0, or -EBUSY while it has users. */
 int pd_dealloc(struct mem *m, uint32_t pd);
 
 enum { MR_MAX = 261120, MR_WEIGHT_MAX = 1000, MR_WATCHED_MAX = 4096 };
@@ -39,7 +40,7 @@ enum { MR_MAX = 261120, MR_WEIGHT_MAX = 1000, MR_WATCHED_MAX = 4096 };
  * @minimum:	entries of the shadow page table that are not replaced if that is
  *		possible, while it has no more of them
  * @weight:	between two old entries the one of less goes, 1..MR_WEIGHT_MAX; 0: 1
- * @upcalls:	who is told what becomes of its pages, or NULL
+ * @upcalls:	queue that is told what becomes of its pages, or NULL
  * @cookie:	comes back with what is told
  */
 struct mr_attr {
@@ -53,8 +54,9 @@ struct mr_attr {
 };
 
 /**
- * mr_register() - O(1); touches and checks no page. addr NULL and length
- * UINT64_MAX is the implicit region (iova == address, everything).
+ * mr_register() - Register a region; O(1), without minimum, weight and upcalls; touches and
+ * checks no page. addr NULL and length UINT64_MAX is the implicit region (iova == address,
+ * everything).
  * Return: 0 with @key (L_Key == R_Key); -EINVAL: the range wraps, remote write
  * or atomic without local write, unknown access bits, a weight above its limit;
  * -ENOMEM: there are MR_MAX regions, or with minimum, weight or upcalls
@@ -64,9 +66,9 @@ struct mr_attr {
 int mr_register(struct mem *m, const struct mr_attr *attr, uint32_t *key);
 
 /**
- * mr_replace() - The same, in place of @old (any; 0: of none), which is about to be
- * freed: its minimum, weight and upcalls are no more, and make room for the new
- * one's. If it is refused, @old is as it was.
+ * mr_replace() - Register a region as mr_register() does, in place of @old (any; 0: of
+ * none), which is about to be freed: its minimum, weight and upcalls are no more, and make
+ * room for the new one's. If that is refused, @old is as it was.
  */
 int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
 	       uint32_t *key);
@@ -80,30 +82,40 @@ int mr_replace(struct mem *m, uint32_t old, const struct mr_attr *attr,
  */
 int mr_change(struct mem *m, uint32_t key, uint32_t pd, uint32_t access);
 
-/** mr_set_fault() - Of accesses from now on. Return: 0, or -ENOENT. */
+/**
+ * mr_set_fault() - Choose the strategy for missing pages of a region, for accesses from now
+ * on. Return: 0, or -ENOENT.
+ */
 int mr_set_fault(struct mem *m, uint32_t key, enum strategy fault);
 
-/** mr_query() - Also of a revoked region. Return: 0, or -ENOENT. */
+/**
+ * mr_query() - Tell the attributes of a region, also of one that is revoked but not yet
+ * freed. Return: 0, or -ENOENT.
+ */
 int mr_query(struct mem *m, uint32_t key, struct mr_attr *attr);
 
 /**
- * mr_revoke() - Unreachable from now on, for local and remote users.
- * Return: 0, or -ENOENT. The region still exists while it is held.
+ * mr_revoke() - Make a region unreachable from now on, for local and remote users. It still
+ * exists until mr_free() finds no move that holds it.
+ * Return: 0, or -ENOENT.
  */
 int mr_revoke(struct mem *m, uint32_t key);
 
 /**
- * mr_free() - Revokes the region if need be.
- * Return: 0; -ENOENT; or -EBUSY while moves hold the revoked region.
+ * mr_free() - Free a region, which is revoked first if need be; its PD loses a user.
+ * Return: 0; -ENOENT; or -EBUSY while moves hold the region, which is revoked then.
  */
 int mr_free(struct mem *m, uint32_t key);
 
-/** mr_invalidate() - SEND_WITH_INV and LOCAL_INV by @pd: V_OK or V_PROT. */
+/**
+ * mr_invalidate() - Revoke a region as SEND_WITH_INV or LOCAL_INV of a QP in @pd asks.
+ * Return: V_OK; V_PROT: @pd has no region of @key that can be accessed.
+ */
 enum verdict mr_invalidate(struct mem *m, uint32_t pd, uint32_t key);
 
 /**
- * mr_idle() - No move holds the region of @key; also true if there is none (any
- * more). Of a revoked or invalidated region it stays true.
+ * mr_idle() - True if no move holds the region of @key, also if there is none (any more).
+ * Of a revoked or invalidated region it stays true.
  */
 bool mr_idle(struct mem *m, uint32_t key);
 

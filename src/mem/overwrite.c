@@ -41,7 +41,7 @@
 static const uint64_t plain_ns = 1000000000, early_ns = 10000000;
 
 /**
- * over_pages() - Pages that the message writes whole, from the first byte of the
+ * over_pages() - Find the pages that the message writes whole, from the first byte of the
  * access on; those behind the access included.
  * @d:		the access
  * @addr:	its application address
@@ -72,13 +72,13 @@ bool over_allowed(const struct key_row *row, const struct dma *d,
 }
 
 /**
- * over_look() - Is the missing page @vpn plain?
+ * over_look() - Tell whether the missing page @vpn is plain.
  * @m:		the NIC's memory
  * @mr:		region of the access
  * @vpn:	page
  * @now_ns:	now
  *
- * Return: YES; NO; LOOK: nobody knows, so ask.
+ * Return: YES; NO; LOOK: it is not known, so ask.
  */
 enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
 		    uint64_t now_ns)
@@ -92,10 +92,10 @@ enum over over_look(const struct mem *m, const struct mr *mr, uint64_t vpn,
 }
 
 /**
- * over_looked() - A pager looked: what is not known to be plain now is not.
+ * over_looked() - Note that a pager looked: what is not known to be plain now is not.
  * @m:		the NIC's memory
  * @key:	of the region that asked; it may be gone
- * @early:	or nobody can know yet
+ * @early:	the pager could not say yet
  * @now_ns:	now
  */
 void over_looked(struct mem *m, uint32_t key, bool early, uint64_t now_ns)

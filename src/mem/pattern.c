@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pattern.c: which pages of a region are accessed next? Arithmetic only: who looks
- * at pages and asks for them is dma.c.
+/* pattern.c: which pages of a region are accessed next? Arithmetic only: dma.c
+ * looks at pages and asks for them.
  *
  * Theory of operation. Noted are accesses that met a missing page, or one that was
  * fetched ahead; not those that met what was there anyway. The last few are
@@ -121,7 +121,7 @@ static bool known(const struct pattern *p, uint64_t vpn)
 }
 
 /**
- * pattern_init() - Nothing was seen.
+ * pattern_init() - Make a pattern: nothing was seen yet.
  * @p:		a region's
  */
 void pattern_init(struct pattern *p)
@@ -130,7 +130,7 @@ void pattern_init(struct pattern *p)
 }
 
 /**
- * pattern_note() - An access met a page that was missing or was fetched ahead.
+ * pattern_note() - Note an access that met a page which was missing or was fetched ahead.
  * @p:		of its region
  * @vpn:	that page
  * @pages:	that its message is known to need from there on, at least 1
@@ -167,7 +167,8 @@ struct stream *pattern_note(struct pattern *p, uint64_t vpn, uint64_t pages,
 }
 
 /**
- * pattern_next() - The next pages of a stream that are worth fetching.
+ * pattern_next() - Take the next pages of a stream that are worth fetching: they count as
+ * asked for.
  * @p, @s:	from pattern_note(), just now
  * @limit:	pages of the region
  * @out:	set on success; at most DEPTH_MAX pages, or those of one access
@@ -201,8 +202,8 @@ bool pattern_next(struct pattern *p, struct stream *s,
 }
 
 /**
- * pattern_asked() - One after the other, the pages that were asked for and may not
- * be used yet.
+ * pattern_asked() - Tell one after the other the pages that were asked for and that maybe
+ * no access used yet.
  * @p:		of a region
  * @i:		0, 1, ...: which
  * @out:	set on success

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 /**
- * pool_init() - All slots free.
+ * pool_init() - Make the pool, with all slots free.
  * @m:		with cfg set
  *
  * Return: 0 or -ENOMEM.
@@ -46,10 +46,8 @@ void pool_fini(struct mem *m)
 }
 
 /**
- * slot_get() - Take a slot.
+ * slot_get() - See pool.h.
  * @m:		the NIC's memory
- *
- * Return: slot number, or -EAGAIN when the pool is used up.
  */
 int slot_get(struct mem *m)
 {
@@ -66,7 +64,7 @@ int slot_get(struct mem *m)
 }
 
 /**
- * slot_put() - Give a slot back.
+ * slot_put() - See pool.h.
  * @m:		the NIC's memory
  * @slot:	from slot_get()
  */
@@ -81,11 +79,9 @@ void slot_put(struct mem *m, int slot)
 }
 
 /**
- * slot_data() - Memory of a slot in use.
+ * slot_data() - See pool.h.
  * @m:		the NIC's memory
  * @slot:	from slot_get()
- *
- * Return: SLOT_BYTES bytes.
  */
 uint8_t *slot_data(struct mem *m, int slot)
 {
@@ -108,7 +104,7 @@ bool slot_has(const struct mem *m, int slot, const void *p)
 }
 
 /**
- * slots_free() - Count the slots that slot_get() could give.
+ * slots_free() - See pool.h.
  * @m:		the NIC's memory
  */
 unsigned slots_free(const struct mem *m)

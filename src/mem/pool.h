@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pool.h: take and give back slots of the redirect pool, by number. Who may have how many
- * is decided in xport/credit.c and window.c; slots_bound() is in mem/use.h. Engine lock.
+/* pool.h: take and give back slots of the redirect pool, by number. How many a QP or a
+ * peer may have is decided in xport/credit.c and window.c; slots_bound() is in mem/use.h.
+ * Engine lock.
  */
 #ifndef NOPIN_MEM_POOL_H
 #define NOPIN_MEM_POOL_H

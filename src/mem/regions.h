@@ -15,8 +15,8 @@ struct pattern;
 
 /**
  * struct suspension - The one that lasts, or the last one.
- * @met_ns:	since when somebody has to wait for it; 0: nobody does
- * @pause_ns:	how long the first who met the one before had to
+ * @met_ns:	since when a waiter has to wait for it; 0: none does
+ * @pause_ns:	how long the first waiter that met the one before had to
  */
 struct suspension {
 	uint64_t since_ns, expected_ns, met_ns, pause_ns;
@@ -104,7 +104,8 @@ static inline void key_unhold(struct key_row *row)
 
 /** mr_live() - Return the region, live or suspended, that has @key, or NULL. */
 struct mr *mr_live(struct mem *m, uint32_t key);
-/** mr_by_key() - Likewise, also a revoked region. Both: NULL for a key of a window. */
+/** mr_by_key() - Return the region, also a revoked one, that has @key, or NULL. Both: NULL
+ * for a key of a window. */
 struct mr *mr_by_key(struct mem *m, uint32_t key);
 /** mr_attr_copy() - Tell what was registered, as it was changed since. */
 void mr_attr_copy(const struct mr *mr, struct mr_attr *out);

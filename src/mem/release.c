@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* release.c: after the moves that dma.c resolved: what they held is let go, and
- * what they told about pages is noted.
+/* release.c: after the moves that dma.c resolved: let their holds go, and note what they
+ * told about pages.
  */
 #include "base/check.h"
 #include "base/list.h"
@@ -35,7 +35,7 @@ static void hold_touch(struct mem *m, struct key_row *row, const struct hold *h)
 }
 
 /**
- * dma_release() - The moves ended: drop holds.
+ * dma_release() - See dma.h.
  * @m:		the NIC's memory
  * @holds:	those from index @from on are dropped
  * @from:	index
@@ -69,7 +69,7 @@ void dma_release(struct mem *m, struct holds *holds, unsigned from, bool ok,
 }
 
 /**
- * dma_trim() - Less is moved than was resolved.
+ * dma_trim() - See dma.h.
  * @m:		the NIC's memory
  * @bytes:	so much less, of the last move; fewer than it has
  * @mv, @holds:	their last entries are from the same dma_resolve()
@@ -91,7 +91,7 @@ void dma_trim(struct mem *m, uint64_t bytes, struct moves *mv,
 }
 
 /**
- * dma_fault() - A move got EFAULT: the table was wrong about these pages.
+ * dma_fault() - See dma.h.
  * @m:		the NIC's memory
  * @addr, @len:	what the move was to access
  */

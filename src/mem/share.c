@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* share.c: what of the NIC's tickets and pagers somebody may have (I4), and who
- * is next. Somebody is a peer in a protection domain: all QPs of one PD to one
+/* share.c: how many of the NIC's tickets and pagers a share may have (I4), and which share
+ * is next. A share is of a peer in a protection domain: all QPs of one PD to one
  * peer have one struct share.
  *
  * Theory of operation
  *
  * Everywhere it is the same rule, dynamic thresholds (Choudhury and Hahne, 1998):
- * a share may have as many as are free then, a PD several times as many. So who is
- * alone gets half, n who want all get 1/(n+1) each, and whoever comes finds some.
+ * a share may have as many as are free then, a PD several times as many. So one that
+ * is alone gets half, n that want all get 1/(n+1) each, and any that comes finds some.
  *
  *  - Tickets: an access that finds its share used up waits on the share, and is
  *    told in the order of its coming that there is one; until it came back that
- *    one is kept for it (waiter.turn), or who comes more often would always be
- *    first. Tickets that nobody waits for are given up before that.
+ *    one is kept for it (waiter.turn), or an access that comes more often
+ *    would always be first. Tickets that nobody waits for are given up before that.
  *  - Pagers: no more tickets are with them than they can wait for at once, so that
  *    none stands behind pages that never come. Shares take turns; a share has few
  *    tickets of each of its QPs (one a waiter), in the order they came, so its QPs
@@ -21,7 +21,7 @@
  *    But all of a PD leave some to the others, if there are others.
  *
  * A step costs the same however many QPs there are, but for a share that may not ask and
- * has pages that others wait for: its line is looked through, and who waits for these.
+ * has pages that others wait for: its line is looked through, and the waiters for these.
  * Shares that may not ask now are set aside until the next answer comes, or until one of
  * them joins a page that another may ask for; they come before those that want a page
  * since then, or these would pass them each time.
@@ -126,8 +126,9 @@ void share_put(struct share *s)
 }
 
 /**
- * share_unref() - One reason less for it to stay.
- * @s:		share
+ * share_unref() - Drop one reason for a share to stay. It is freed when it has none left,
+ * and no tickets.
+ * @s:		share; may be gone afterwards
  */
 void share_unref(struct share *s)
 {
@@ -138,11 +139,11 @@ void share_unref(struct share *s)
 /* --- tickets -------------------------------------------------------------- */
 
 /**
- * share_ahead() - May one more ticket be opened that nobody waits for?
+ * share_ahead() - May one more ticket without a waiter be opened?
  * @m:		the NIC's memory
- * @s:		for whom
+ * @s:		the share that pays for it
  *
- * Half of what the share may have is for those that somebody waits for.
+ * Half of what the share may have is for tickets with waiters.
  */
 bool share_ahead(struct mem *m, struct share *s)
 {
@@ -157,7 +158,7 @@ bool share_ahead(struct mem *m, struct share *s)
 /**
  * share_too() - May one more ticket be opened for an access that waits already?
  * @m:		the NIC's memory
- * @s:		for whom
+ * @s:		the share that pays for it
  */
 bool share_too(struct mem *m, const struct share *s)
 {
@@ -165,8 +166,8 @@ bool share_too(struct mem *m, const struct share *s)
 }
 
 /**
- * share_starved_leave() - A waiter does not wait for a ticket any more.
- * @w:		waited
+ * share_starved_leave() - Take a waiter off the list of those that wait for a ticket.
+ * @w:		is on it
  */
 void share_starved_leave(struct waiter *w)
 {
@@ -175,7 +176,7 @@ void share_starved_leave(struct waiter *w)
 		list_del(&w->share->starved_link);
 }
 
-/* Whoever waits longest on @s has its turn, and the share goes to the end. */
+/* The waiter that waits longest on @s has its turn, and the share goes to the end. */
 static bool wake_one(struct mem *m, struct share *s)
 {
 	struct waiter *w;
@@ -210,9 +211,10 @@ static void share_wake(struct mem *m)
 }
 
 /**
- * share_turn_over() - A waiter needs no ticket after all.
+ * share_turn_over() - Give up the ticket that is kept for a waiter, which needs none after
+ * all.
  * @m:		the NIC's memory
- * @w:		waiter
+ * @w:		waiter; nothing happens if none is kept for it
  */
 void share_turn_over(struct mem *m, struct waiter *w)
 {
@@ -225,7 +227,7 @@ void share_turn_over(struct mem *m, struct waiter *w)
 }
 
 /**
- * share_opened() - @s has a ticket more.
+ * share_opened() - Count one ticket more for @s.
  * @m:		the NIC's memory
  * @s:		share
  */
@@ -240,7 +242,7 @@ void share_opened(struct mem *m, struct share *s)
 }
 
 /**
- * share_closed() - @s has a ticket less.
+ * share_closed() - Count one ticket less for @s, and wake waiters that may have one now.
  * @m:		the NIC's memory
  * @s:		share; may be gone afterwards
  */
@@ -259,7 +261,7 @@ void share_closed(struct mem *m, struct share *s)
 /* --- pagers ----------------------------------------------------------------- */
 
 /**
- * share_enqueue() - @t is the last of its share to be handed out.
+ * share_enqueue() - Put @t at the end of a line of its share: others are handed out first.
  * @m:		the NIC's memory
  * @t:		new ticket, on no list
  * @q:		which line
@@ -276,7 +278,7 @@ void share_enqueue(struct mem *m, struct ticket *t, enum queue q)
 }
 
 /**
- * share_enqueue_first() - @t goes before all others.
+ * share_enqueue_first() - Put @t before all others, of its share and of other shares.
  * @m:		the NIC's memory
  * @t:		new ticket, on no list
  */
@@ -293,7 +295,7 @@ void share_enqueue_first(struct mem *m, struct ticket *t)
 }
 
 /**
- * share_dequeue() - @t is in no line any more.
+ * share_dequeue() - Take @t out of its line.
  * @t:		new ticket
  */
 void share_dequeue(struct ticket *t)
@@ -312,8 +314,8 @@ static uint32_t pagers_free(const struct mem *m)
 }
 
 /**
- * ahead_max() - Tickets that nobody waits for, with the pagers at once: they leave
- * half of those to who waits.
+ * ahead_max() - Return how many tickets without a waiter may be with the pagers at once, 1
+ * at least: they leave half of the pagers to waiters.
  * @m:		the NIC's memory
  */
 uint32_t ahead_max(const struct mem *m)
@@ -376,7 +378,7 @@ static bool better_with(struct mem *m, const struct share *to,
 	return to->asked < from->asked || to->tickets + 1 < from->tickets;
 }
 
-/* Who waits for @t and may ask for it, though its own share may not? */
+/* The share of a waiter for @t that may ask for it, though that of @t may not; or NULL. */
 static struct share *guest_of(struct mem *m, struct ticket *t)
 {
 	bool any = false;
@@ -413,13 +415,13 @@ static void ask_again(struct tickets *ts)
 }
 
 /**
- * share_takes_over() - Somebody waits for a ticket that another has not asked a
- * pager for yet: it is not to stand in the line of who has more of them, keeps more
- * pagers busy, or may not ask now, but where it is next. If it does stay there it is
- * marked: see share_next().
+ * share_takes_over() - Move a ticket that another share has not asked a pager for yet to
+ * the line of its new waiter's share, if it is better there: it is not to stand in the line
+ * of a share that has more tickets, keeps more pagers busy, or may not ask now, but where
+ * it is next. If it does stay there it is marked: see share_next().
  * @m:		the NIC's memory
  * @t:		the ticket
- * @w:		who waits for it now
+ * @w:		the waiter, which waits for it now
  */
 void share_takes_over(struct mem *m, struct ticket *t, const struct waiter *w)
 {
@@ -499,10 +501,10 @@ struct ticket *share_next(struct mem *m, enum queue q)
 }
 
 /**
- * share_asked() - A ticket of @s went to the pagers.
+ * share_asked() - Count a ticket of @s that went to the pagers.
  * @m:		the NIC's memory
  * @s:		share
- * @ahead:	nobody waits for it
+ * @ahead:	no waiter waits for it
  */
 void share_asked(struct mem *m, struct share *s, bool ahead)
 {
@@ -517,7 +519,8 @@ void share_asked(struct mem *m, struct share *s, bool ahead)
 }
 
 /**
- * share_answered() - It came back: who could not ask before may be able to now.
+ * share_answered() - Count a ticket of @s that came back from the pagers, and let shares
+ * that could not ask before try again.
  * @m:		the NIC's memory
  * @s:		share
  * @ahead:	as it was asked
@@ -537,7 +540,7 @@ void share_answered(struct mem *m, struct share *s, bool ahead)
 }
 
 /**
- * share_pd_gone() - A PD is gone: who left it some may ask now.
+ * share_pd_gone() - Let shares try again that left some pagers to a PD which is gone.
  * @m:		the NIC's memory
  */
 void share_pd_gone(struct mem *m)
@@ -557,7 +560,7 @@ void pagers_bound(struct mem *m, uint32_t num)
 }
 
 /**
- * shares_init() - Only the NIC's own, without bound.
+ * shares_init() - Make the only share that there is at first, the NIC's own, without bound.
  * @m:		the NIC's memory
  */
 void shares_init(struct mem *m)
@@ -574,7 +577,7 @@ void shares_init(struct mem *m)
 }
 
 /**
- * share_forget() - The NIC ends while a pager still has a ticket.
+ * share_forget() - Drop a ticket that is still out as the NIC ends.
  * @s:		its share; may be gone afterwards
  */
 void share_forget(struct share *s)

@@ -46,7 +46,7 @@ uint32_t ahead_max(const struct mem *m);
 void share_answered(struct mem *m, struct share *s, bool ahead);
 void share_pd_gone(struct mem *m);
 
-/** share_of() - Return whose tickets @w takes. */
+/** share_of() - Return the share whose tickets @w takes. */
 struct share *share_of(struct mem *m, const struct waiter *w);
 /** share_room() - True if @s may have one more ticket. */
 bool share_room(struct mem *m, const struct share *s);

@@ -27,7 +27,7 @@ static bool e_known(const struct spt *s, uint64_t e, const struct mr *mr)
 }
 
 /**
- * watch_count() - An entry changed.
+ * watch_count() - Count an entry that changed, for the watched regions that have its page.
  * @m:		the NIC's memory
  * @vpn:	its page
  * @old, @new:	what it was, and is; 0: none
@@ -39,7 +39,7 @@ void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new)
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
 		mr->known += e_known(&m->spt, new, mr);
-		/* who registers too often counts some too few */
+		/* a program that registers too often counts some too few */
 		if (mr->known > 0)
 			mr->known -= e_known(&m->spt, old, mr);
 	}
@@ -55,7 +55,8 @@ bool spare_below(const struct mem *m, const struct mr *mr, uint64_t e)
 {
 	const uint32_t one = e_known(&m->spt, e, mr);
 
-	/* who is promised nothing misses nothing, also where too few are counted */
+	/* a region that is promised nothing misses nothing, also where too few
+	 * are counted */
 	return mr->known - MIN(mr->known, one) < mr->promised;
 }
 
@@ -120,8 +121,8 @@ int spare_among(struct mem *m, const uint64_t *e, const struct worth *w,
 /**
  * spare_pick() - Choose the entry that is to be replaced, by the users of the pages.
  * Up to SPT_SPARED that are needed are spared, if another may go. Where none is, the
- * oldest goes, or the next one to it if that has less weight. So whoever is spared
- * nothing still has two places in each set: an access may need two pages of it.
+ * oldest goes, or the next one to it if that has less weight. So a region that is
+ * spared nothing still has two places in each set: an access may need two pages of it.
  * @m:		the NIC's memory
  * @e:		SPT_WAYS entries of a set, newest first
  * @set:	which

@@ -13,10 +13,10 @@ struct spt;
 void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new);
 
 /**
- * struct worth - Of an entry, to those who have its page.
+ * struct worth - Of an entry, to the regions that have its page.
  * @spare:	so many others of some region may go until that would have its
  *		minimum no longer, if this one went, too; 0: it is needed
- * @regions:	somebody has its page
+ * @regions:	some region has its page
  */
 struct worth {
 	uint32_t spare, weight;

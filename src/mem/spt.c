@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* spt.c: the shadow page table: what the NIC knows of the host's pages
- * (design D7, D12). Who asks for missing pages is ticket.c, who resolves
- * accesses dma.c.
+ * (design D7, D12). ticket.c asks for missing pages, dma.c resolves
+ * accesses.
  *
  * Theory of operation
  *
@@ -28,7 +28,7 @@
  * Ways are kept in the order of last touch (on ageing hosts: to a tick), newest
  * first, so the entry to replace is the last one that may be.
  *
- * A page that was fetched ahead (SPT_AHEAD) is not ready to who looks quickly: its
+ * A page that was fetched ahead (SPT_AHEAD) is not ready to a quick look: its
  * first use is seen, and others pay nothing for it. Whether it may be written is
  * the lowest bit of aux; on hosts that age, its stamp is a tick older for that, or
  * the same.
@@ -130,7 +130,7 @@ bool spt_room(const struct spt *s, uint64_t vpn)
 
 /* --- installing, touching ------------------------------------------------- */
 
-/* Its entry is made again, for @writable: who knew more is told. */
+/* Its entry is made again, for @writable: if it said more the program is told. */
 static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
 {
 	if (unlikely(e && e_state(*e) == SPT_AHEAD))
@@ -141,7 +141,7 @@ static void redo_ahead(struct mem *m, uint64_t *e, bool writable)
 }
 
 /**
- * spt_drop_ahead() - Forget a page that was fetched ahead, if nobody will use it.
+ * spt_drop_ahead() - Forget a page that was fetched ahead and that no access will use.
  * @m:		the NIC's memory
  * @vpn:	page; nothing happens if it is any other
  */
@@ -154,7 +154,7 @@ void spt_drop_ahead(struct mem *m, uint64_t vpn)
 }
 
 /**
- * spt_install() - The page was present at @at. Rights it had stay.
+ * spt_install() - Note that a page was present at @at. Rights it had stay.
  * @m:		the NIC's memory, spt_tick() was called
  * @vpn:	page
  * @writable:	and writable
@@ -195,7 +195,8 @@ void spt_install(struct mem *m, uint64_t vpn, bool writable, int64_t since,
 }
 
 /**
- * spt_install_ahead() - The page was present at @at, and nobody needs it yet.
+ * spt_install_ahead() - Note that a page was present at @at, and that no access needs it
+ * yet.
  * @m:		the NIC's memory, spt_tick() was called
  * @vpn:	page
  * @writable:	and writable
@@ -211,7 +212,7 @@ void spt_install_ahead(struct mem *m, uint64_t vpn, bool writable, uint64_t at,
 	redo_ahead(m, spt_find(s, vpn), writable);
 	e = spt_find(s, vpn);
 	old = e ? *e : 0;
-	/* Somebody was quicker. */
+	/* Another access was quicker. */
 	if (e && (s->exact || e_age(s, *e) <= s->time.tick - at)) {
 		spt_install(m, vpn, writable, s->time.renewed, at);
 		return;
@@ -237,7 +238,7 @@ static void ahead_settle(struct spt *s, uint64_t *e)
 }
 
 /**
- * spt_use() - A page is accessed.
+ * spt_use() - Note that a page is accessed.
  * @m:		the NIC's memory
  * @vpn:	page
  *
@@ -254,8 +255,8 @@ bool spt_use(struct mem *m, uint64_t vpn)
 }
 
 /**
- * spt_miss_ahead() - A page is asked for. If it was fetched ahead that was in vain, but
- * what is known of it remains: it may well be there, and the answer tells.
+ * spt_miss_ahead() - Note that a page is asked for. If it was fetched ahead that was in
+ * vain, but what is known of it remains: it may well be there, and the answer tells.
  * @m:		the NIC's memory
  * @vpn:	page; nothing happens if it is any other
  */
@@ -272,7 +273,7 @@ void spt_miss_ahead(struct mem *m, uint64_t vpn)
 /* --- making -------------------------------------------------------------- */
 
 /**
- * spt_init() - An empty table; its memory is not touched.
+ * spt_init() - Make an empty table; its memory is not touched.
  * @m:		with cfg set
  *
  * Return: 0 or -ENOMEM.

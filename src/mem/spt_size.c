@@ -19,8 +19,8 @@ static uint64_t set_parent(uint64_t set)
 	return set & ~(UINT64_C(1) << (63 - __builtin_clzll(set)));
 }
 
-/* The sweep may not come to who moves: whatever it would take goes now. Return: is
- * nothing left? */
+/* The sweep may not come to entries that move: those that it would take go now. Return:
+ * is nothing left? */
 static bool set_sweep(struct spt *s, uint64_t *set)
 {
 	const uint64_t index = set_index(s, set);
@@ -95,8 +95,8 @@ static unsigned spt_size_take_out(uint64_t *e, unsigned n, unsigned out)
 	return n - 1;
 }
 
-/* One of some region went: to look again is only for whom it may have been the last
- * to spare. */
+/* An entry of some region went: only those are to be looked at again for which it may
+ * have been the last to spare. */
 static void worth_less(struct mem *m, const uint64_t *e, struct worth *w,
 		       unsigned n, uint64_t set)
 {

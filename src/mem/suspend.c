@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* suspend.c: regions whose memory is being moved (Bestler's suspension). Keys,
- * rights and bounds are checked as ever, but no move is planned: who would
- * access the region waits here, in the order of coming, as others wait for a
- * page. Moves that were out before hold the region until they end; whoever
+ * rights and bounds are checked as ever, but no move is planned: an access
+ * to the region waits here, in the order of coming, as others wait for a
+ * page. Moves that were out before hold the region until they end; a caller that
  * suspends it waits for that (mr_idle()).
  *
  * Only the region is suspended. Others that have the same pages are not, and
@@ -98,7 +98,7 @@ int mr_update(struct mem *m, uint32_t key, uint64_t addr, uint64_t length)
 	return 0;
 }
 
-/* Everybody who waits for this region goes on, in the order of coming. */
+/* All waiters for this region go on, in the order of coming. */
 static void suspend_wake(struct mem *m, uint32_t key)
 {
 	list_for_each_safe(pos, tmp, &m->suspend_wait) {
@@ -137,7 +137,7 @@ int mr_resume(struct mem *m, uint32_t key, uint64_t now_ns)
 }
 
 /**
- * suspend_gone() - A region is revoked: who waited for it gets that verdict.
+ * suspend_gone() - Wake the waiters for a region that is revoked: they get that verdict.
  * @m:		the NIC's memory
  * @mr:		still in the state that it was in
  */
@@ -171,8 +171,8 @@ int mr_suspension(struct mem *m, uint32_t key, struct mr_suspension *out)
 }
 
 /**
- * suspend_wait() - An access to a suspended region. Whoever waits for the region
- * already keeps its place.
+ * suspend_wait() - Let an access to a suspended region wait. A waiter that waits for the
+ * region already keeps its place.
  * @m:		the NIC's memory
  * @mr:		region
  * @w:		waiter, or NULL
@@ -181,7 +181,7 @@ int mr_suspension(struct mem *m, uint32_t key, struct mr_suspension *out)
 void suspend_wait(struct mem *m, struct mr *mr, struct waiter *w,
 		  uint64_t now_ns)
 {
-	/* Whatever the region or the QP chose: nothing is dropped for it. */
+	/* Nothing is dropped for it, whatever the region or the QP chose. */
 	static const strategies_t set = STRATEGY_BIT(STRATEGY_PARK) |
 					STRATEGY_BIT(STRATEGY_BACKUP) |
 					STRATEGY_BIT(STRATEGY_REDIRECT) |

@@ -52,9 +52,9 @@ struct spt_sweep {
 /**
  * struct spt - The shadow page table; see the head of spt.c.
  * @live:	entries that are not free
- * @short_of:	since somebody looked, one was replaced for another, or found no
+ * @short_of:	since mem_use() looked, one was replaced for another, or found no
  *		place
- * @gen:	counts whatever takes rights away; a hold remembers it
+ * @gen:	counts events that take rights away; a hold remembers it
  */
 struct spt {
 	uint64_t *e;

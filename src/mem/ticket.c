@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ticket.c: outstanding faults and who waits for them. A ticket covers a run
+/* ticket.c: outstanding faults and their waiters. A ticket covers a run
  * of at most TICKET_PAGES pages and goes to a pager once; accesses that miss
  * the same pages join it. Which pages are missing is decided in dma.c.
  *
@@ -98,7 +98,7 @@ static bool ticket_covers(const struct ticket *t, uint64_t vpn)
 }
 
 /**
- * ticket_find() - A ticket that can be joined.
+ * ticket_find() - Find a ticket that can be joined.
  * @ts:		all tickets
  * @vpn:	page it must cover
  * @write:	it must be for writing; else any will do
@@ -122,7 +122,7 @@ struct ticket *ticket_find(struct tickets *ts, uint64_t vpn, bool write)
 }
 
 /**
- * ticket_of() - The ticket of an id.
+ * ticket_of() - Return the ticket of an id.
  * @ts:		all tickets
  * @id:		of a ticket that is out
  */
@@ -170,10 +170,10 @@ uint64_t ticket_room(struct tickets *ts, uint64_t vpn, uint64_t end)
 }
 
 /**
- * ticket_open() - A new ticket, for ticket_next() to give out: soon if somebody
- * waits for it, whom share_claim() allowed it then.
+ * ticket_open() - Open a ticket, for ticket_next() to give out: soon if a waiter waits for
+ * it, which share_claim() allowed it then.
  * @m:		the NIC's memory
- * @s:		who pays for it, or NULL: the NIC itself
+ * @s:		the share that pays for it, or NULL: the NIC's own
  * @vpn, @pages: its run, 1 to TICKET_PAGES pages
  * @write:	the pages are to be made writable
  * @whole:	of no use before all of them are there
@@ -233,8 +233,8 @@ static void ticket_close(struct mem *m, struct ticket *t)
 }
 
 /**
- * ticket_give_up() - The last ticket of @s that nobody waits for is not needed so
- * much as one for somebody who does.
+ * ticket_give_up() - Close the last of those tickets of @s that have no waiter: it is not
+ * needed so much as one for a waiter.
  * @m:		the NIC's memory
  * @s:		has such a ticket
  */
@@ -254,7 +254,8 @@ static uint64_t ticket_front(const struct ticket *t, uint64_t vpn,
 }
 
 /**
- * ticket_outdate() - Pages went away: answers for them are out of date.
+ * ticket_outdate() - Mark answers for pages that went away as out of date, and those for
+ * pages behind them in the same ticket.
  * @m:		the NIC's memory
  * @vpn, @pages: the range
  */
@@ -271,7 +272,8 @@ void ticket_outdate(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * ticket_protect() - Pages became readable only: so will answers say.
+ * ticket_protect() - Note that pages became readable only: answers for tickets with any of
+ * them will say so, too.
  * @m:		the NIC's memory
  * @vpn, @pages: the range
  */
@@ -298,7 +300,8 @@ static void unguess(struct mem *m, struct share *s, uint32_t key)
 }
 
 /**
- * ticket_unguess() - A region is gone: nobody is asked for what it foresaw.
+ * ticket_unguess() - Close the tickets that a region foresaw which is gone: no pager is
+ * asked for them.
  * @m:		the NIC's memory
  * @key:	its key
  */
@@ -316,9 +319,9 @@ void ticket_unguess(struct mem *m, uint32_t key)
 }
 
 /**
- * ticket_renew() - Something else may be mapped there: answers were found
- * before, maybe. They count as of then, so that whoever asked through an older
- * region goes on, however often regions are made.
+ * ticket_renew() - Let answers about a range that are still to come count as of @at:
+ * something else may be mapped there, and they were found before, maybe. They do count, so
+ * that a waiter that asked through an older region goes on, however often regions are made.
  * @m:		the NIC's memory
  * @vpn, @pages: the range
  * @at:		tick
@@ -334,7 +337,7 @@ void ticket_renew(struct mem *m, uint64_t vpn, uint64_t pages, uint64_t at)
 }
 
 /**
- * ticket_plain() - Note what a pager found out with an answer, before ticket_done().
+ * ticket_plain() - See ticket.h.
  * @m:		the NIC's memory
  * @id:		of the ticket
  * @start, @end: addresses of plain memory, or equal
@@ -355,8 +358,8 @@ void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
 /* --- waiters ------------------------------------------------------------- */
 
 /**
- * waiter_init() - Idle.
- * @w:		to be embedded in whatever waits
+ * waiter_init() - Make a waiter, which is idle.
+ * @w:		embedded in its owner
  * @owner:	handed back by ticket_done()
  */
 void waiter_init(struct waiter *w, void *owner)
@@ -379,8 +382,8 @@ void waiter_idle(struct mem *m, struct waiter *w)
 }
 
 /**
- * waiter_cancel() - Stop waiting and forget the verdict. A ticket that nobody
- * was asked for yet goes with its last waiter.
+ * waiter_cancel() - Stop waiting and forget the verdict. A ticket that no pager was asked
+ * for yet goes with its last waiter.
  * @m:		the NIC's memory
  * @w:		waiting or not; idle afterwards
  */
@@ -393,7 +396,7 @@ void waiter_cancel(struct mem *m, struct waiter *w)
 }
 
 /**
- * ticket_hurry() - Give a new ticket out as if somebody waited for it.
+ * ticket_hurry() - Give a new ticket out as if a waiter waited for it.
  * @m:		the NIC's memory
  * @t:		ticket, not given out yet
  */
@@ -466,9 +469,8 @@ bool ticket_new(const struct mem *m)
 }
 
 /**
- * ticket_next() - Take the next new ticket to hand to os/, of whose turn it is.
- * Those that nobody waits for come last, and few at a time, so that they delay no
- * others.
+ * ticket_next() - Take the next new ticket to hand to os/, of the share whose turn it is.
+ * Tickets without a waiter come last, and few at a time, so that they delay no others.
  * @m:		the NIC's memory
  * @req:	set on success
  *
@@ -501,8 +503,7 @@ bool ticket_next(struct mem *m, struct ticket_req *req)
 }
 
 /**
- * ticket_unsent() - os/ was full: the ticket comes again from ticket_next(),
- * before all others, unless everybody has stopped waiting for it.
+ * ticket_unsent() - See ticket.h.
  * @m:		the NIC's memory
  * @id:		from ticket_next()
  */
@@ -549,7 +550,7 @@ static void ticket_wake(struct mem *m, struct ticket *t, bool bad,
 	}
 }
 
-/* What was foreseen is ready, and somebody (@w) waits for it, or nobody yet. */
+/* A page that was foreseen is ready, and a waiter (@w) waits for it, or none yet. */
 static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
 			    bool writable, uint64_t at)
 {
@@ -591,8 +592,7 @@ void ticket_major(struct mem *m, struct ticket_id id)
 }
 
 /**
- * ticket_done() - The pager's answer. Entries are installed as far as it still
- * counts, and the waiters wake in the order they came.
+ * ticket_done() - See ticket.h.
  * @m:		the NIC's memory
  * @id:		from ticket_next(); gone afterwards
  * @pages_ready: from the start
@@ -637,7 +637,7 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 }
 
 /**
- * tickets_out() - Tickets not yet answered, whether handed out or not.
+ * tickets_out() - Count the tickets not yet answered, whether handed out or not.
  * @m:		the NIC's memory
  */
 unsigned tickets_out(const struct mem *m)
@@ -648,7 +648,7 @@ unsigned tickets_out(const struct mem *m)
 /* --- making -------------------------------------------------------------- */
 
 /**
- * ticket_init() - All tickets free.
+ * ticket_init() - Make the tickets, all free.
  * @m:		with cfg set
  *
  * Return: 0 or -ENOMEM.

@@ -27,16 +27,16 @@ bool ticket_new(const struct mem *m);
 bool ticket_next(struct mem *m, struct ticket_req *req);
 
 /**
- * ticket_unsent() - os/ was full: @id comes again from ticket_next(), unless
- * nobody waits for it any more: it is gone then.
+ * ticket_unsent() - Take @id back, as os/ was full: it comes again from ticket_next(),
+ * before all others. If no waiter waits for it (any more) it is gone instead.
  */
 void ticket_unsent(struct mem *m, struct ticket_id id);
 
 /**
- * ticket_done() - The pager's answer. Entries are installed if nothing was
- * unmapped meanwhile; waiters are moved to @woken (linked by waiter.link),
- * with waiter.ticket cleared.
- * @pages_ready: from the start; less than asked means the page behind failed
+ * ticket_done() - Take the pager's answer: install entries as far as it still counts, and
+ * wake the waiters in the order they came. They are moved to @woken (linked by
+ * waiter.link), with waiter.ticket cleared.
+ * @pages_ready: from the start; @failed: the page behind them gave an error
  * @cheap_start, @cheap_end: address range in which misses are cheap, or equal
  */
 void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
@@ -44,13 +44,14 @@ void ticket_done(struct mem *m, struct ticket_id id, uint64_t pages_ready,
 		 uint64_t cheap_end, uint64_t service_ns, uint64_t now_ns,
 		 struct list *woken);
 
-/** ticket_plain() - Before ticket_done(): [start, end) is plain memory. */
+/** ticket_plain() - Note before ticket_done() that the pager found [start, end) to be plain
+ * memory. */
 void ticket_plain(struct mem *m, struct ticket_id id, uint64_t start,
 		  uint64_t end, bool early, uint64_t now_ns);
 
 unsigned tickets_out(const struct mem *m);
 
-/** ticket_major() - Before ticket_done(): the pager waited for I/O. */
+/** ticket_major() - Note before ticket_done() that the pager waited for I/O. */
 void ticket_major(struct mem *m, struct ticket_id id);
 
 #endif

@@ -88,8 +88,8 @@ enum queue { QUEUE_FRESH, QUEUE_AHEAD, QUEUE_NUM };
  * @promised:	free ones that are kept for waiters == sum of share.promised
  * @asked, @ahead_asked: with the pagers; of these, sent without a waiter
  * @pagers:	so many may be
- * @short_of:	somebody had to wait for that since somebody looked
- * @ready:	shares with new tickets, by share.turn: who is next
+ * @short_of:	a share had to wait for that since mem_use() looked
+ * @ready:	shares with new tickets, by share.turn, in the order of their turns
  * @over:	those of them that may not ask now; they come first when all look again
  * @starved:	shares with waiters for a ticket, by share.starved_link
  */

@@ -123,12 +123,12 @@ void spt_forget(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * spt_renew() - A region is made. Nobody says when memory that is not registered
- * is mapped anew, so what is known of its pages may be about others. The table
- * is not walked: the region remembers the tick, up to which stamps do not count
- * for it, and if there are such stamps already the table goes on with the next
- * one. More than AHEAD_RENEW regions within a tick, each after a touch, trust
- * what was touched in that tick.
+ * spt_renew() - Forget what is known of its pages for a region that is made, moved or
+ * resumed. The host does not say when memory that is not registered is mapped anew, so
+ * that may be about others. The table is not walked: the region remembers the tick, up
+ * to which stamps do not count for it, and if there are such stamps already the table
+ * goes on with the next one. More than AHEAD_RENEW regions within a tick, each after a
+ * touch, trust what was touched in that tick.
  * @m:		the NIC's memory
  * @vpn, @pages: of the region
  *
@@ -152,7 +152,7 @@ int64_t spt_renew(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * spt_map() - The host says: pages are present.
+ * spt_map() - See spt.h.
  * @m:		the NIC's memory
  * @vpn, @pages: which; of more than the table can hold the last are noted
  * @writable:	and writable; false does not take that right away
@@ -173,7 +173,7 @@ void spt_map(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 }
 
 /**
- * spt_map_ahead() - Pages were fetched for somebody who will need them.
+ * spt_map_ahead() - See spt.h.
  * @m:		the NIC's memory
  * @vpn, @pages, @writable, @now_ns: as in spt_map()
  * @fresh_ns:	pages that are known since are just known for longer
@@ -200,13 +200,9 @@ void spt_map_ahead(struct mem *m, uint64_t vpn, uint64_t pages, bool writable,
 }
 
 /**
- * spt_unmap() - The host says: pages are going away. Tickets out for them
- * become stale.
+ * spt_unmap() - See spt.h.
  * @m:		the NIC's memory
  * @vpn, @pages: which
- *
- * Return: 0, or (exact hosts) -EBUSY when some are held: nothing has changed
- * then, wait and repeat.
  */
 int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages)
 {
@@ -219,12 +215,9 @@ int spt_unmap(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * spt_protect() - The host says: pages become readable only. Tickets out for
- * them make them readable, no more.
+ * spt_protect() - See spt.h.
  * @m:		the NIC's memory
  * @vpn, @pages: which
- *
- * Return: as spt_unmap().
  */
 int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 {
@@ -240,9 +233,8 @@ int spt_protect(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * spt_protect_all() - fork(): every page readable only, held or not. O(1) in
- * the table but for exact hosts, and for more than AHEAD_MAX forks within a
- * tick.
+ * spt_protect_all() - See spt.h. O(1) in the table but for exact hosts, and for more than
+ * AHEAD_MAX forks within a tick.
  * @m:		the NIC's memory
  */
 void spt_protect_all(struct mem *m)
@@ -284,8 +276,7 @@ uint32_t spt_known(struct mem *m, uint64_t vpn, uint64_t pages)
 }
 
 /**
- * spt_held() - Is any of these pages under a hold? On hosts that are not exact
- * pages are not held: false.
+ * spt_held() - See spt.h.
  * @m:		the NIC's memory
  * @vpn, @pages: which
  */

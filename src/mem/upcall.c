@@ -32,7 +32,8 @@
 enum { MERGE_LOOK = 8 };
 
 /**
- * watch_forget() - The table is emptied.
+ * watch_forget() - Note that the table is emptied: watched regions know no page any more,
+ * and the program is told.
  * @m:		the NIC's memory
  */
 void watch_forget(struct mem *m)
@@ -208,7 +209,7 @@ static void page_bytes(const struct key_row *row, uint64_t vpn,
 }
 
 /**
- * upcall_page() - Tell the owner that nothing is known of a page any longer.
+ * upcall_page() - Tell the program that a page is not ready any longer, or not for writing.
  * @m:		the NIC's memory
  * @vpn:	page
  * @e:		its entry, which is still counted (mr.known)
@@ -234,7 +235,7 @@ void upcall_page(struct mem *m, uint64_t vpn, uint64_t e,
 }
 
 /**
- * upcall_region() - Something happened to all of a region.
+ * upcall_region() - Tell the program that something happened to all of a region.
  * @m:		the NIC's memory
  * @mr:		live
  * @reason:	what
@@ -252,7 +253,7 @@ void upcall_region(struct mem *m, const struct mr *mr,
 }
 
 /**
- * upcall_all() - It happened to all memory.
+ * upcall_all() - Tell the program that something happened to all memory.
  * @m:		the NIC's memory
  * @reason:	what
  */

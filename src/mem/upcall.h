@@ -11,8 +11,7 @@ struct mem;
 struct upcall_event;
 
 /*
- * EVERYTHING: the queue was full: whatever was told of its regions may be true of
- *	all of them
+ * EVERYTHING: the queue was full: any of the others may be true of all of its regions
  * REPLACED: the entry went for another page's, or for its age
  * EVICTED: the page had gone from memory
  * PROTECTED: it is not ready for writing any more
@@ -48,8 +47,8 @@ enum { UPCALLS_MAX = 4096 };
  * struct upcalls - A queue of them; the owner embeds it.
  * @link:	while something was queued since upcalls_next()
  * @regions:	that name it
- * @waiting:	is there something to take? For who does not hold the lock, too
- *		(relaxed)
+ * @waiting:	is there something to take? For a thread that does not hold the
+ *		lock, too (relaxed)
  * @lost:	since @lost_ns more was to be told than there is room for
  * @e, @cap, @head, @num: ring
  */
@@ -62,18 +61,19 @@ struct upcalls {
 	uint32_t cap, head, num;
 };
 
-/** upcalls_init() - @cap: 1..UPCALLS_MAX. Return: 0; -EINVAL; -ENOMEM. */
+/** upcalls_init() - Make an empty queue; @cap: 1..UPCALLS_MAX. Return: 0; -EINVAL;
+ * -ENOMEM. */
 int upcalls_init(struct upcalls *q, uint32_t cap);
-/** upcalls_fini() - No region names it; what is queued is forgotten. */
+/** upcalls_fini() - Free a queue that no region names; what is queued is forgotten. */
 void upcalls_fini(struct upcalls *q);
 /**
- * upcalls_take() - The next event. Never one of a region that was revoked.
+ * upcalls_take() - Take the next event, never one of a region that was revoked.
  * Return: false: there is none.
  */
 bool upcalls_take(struct mem *m, struct upcalls *q, struct upcall *out);
 /** upcalls_news() - Would upcalls_next() find one? */
 bool upcalls_news(const struct mem *m);
-/** upcalls_next() - A queue in which something is new, or NULL. */
+/** upcalls_next() - Take the next queue in which something is new, or NULL. */
 struct upcalls *upcalls_next(struct mem *m);
 
 #endif

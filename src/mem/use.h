@@ -8,7 +8,7 @@
 
 struct mem;
 
-/** mem_inline_budget() - Cheap faults allowed until the next call. */
+/** mem_inline_budget() - Allow cheap faults of @pages pages until the next call. */
 void mem_inline_budget(struct mem *m, unsigned pages);
 
 /**
@@ -17,8 +17,8 @@ void mem_inline_budget(struct mem *m, unsigned pages);
  * @promised:	of it: the minimums of regions
  * @slots:	of the redirect pool
  * @asked:	tickets with the pagers
- * @entries_short, @pagers_short: since the last mem_use() somebody could have done
- *		with more, or waits for one
+ * @entries_short, @pagers_short: since the last mem_use() more could have been used, or a
+ *		share waits for one
  */
 struct mem_use {
 	uint64_t entries, promised;
@@ -33,16 +33,17 @@ void mem_use(struct mem *m, struct mem_use *out);
  */
 void entries_bound(struct mem *m, uint64_t num);
 /**
- * entries_resize() - A part of that: of @sets sets of 4 entries.
+ * entries_resize() - Resize the table by a part of that: by @sets sets of 4 entries.
  * Return: is there more to do? What is held, on exact hosts, may be in the way.
  */
 bool entries_resize(struct mem *m, unsigned sets);
 
-/** pagers_bound() - Tickets that may be with the pagers at once: 1 at least. */
+/** pagers_bound() - Bound the tickets that may be with the pagers at once: 1 at least,
+ * mem_config.pagers at most. */
 void pagers_bound(struct mem *m, uint32_t num);
 
-/** slots_bound() - slot_get() gives so many, mem_config.slots at most; what is taken
- * beyond stays. */
+/** slots_bound() - Bound the slots that slot_get() gives: mem_config.slots at most. What is
+ * taken beyond stays. */
 void slots_bound(struct mem *m, uint32_t num);
 
 #endif

@@ -69,12 +69,12 @@ struct waiter {
 };
 
 /**
- * share_get() - The share of a peer in @pd, for one QP more. @of: the list of the
- * peer's shares. Return: NULL: no memory.
+ * share_get() - Take the share of a peer in @pd, which may be new, for one QP more. @of:
+ * the list of the peer's shares. Return: NULL: no memory.
  */
 struct share *share_get(struct list *of, uint32_t pd);
 
-/** share_put() - For one QP less; no waiter of it names @s. */
+/** share_put() - Give back a share, for one QP less; no waiter of that names @s. */
 void share_put(struct share *s);
 
 /**
@@ -95,8 +95,9 @@ void waiter_cancel(struct mem *m, struct waiter *w);
 bool moved_waiters(const struct mem *m);
 
 /**
- * moved_take() - Waiters whose page was busy by a move that was released, or for
- * whom there is a ticket now; as from ticket_done().
+ * moved_take() - Take the waiters whose page was busy by a move that was released, those
+ * for which there is a ticket now, and those whose region was resumed or revoked; as from
+ * ticket_done().
  */
 void moved_take(struct mem *m, struct list *woken);
 

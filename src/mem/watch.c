@@ -5,8 +5,8 @@
  *
  * Watched regions are sorted by their first page, and a tree over that order knows the
  * last page that any region below a node has: so the regions that have a page, however
- * they overlap, are found in O(log n) each. Whoever watches nothing pays for one look
- * at watch.num.
+ * they overlap, are found in O(log n) each. A program that watches nothing pays for one
+ * look at watch.num.
  */
 #include "mem/watch.h"
 #include "base/check.h"
@@ -73,9 +73,10 @@ static int watch_grow(struct watch *w)
 }
 
 /**
- * watch_room() - May a region be registered, as far as this is concerned?
+ * watch_room() - Check that a region may be registered, as far as watching it is concerned,
+ * and make room for it.
  * @m:		the NIC's memory
- * @attr:	of the region; afterwards there is room for it
+ * @attr:	of the region
  *
  * Return: 0; -EINVAL; -ENOSPC; -ENOMEM.
  */
@@ -96,7 +97,7 @@ int watch_room(struct mem *m, const struct mr_attr *attr)
 }
 
 /**
- * watch_fini() - Free it.
+ * watch_fini() - Free the tables.
  * @m:		the NIC's memory
  */
 void watch_fini(struct mem *m)
@@ -145,7 +146,7 @@ static void watch_take_out(struct watch *w, const struct mr *mr)
 }
 
 /**
- * watch_put_back() - It is as it was before watch_remove().
+ * watch_put_back() - Put a region back that watch_remove() took out, as it was before.
  * @m:		the NIC's memory
  * @mr:		it was watched; nothing happened since
  */
@@ -157,9 +158,9 @@ void watch_put_back(struct mem *m, struct mr *mr)
 }
 
 /**
- * watch_add() - A region is made.
+ * watch_add() - Watch a region that is made, if @attr asks for it.
  * @m:		the NIC's memory
- * @mr:		it
+ * @mr:		the region
  * @attr:	what watch_room() was asked about
  */
 void watch_add(struct mem *m, struct mr *mr, const struct mr_attr *attr)
@@ -173,7 +174,8 @@ void watch_add(struct mem *m, struct mr *mr, const struct mr_attr *attr)
 }
 
 /**
- * watch_remove() - It becomes unreachable: nothing is told of it any more.
+ * watch_remove() - Stop watching a region, which becomes unreachable or is replaced:
+ * nothing is told of it any more.
  * @m:		the NIC's memory
  * @mr:		any
  */
@@ -187,7 +189,7 @@ void watch_remove(struct mem *m, struct mr *mr)
 }
 
 /**
- * mr_let_go() - It ceases to exist.
+ * mr_let_go() - Let go of the upcalls of a region that ceases to exist.
  * @mr:		after watch_remove()
  */
 void mr_let_go(struct mr *mr)
@@ -197,7 +199,8 @@ void mr_let_go(struct mr *mr)
 }
 
 /**
- * watch_renew() - Nothing is known of its pages any more, or it is elsewhere.
+ * watch_renew() - Put a region in its place again, as nothing is known of its pages any
+ * more, or they are elsewhere.
  * @m:		the NIC's memory
  * @mr:		live
  */
@@ -210,7 +213,7 @@ void watch_renew(struct mem *m, struct mr *mr)
 }
 
 /**
- * watch_next() - The regions that have a page, in turn.
+ * watch_next() - Return the regions that have a page, in turn.
  * @w:		all
  * @vpn:	page
  * @at:		0 to begin with; moves on
