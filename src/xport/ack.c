@@ -321,7 +321,7 @@ bool ack_append(struct qp *qp, struct burst *b)
 	return b->acks.num != 0;
 }
 
-/* What of it is still so is owed again. */
+/* All of @a that is still so is owed again. */
 static void ack_unsaid(struct qp *qp, const struct burst_ack *a)
 {
 	struct resp *r = &qp->resp;
@@ -352,8 +352,8 @@ void ack_commit(struct qp *qp, const struct burst_ack *a, int error, bool again)
 		qp_kick(qp); /* ack_first() */
 }
 
-/* ACKs that must wait (for a READ before them, for moves) stay owed; whatever
- * they wait for owes them again. */
+/* ACKs that must wait (for a READ before them, for moves) stay owed; ack_again()
+ * comes to them when that is over. */
 bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b)
 {
 	list_del(&peer->acks.link);

@@ -16,7 +16,7 @@ void ack_headers(const struct qp *qp, struct pkt *p);
  * is placed, have to wait for an ACK? That leaves now. */
 bool ack_first(struct qp *qp);
 
-/** ack_carry() - A plain ACK that is owed is said by the headers of @b, of requests. */
+/** ack_carry() - Let the headers of @b, of requests, say a plain ACK that is owed. */
 void ack_carry(struct qp *qp, struct burst *b);
 
 /** ack_append() - Put ACKs owed to b->peer behind what is in @b. */

@@ -4,8 +4,8 @@
  * pages would wait for one after the other. (Within a message dma_resolve() does
  * it, and what no message has named yet is mem/pattern.c's guess.)
  *
- * Nobody waits for what is asked here: it is checked as any access, asked of the
- * pagers when nothing else is, and to be wrong about it costs a fetch.
+ * Nothing waits for a page that is asked for here: it is checked as any access, asked of
+ * the pagers when nothing else is, and to be wrong about it costs a fetch.
  */
 #include "xport/ahead.h"
 #include "base/check.h"

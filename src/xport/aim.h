@@ -16,12 +16,12 @@ struct wqe_to;
 const struct wqe_to *ud_next(const struct qp *qp);
 
 /**
- * ud_aim() - It goes to @peer.
- * Return: where the one before went, which @qp knows no more, or NULL.
+ * ud_aim() - Aim the next datagram of @qp at @peer, which is at @to.
+ * Return: the peer of the one before, to which @qp refers no more, or NULL.
  */
 struct peer *ud_aim(struct qp *qp, const struct wqe_to *to, struct peer *peer);
 
-/** ud_nowhere() - There is no such place: the request fails. */
+/** ud_nowhere() - Fail the oldest request of @qp: no peer is to be had at its address. */
 void ud_nowhere(struct qp *qp);
 
 #endif

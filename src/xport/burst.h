@@ -25,7 +25,7 @@ struct gso_watch {
 	uint8_t doubts;
 };
 
-/** burst_payload() - Bytes of payload in all its packets. */
+/** burst_payload() - Count the bytes of payload in all packets of @b. */
 uint64_t burst_payload(const struct burst *b);
 void burst_reset(struct burst *b, struct qp *qp, struct peer *peer, bool ext);
 
@@ -37,8 +37,8 @@ struct seg *burst_seg(struct burst *b, struct pkt *pkt, const uint8_t *inl);
 bool burst_full(const struct burst *b);
 
 /**
- * burst_mark() - Its packets are to be marked as those of @qp, or (NULL) as what is no
- * QP's.
+ * burst_mark() - Mark the packets of @b as those of @qp, or (NULL) as those that are of
+ * no QP.
  */
 void burst_mark(struct burst *b, const struct qp *qp);
 
@@ -46,9 +46,9 @@ void burst_mark(struct burst *b, const struct qp *qp);
 bool burst_suits(const struct burst *b, const struct qp *qp);
 
 /**
- * burst_spray() - @b, of requests or responses, takes the next of the paths to its
- * peer. What is said to it alone (ACKs, questions) always takes the same: little,
- * soon, and of no use when others overtake it.
+ * burst_spray() - Let @b, of requests or responses, take the next of the paths to its
+ * peer. Bursts of ACKs and questions alone always take the same: they are small, go
+ * soon, and are of no use when others overtake them.
  */
 void burst_spray(struct burst *b);
 
@@ -72,13 +72,15 @@ void burst_trim(struct burst *b);
  * from @hold and the moves from @move on. */
 void burst_unseg(struct burst *b, uint32_t hold, uint32_t move);
 
-/** gso_sent() - @b leaves: watch whether it arrives as a whole. */
+/** gso_sent() - Watch whether @b, which leaves, arrives as a whole. */
 void gso_sent(struct gso_watch *g, const struct burst *b);
 
-/** gso_passed() - All before @reached has arrived. */
+/** gso_passed() - End the watch without a doubt if the second packet of its burst has
+ * arrived: all before @reached has. */
 void gso_passed(struct gso_watch *g, psn_t reached);
 
-/** gso_missing() - The peer misses what begins at @missing. */
+/** gso_missing() - End the watch, as the peer misses what begins at @missing. When only the
+ * first packet of three bursts in a row has arrived, send to it without GSO. */
 void gso_missing(struct qp *qp, struct gso_watch *g, psn_t missing);
 
 #endif

@@ -11,7 +11,7 @@ struct qp;
 void comp_placed(struct qp *qp, psn_t target);
 void comp_reap(struct qp *qp);
 
-/** comp_oldest() - The oldest request ended as @status and @cause (enum wc_cause)
+/** comp_oldest() - Complete the oldest request as @status and @cause (enum wc_cause)
  * say. */
 void comp_oldest(struct qp *qp, enum wc_status status, uint16_t cause);
 void comp_drained(struct qp *qp);
@@ -20,7 +20,8 @@ void comp_fail_wqe(struct qp *qp, uint32_t index, enum wc_status status,
 		   uint16_t cause);
 void comp_flush(struct qp *qp);
 
-/** comp_reload() - It has all its retries again. */
+/** comp_reload() - Give @qp all its retries again, those after an RNR too, and forget that
+ * packets were too large. */
 void comp_reload(struct qp *qp);
 
 #endif

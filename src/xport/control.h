@@ -11,7 +11,7 @@
 struct waiter;
 struct xport;
 
-/** qp_init() - A QP in RESET; queues are the caller's and outlive it. */
+/** qp_init() - Initialize @qp, in RESET; queues are the caller's and outlive it. */
 int qp_init(struct qp *qp, struct xport *x, const struct qp_config *cfg);
 
 /** qp_fini() - Forget everything. No burst or rx_run of it may be out. */
@@ -31,16 +31,16 @@ bool qp_modify_ok(const struct qp *qp, const struct qp_attr *attr,
 
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 
-/** qp_error() - To ERR: flush both queues once nothing is moving. */
+/** qp_error() - Put @qp into ERR, and flush both queues once nothing is moving. */
 void qp_error(struct qp *qp);
 
 /**
- * qp_abandon() - As qp_error(), for a QP that the program destroys or resets:
- * it has no completion any more. Ends with RESET.
+ * qp_abandon() - Put @qp, which the program destroys or resets, into ERR as qp_error()
+ * does. It has no completion any more, until RESET.
  */
 void qp_abandon(struct qp *qp);
 
-/** qp_idle() - No burst and no rx_run of @qp is out: it may be freed. */
+/** qp_idle() - True if no burst and no rx_run of @qp is out: it may be freed. */
 static inline bool qp_idle(const struct qp *qp)
 {
 	return !qp->tx_moving && !qp->rx_moving;
@@ -58,13 +58,14 @@ static inline bool replay_busy(const struct qp *qp)
 	return qp->resp.replay.at != qp->resp.replay.next;
 }
 
-/** qp_posted() - Sends or receives were posted. */
+/** qp_posted() - Kick @qp, as sends or receives were posted. In SQE the sends are flushed
+ * instead, in ERR both queues, once nothing is moving. */
 void qp_posted(struct qp *qp);
 
-/** qp_timeout() - qp->timer is due. */
+/** qp_timeout() - Do all that is due for @qp: qp->timer is. */
 void qp_timeout(struct qp *qp);
 
-/** qp_wake() - @w (one of the QP's waiters) was woken by ticket_done(). */
+/** qp_wake() - Let the QP of @w, one of its waiters, go on: ticket_done() woke @w. */
 void qp_wake(struct waiter *w);
 
 #endif

@@ -121,7 +121,7 @@ void credit_fill(struct xport *x, struct peer *p, bool more)
 bool credit_lend(struct xport *x, struct peer *p)
 {
 	const uint32_t most = p->kind == PEER_NOPIN ? share(x) : 0;
-	/* a fifth of it is for who comes next */
+	/* a fifth of it is for the peer that comes next */
 	const uint32_t room = lendable(x) * 4 / 5;
 	const uint32_t told = MIN(most, MAX(p->lend.told, p->lend.lent + room));
 
@@ -216,7 +216,7 @@ bool credit_allows(const struct qp *qp, uint32_t more)
 		out <= QP_SHARE * (uint64_t)(p->quota.slots - all) + 1);
 }
 
-/* What was sent to a standard peer, as it was thought, did not ask how much there
+/* Packets to a peer that was taken for a standard one did not ask how much there
  * is. Until it fits into the quota only the first of each QP is sent again. */
 bool credit_allows_again(struct qp *qp)
 {

@@ -11,17 +11,19 @@ struct qp;
 struct window;
 struct xport;
 
-/** credit_left() - Slots that @p was lent and has not filled. */
+/** credit_left() - Count the slots that @p was lent and has not filled. */
 uint32_t credit_left(const struct peer *p);
 
-/** credit_rest() - Slots that are free and not left so for anybody. */
+/** credit_rest() - Count the slots that are free, but for those that are left so for
+ * quotas and for first packets. */
 uint32_t credit_rest(const struct xport *x);
 
-/** credit_first() - The first packet with payload of @w takes a slot of those that
- * are left for such (false: there is none for it), or @on is false: gives it back. */
+/** credit_first() - Let the first packet with payload of @w take a slot of those that are
+ * left for such; not @on: let it give that back.
+ * Return: false: there is none for it. */
 bool credit_first(struct xport *x, struct window *w, bool on);
 
-/** credit_fill() - @p fills one slot @more, or one less. */
+/** credit_fill() - Count one slot more that @p fills, or (not @more) one less. */
 void credit_fill(struct xport *x, struct peer *p, bool more);
 
 /** credit_allows() - May @more new packets leave that are not counted yet? */
@@ -31,13 +33,16 @@ bool credit_allows(const struct qp *qp, uint32_t more);
 bool credit_allows_again(struct qp *qp);
 void credit_sent(struct qp *qp, uint32_t packets);
 
-/** credit_placed() - So many are, or never will be. */
+/** credit_placed() - Give back the quota of @packets that are placed, never will be, or did
+ * not leave. */
 void credit_placed(struct qp *qp, uint32_t packets);
 
-/** credit_leave() - The QP ends, whatever of its requests is not placed. */
+/** credit_leave() - Give back all quota that @qp has taken: it ends, even if requests of it
+ * are not placed. */
 void credit_leave(struct qp *qp);
 
-/** credit_shares() - Into how many parts what all peers share is cut. */
+/** credit_shares() - Return the number of parts that the pool and the receive buffer, which
+ * all peers share, are cut into. */
 uint32_t credit_shares(const struct xport *x);
 
 /** credit_check() - Assert that no more is out than was sent and is not placed. */

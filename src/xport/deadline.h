@@ -21,7 +21,7 @@ struct qp;
  * REQ_READ_GAP: the response that others overtook does (reply.c)
  * REQ_PAUSE:	nothing is sent before (RNR, socket full)
  * REQ_LATE:	copies before req.charge.copies_to are no more on their way (flow.c)
- * REQ_HOLD:	who was asked to hold goes on, from req.una, unless XACK_RESUME comes
+ * REQ_HOLD:	we were asked to hold, and go on, from req.acc, unless XACK_RESUME comes
  * REQ_SUSPEND:	the peer waits for a region of its own: our timers stand still until it
  *		says otherwise, or until then (hold.c)
  */

@@ -14,8 +14,8 @@
  * @ext:	packets are extension packets, with the secret of the connection
  * @answers:	it answers questions of where it is, and so silence is told from a lack of
  *		progress (live.c)
- * @explains:	who waits for a page or a region says so, and takes what time it needs:
- *		no RNR and no silence in its place
+ * @explains:	a side that waits for a page or a region says so, and takes the time it
+ *		needs: no RNR and no silence in its place
  * @budgets:	it says how much it takes, and so much may be on its way (flow.c)
  * @carries:	requests say what is placed: they need no ACK before them
  * @forgets:	it may ask for what it had accepted, at no cost of a retry

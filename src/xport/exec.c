@@ -103,7 +103,7 @@ static bool notifies(const struct qp *qp, const struct pkt *p, uint32_t *id)
 	return true;
 }
 
-/* The message keeps it, whatever becomes of @p now. false: none is posted. */
+/* The message keeps the receive, even if @p is not taken now. false: none is posted. */
 static bool exec_receive(struct qp *qp, const struct pkt *p)
 {
 	struct message *m = &qp->resp.msg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fault.c: a page is missing: who answers (design §4)? What each strategy does is
+/* fault.c: which strategy answers a missing page (design §4)? What each one does is
  * in fault_<name>.c. Those that let the move itself meet the page, inline and
- * overwrite, are decided in mem/dma.c before anybody is asked here, and block is
+ * overwrite, are decided in mem/dma.c before any is asked here, and block is
  * a table that calls every page ready (mem_config.always_ready).
  */
 #include "xport/fault.h"
@@ -59,8 +59,8 @@ static enum fault_answer chosen(const struct fault *f, strategies_t set)
 	return fault_rnr.answer(f); /* the last resort is always there */
 }
 
-/* The page may go each time before the packet comes again. What was forgotten often
- * enough is kept, whatever the strategy, where there is a slot (I1). No datagram
+/* The page may go each time before the packet comes again. One that was forgotten often
+ * enough is kept, with any strategy, where there is a slot (I1). No datagram
  * comes again. */
 static enum fault_answer fault_answer_by(const struct fault *f,
 					 strategies_t set)
@@ -164,7 +164,7 @@ bool fault_response(struct qp *qp, const struct pkt *p, struct payload payload)
 				.payload = payload,
 				.psn = p->psn};
 
-	/* Whoever asked can always ask again. */
+	/* A requester can always ask again. */
 	return fault_answer_by(&f,
 			       set_of(&f) | STRATEGY_BIT(STRATEGY_REPLAY)) ==
 	       FAULT_KEPT;
@@ -178,7 +178,7 @@ bool fault_datagram(struct qp *qp, const struct pkt *p, struct payload payload)
 				.pkt = p,
 				.payload = payload,
 				.psn = qp->resp.win.next};
-	/* Nobody would repeat it for being told to. */
+	/* The sender of a datagram would not repeat it for being told to. */
 	const strategies_t set = set_of(&f) & (STRATEGY_BIT(STRATEGY_BACKUP) |
 					       STRATEGY_BIT(STRATEGY_DROP));
 	const enum fault_answer a = fault_answer_by(&f, set);

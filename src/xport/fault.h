@@ -9,15 +9,18 @@
 
 struct qp;
 
-/** fault_datagram() - A datagram met a missing page. true: it is kept as win.next. */
+/** fault_datagram() - Keep or drop the datagram @pkt, which met a missing page.
+ * Return: true: it is kept as win.next. */
 bool fault_datagram(struct qp *qp, const struct pkt *pkt,
 		    struct payload payload);
 
-/** fault_request() - A request at win.next met a missing page. */
+/** fault_request() - Let a strategy answer the missing page that @pkt met, the request at
+ * win.next. */
 void fault_request(struct qp *qp, const struct pkt *pkt,
 		   struct payload payload);
 
-/** fault_forget() - It is not kept; whoever sent it is told to wait. */
+/** fault_forget() - Forget the request @pkt, which is not kept. Its sender is told to wait;
+ * a standard one hears nothing at first. */
 void fault_forget(struct qp *qp, const struct pkt *pkt);
 
 /**
@@ -26,13 +29,16 @@ void fault_forget(struct qp *qp, const struct pkt *pkt);
  */
 bool fault_crowds(struct qp *qp, const struct pkt *pkt);
 
-/** fault_waiting() - A request in a slot did. */
+/** fault_waiting() - See that the peer waits, as a request in a slot met a missing page. A
+ * standard one hears RNR if that lasts; a nopin is asked to hold if it is for a region. */
 void fault_waiting(struct qp *qp);
 
-/** fault_source() - A page to be sent is missing, of a READ response or not. */
+/** fault_source() - Park the packet @psn, a READ response (@response) or not: a page to be
+ * sent is missing. */
 void fault_source(struct qp *qp, psn_t psn, bool response);
 
-/** fault_response() - A READ response did. Return: true if it was kept. */
+/** fault_response() - Let a strategy answer the missing page that @pkt met, a response to a
+ * READ or atomic of ours. Return: true if it was kept. */
 bool fault_response(struct qp *qp, const struct pkt *pkt,
 		    struct payload payload);
 

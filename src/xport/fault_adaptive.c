@@ -29,7 +29,7 @@ static const uint64_t long_ns = 500000;
 enum { CROWD = 4 }; /* no fault is to take more than this part of the room */
 
 /**
- * adaptive_rule() - The rule, in the order of its reasons.
+ * adaptive_rule() - Choose by the rule, in the order of its reasons.
  * @k:		what is known
  *
  * Return: the strategy to be tried first. Where it cannot, the others of the set
@@ -37,12 +37,12 @@ enum { CROWD = 4 }; /* no fault is to take more than this part of the room */
  */
 enum strategy adaptive_rule(const struct known *k)
 {
-	/* What is to be sent can wait where it is: that costs nothing. */
+	/* Payload that is to be sent can wait where it is: that costs nothing. */
 	if (k->site == SITE_SOURCE || k->site == SITE_READ_SOURCE)
 		return STRATEGY_PARK;
 	/* A slot costs one copy and lets the peer go on, anything else a round
 	 * trip and everything once more on the wire. So a slot is it, unless
-	 * others would want it meanwhile: as long as nobody else is there ... */
+	 * others would want it meanwhile: as long as there are no others ... */
 	if (!k->shared)
 		return STRATEGY_REDIRECT;
 	/* ... or the page comes soon (an unknown one may) ... */

@@ -2,7 +2,7 @@
 /* fault_backup.c: backup (NPF's backup ring, for Ethernet): a datagram whose receive
  * buffer is not there yet is kept in a slot of the redirect pool, with the receive
  * that it is for, and placed when the page comes; those behind it wait behind it.
- * Nobody can be asked to send it again, so past the bounds it is dropped.
+ * Its sender cannot be asked for it again, so past the bounds it is dropped.
  *
  * A QP may have as much of the pool as a peer of connections may. Anybody can send
  * to it, so of that one source may hold SOURCE_SHARE times what is left to others.

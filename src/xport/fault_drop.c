@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fault_drop.c: drop (naive Ethernet): the packet is lost, nobody is told, and its
- * sender finds out in its own time. Kept to be measured against: this is what a
+/* fault_drop.c: drop (naive Ethernet): the packet is lost, and its sender is not told
+ * and finds out in its own time. Kept to be measured against: this is what a
  * cold receive ring suffers from.
  */
 #include "base/counters.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fault_park.c: park: what is to be sent waits for its page; nothing of it is on
- * the wire. A request of ours waits as long as it takes. Whose READ we answer may
- * run out of patience: nopins ask where we are, standard peers are told.
+ * the wire. A request of ours waits as long as it takes. A peer whose READ we answer
+ * may run out of patience: nopins ask where we are, standard peers are told.
  */
 #include "base/counters.h"
 #include "base/strategy.h"

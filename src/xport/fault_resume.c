@@ -4,8 +4,8 @@
  * there an extension packet asks for that block again at once
  * (fault_forgiven()); no timer decides.
  *
- * If that packet is lost nobody sends anything any more, for the requester holds as
- * long as a page may take. So it is said again, a few times, until the block comes.
+ * If that packet is lost neither side sends anything any more, for the requester holds
+ * as long as a page may take. So it is said again, a few times, until the block comes.
  */
 #include "xport/fault_resume.h"
 #include "base/counters.h"

@@ -78,7 +78,7 @@ static enum fault_answer fault_rnr_answer(const struct fault *f)
 	if (f->site != SITE_REQUEST)
 		return FAULT_NEXT;
 	fault_note(f, STRATEGY_RNR);
-	/* Before we know who it is we could not say that it is a page. */
+	/* Before we know that it is a nopin we could not say that it is a page. */
 	if (f->pkt->ext && qp_dialect(qp)->explains) {
 		rnr(qp, rnr_code(qp), f->psn);
 		resp_next(r, NEXT_DROPPED_RNR);

@@ -2,8 +2,8 @@
 /* flow.c: flow control by the receiver (design D14). What a nopin peer's
  * socket may hold on our behalf is its grant, peer.flow.budget; everything sent is
  * charged as its kernel will charge it, until it says "accepted". READ responses come
- * into our own socket: reads.c. What is sent or asked for again waits for nothing, but is charged besides: what
- * it stands for may only be late.
+ * into our own socket: reads.c. What is sent or asked for again waits for nothing, but is
+ * charged besides: what it stands for may only be late.
  * What we granted stays charged to our own budget until we said another number,
  * so all grants together never exceed it. A peer that got nothing may still send
  * a packet at a time, and its ACK says how much there is by then.
@@ -188,8 +188,8 @@ static void copies_gone(struct qp *qp)
 }
 
 /* Where packets overtake others the copies may come after the originals, as late
- * as any. A wait that has begun is not begun again: who is accepted meanwhile has the
- * next one. */
+ * as any. A wait that has begun is not begun again: copies that are accepted meanwhile
+ * have the next one. */
 static void copies_late(struct qp *qp)
 {
 	const uint64_t wait_ns = qp->peer->late.wait_ns;

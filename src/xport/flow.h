@@ -22,8 +22,8 @@ struct flight_run {
 };
 
 /*
- * What was sent again is charged until it can be no more on its way; it goes from
- * one to the next, so whatever is sent again later keeps nothing waiting.
+ * Copies, which were sent again, are charged until they can be no more on their way. They
+ * go from one to the next, so copies that are sent later keep nothing waiting.
  * COPIES_NEW: they become COPIES_SENT when there are no others.
  * COPIES_SENT: until all that was sent before the last of them left is accepted.
  * COPIES_ACCEPTED: they become COPIES_LATE when there are no others, at once where
@@ -41,8 +41,8 @@ enum copies {
 /** flow_whole() - Do bursts to @p arrive as one piece? */
 bool flow_whole(const struct peer *p);
 
-/** flow_even() - @p accepted so many @packets more; @gaps: others before them are
- * missing. */
+/** flow_even() - Count the @packets more that @p accepted; @gaps: others before them are
+ * missing, and the count begins anew. */
 void flow_even(struct peer *p, uint32_t packets, bool gaps);
 
 /** flow_charge() - Return the cost of packets to the receiver (design D14). */
@@ -50,27 +50,29 @@ uint32_t flow_charge(bool gso, uint32_t packets, uint32_t bytes);
 
 bool flow_may_send(struct qp *qp, uint32_t charge);
 
-/** flow_wait() - @qp waits for budget or slots of its peer. Return: false. */
+/** flow_wait() - Let @qp wait for budget or slots of its peer. Return: false. */
 bool flow_wait(struct qp *qp);
 void flow_sent(struct qp *qp, psn_t end, uint32_t charge);
 
-/** flow_again() - Copies of [@from, @to) left, which cost @charge: what was not copied
- * before is charged once more, until all that was sent before is accepted and
- * the copies can be no more on their way. */
+/** flow_again() - Charge for copies of [@from, @to), which left and cost @charge: packets
+ * that were not copied before are charged once more, until all that was sent before is
+ * accepted and the copies can be no more on their way. */
 void flow_again(struct qp *qp, psn_t from, psn_t to, uint32_t charge);
 
 /** flow_unsent() - Give back what was charged last, from @from on: it did not leave. */
 void flow_unsent(struct qp *qp, psn_t from, uint32_t charge);
 void flow_accepted(struct qp *qp, psn_t accepted);
 
-/** flow_copies_came() - Time is up for those that are late. */
+/** flow_copies_came() - Give back the charge of copies that are late: their time is up. */
 void flow_copies_came(struct qp *qp);
 void flow_forget(struct qp *qp);
 
-/** flow_held() - The peer forgets what is on the way, when it comes to it. */
+/** flow_held() - Remember the charge of all that is on the way: the peer forgets that, when
+ * it comes to it. */
 void flow_held(struct qp *qp);
 
-/** flow_resumed() - It may not have come to it yet. */
+/** flow_resumed() - Charge once more what flow_held() remembered: the peer may not have
+ * come to it yet. */
 void flow_resumed(struct qp *qp);
 
 /** flow_check() - Assert what is always so of struct req_charge. */

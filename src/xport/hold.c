@@ -8,12 +8,12 @@
  * So a nopin peer is asked to hold: as long as our responder waits for a region,
  * every ACK that it sends says XACK_SUSPEND and how long it is expected to take.
  * The requester that hears it stops its timers, and asks (XACK_PROBE) only after
- * half that time, at most SUSPENDED_ASK_NS (live.c), for the case that packets are lost: each answer
- * says again how things are. It ends with an ACK without XACK_SUSPEND, which is
- * said at once when the region is resumed, or with silence for three times the
- * announced time: then its timers run as ever. So whatever is lost, late, doubled
- * or forged delays it by one question, if there is a peer, and by a bounded time
- * if there is none.
+ * half that time, at most SUSPENDED_ASK_NS (live.c), for the case that packets are
+ * lost: each answer says again how things are. It ends with an ACK without
+ * XACK_SUSPEND, which is said at once when the region is resumed, or with silence for
+ * three times the announced time: then its timers run as ever. So whatever is lost,
+ * late, doubled or forged delays it by one question, if there is a peer, and by a
+ * bounded time if there is none.
  *
  * A standard peer cannot be asked. It hears nothing, as if packets were lost, as
  * long as it probably has one retry left for what was forgotten; then RNR, as with
@@ -47,7 +47,7 @@ enum {
 	SILENCES = 3, /* so many times the announced time */
 };
 
-/* What nobody has said anything of lasts so long. */
+/* A suspension lasts so long if its length is not known. */
 #define EXPECTED_NS ((uint64_t)1000 * MS)
 /* More is not believed. */
 #define EXPECTED_MAX_NS ((uint64_t)600 * 1000 * MS)
@@ -75,7 +75,7 @@ void hold_ask(struct qp *qp)
 {
 	uint64_t ns;
 
-	/* who sends datagrams waits for no answer */
+	/* a sender of datagrams waits for no answer */
 	if (qp->connected && !qp->resp.hold.asked && hold_expected(qp, &ns))
 		ack_say(qp, 0);
 }

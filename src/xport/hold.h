@@ -16,13 +16,15 @@ void hold_ask(struct qp *qp);
 void hold_extend(struct qp *qp, struct pkt *p);
 void hold_said(struct qp *qp);
 
-/** hold_over() - A waiter of the responder was woken: who holds may go on. */
+/** hold_over() - Let a peer that holds go on, if no region is waited for any more: a waiter
+ * of @qp was woken. */
 void hold_over(struct qp *qp);
 
-/** hold_silent_until() - So long a standard peer bears it, or 0. */
+/** hold_silent_until() - Return the time until which a standard peer bears the wait for a
+ * region, or 0: none is waited for. */
 uint64_t hold_silent_until(const struct qp *qp);
 
-/** hold_heard() - The requester hears an ACK. */
+/** hold_heard() - Let the requester hold, or end that, as @p says, an ACK that it hears. */
 void hold_heard(struct qp *qp, const struct pkt *p);
 
 void hold_timeout(struct qp *qp);

@@ -14,13 +14,15 @@ void qp_set_state(struct qp *qp, enum qp_state to);
 void qp_event(struct qp *qp, unsigned event);
 void qp_push_cqe(struct qp *qp, struct cq *cq, const struct cqe *e);
 
-/** qp_enter_error() - The same, of a QP that is not in ERR yet, without an event. */
+/** qp_enter_error() - Put @qp, which is not in ERR yet, into ERR, without an event. */
 void qp_enter_error(struct qp *qp);
 
-/** qp_fail() - To ERR as soon as nothing moves; @event or QP_NO_EVENT. */
+/** qp_fail() - Put @qp into ERR, if it is not there, with @event or QP_NO_EVENT. Its queues
+ * are flushed as soon as nothing moves. */
 void qp_fail(struct qp *qp, uint8_t event);
 
-/** qp_blame() - The same; for @cause (enum wc_cause), if it was for none before. */
+/** qp_blame() - Fail @qp as qp_fail() does, for @cause (enum wc_cause) if it has none from
+ * before; that of SQE does not count. */
 void qp_blame(struct qp *qp, uint16_t cause, uint8_t event);
 
 /* The numbers of nic_event_type that xport raises. */

@@ -22,7 +22,7 @@
  * a process that did not run and so did not ask.
  *
  * A request that does not leave, because the window is full (flow.c, credit.c), ends
- * with the silence of the peer, whoever has the window: of a peer that no QP has heard
+ * with the silence of the peer, whichever QPs have the window: of one that no QP has heard
  * of for so long there is no reason to think that it will give any of it back.
  *
  * A standard peer answers no question: what moves us is news, and nothing else. It is
@@ -67,7 +67,7 @@
 enum {
 	PROBE_FIRST_NS = 1000 * 1000,
 	PROBE_MAX_NS = 50 * 1000 * 1000,
-	/* Who asked last so long ago did not run, or could not send. */
+	/* A QP that asked last so long ago did not run, or could not send. */
 	UNASKED_NS = 4 * PROBE_MAX_NS,
 	/* Of a region that is suspended: after half of what that may take. */
 	SUSPENDED_ASK_NS = 1000 * 1000 * 1000,
@@ -105,7 +105,7 @@ static bool has_begun(const struct qp *qp)
 	return qp->state == QPS_RTS || qp->req.psn.una != qp->req.psn.max;
 }
 
-/* Is something to be sent, and nobody has said yet who the peer is? */
+/* Is something to be sent that waits until it is known what the peer is? */
 static bool waits_to_open(const struct qp *qp)
 {
 	return open_waits(qp) && qp->cfg.sq->cons != wq_end(qp->cfg.sq) &&
@@ -249,7 +249,7 @@ void live_restart(struct qp *qp)
 	qp_rearm(qp);
 }
 
-/* An ACK timeout after @peer was heard of by whatever QP. */
+/* An ACK timeout after any QP heard of its peer. */
 static uint64_t peer_silent_at(const struct qp *qp)
 {
 	return sat_add(qp->peer->probes.heard_ns, ack_timeout_ns(qp));
@@ -453,7 +453,7 @@ static bool spares(const struct qp *qp)
 	       until > qp->x->now + SPARED_UNTIL_NS;
 }
 
-/* Of those that wait for the window one asks, if nobody has. */
+/* Of those that wait for the window one asks, if no other QP has. */
 static void probe(struct qp *qp)
 {
 	struct req *r = &qp->req;
@@ -512,7 +512,7 @@ void live_unsent(struct qp *qp, psn_t from)
 
 /* --- time ------------------------------------------------------------------------ */
 
-/* We did not ask for so long: our process did not run, it may be. But who runs that
+/* We did not ask for so long: our process did not run, it may be. But one that runs that
  * rarely all the time has to come to an end, too. */
 static bool excuse(struct qp *qp)
 {
@@ -535,7 +535,8 @@ static bool silence(struct qp *qp)
 		start_if(qp);
 		return false;
 	}
-	/* what has not left, as our socket is full, is not answered: look again soon */
+	/* a question that has not left, as our socket is full, is not answered: look again
+	 * soon */
 	if (qp->resp.ack.xack & XACK_PROBE) {
 		r->at[REQ_SILENT] = qp->x->now + PROBE_MAX_NS;
 		qp_rearm(qp);

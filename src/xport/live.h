@@ -36,42 +36,46 @@ struct live {
 
 void live_reset(struct req *r);
 
-/** live_start() - It is the peer's turn: the clocks that stand run. */
+/** live_start() - Let the clocks run that stand: it is the peer's turn. */
 void live_start(struct qp *qp);
 
-/** live_stop() - It is not; the next question is the first. */
+/** live_stop() - Stop the clocks: it is not the peer's turn. The next question is the
+ * first. */
 void live_stop(struct qp *qp);
 
 /** live_restart() - Send all again that was sent. */
 void live_restart(struct qp *qp);
 
-/** live_wait_open() - A request has to wait until it is known who the peer is. */
+/** live_wait_open() - Let the clocks run if a request has to wait until it is known what
+ * the peer is. */
 void live_wait_open(struct qp *qp);
 
-/** live_sent() - Requests leave (@first: and none were on their way);
- * live_none_sent(): none can. */
+/** live_sent() - Let the clocks run, as requests leave (@first: and none were on their
+ * way). live_none_sent(): let them run if none can, as others have the window. */
 void live_sent(struct qp *qp, bool first);
 void live_none_sent(struct qp *qp);
 
-/** live_spend() - One retry. false: none was left, the QP failed for @cause, if it
- * was not that packets are too large. */
+/** live_spend() - Spend one retry. Return: false: none was left, and the QP failed: for
+ * @cause, or because packets are too large. */
 bool live_spend(struct qp *qp, enum wc_cause cause);
 
 /** live_moved() - Is it further than it ever was, since this was asked last? */
 bool live_moved(struct qp *qp);
 void live_progress(struct qp *qp);
 
-/** live_heard() - @p came and is no progress; @answer: to our newest question. */
+/** live_heard() - Learn from @p, which came and is no progress, whether there is a reason
+ * to wait, or spend a retry; @answer: to our newest question. */
 void live_heard(struct qp *qp, const struct pkt *p, bool answer);
 
-/** live_heard_of() - Something came from @p to one of its QPs. */
+/** live_heard_of() - Note that something came from @p to one of the QPs towards it. */
 void live_heard_of(struct peer *p, uint64_t now_ns);
 
-/** live_page_came() - A response waited for it, and may be asked for anew: the peer,
- * which has answered once and says so, has an ACK timeout from now. */
+/** live_page_came() - Give the peer, which has answered once and says so, an ACK timeout
+ * from now: a response waited for the page, and may be asked for anew. */
 void live_page_came(struct qp *qp);
 
-/** live_ask() - Ask the peer for its state now, and from then on as if it was never asked. */
+/** live_ask() - Ask the peer for its state now, and from then on as if it was never
+ * asked. */
 void live_ask(struct qp *qp);
 
 /** live_asked() - Note that a question is about to leave. */
@@ -83,7 +87,7 @@ bool live_repeats(const struct req *r);
 void live_repeated(struct qp *qp);
 void live_unsent(struct qp *qp, psn_t from);
 
-/** live_timeout() - Time has passed. Return: is everything to be sent again? */
+/** live_timeout() - Do what is due by the clocks. Return: is all to be sent again? */
 bool live_timeout(struct qp *qp);
 
 /** live_check() - Assert what is always so of struct live and struct req_probe. */

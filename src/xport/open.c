@@ -3,21 +3,21 @@
  * has an epoch of 32 random bits, and the peer puts it into every extension packet.
  * OPEN tells it: from the port that our QPN names to the port that the peer's QPN
  * names, never to where a packet came from. A port is one process, so no other
- * user of either host, and nobody who only knows addresses, numbers and keys,
+ * user of either host, and no attacker that only knows addresses, numbers and keys,
  * learns it. Whether an OPEN comes from there is checked by nic/.
  *
  * Theory of operation. A side that does not know the other's epoch asks: OPEN with
  * epoch 0. The answer carries the epoch of the question, and its own: that proves
  * the answer, and is believed. The third OPEN proves the same to the other side; it
- * leaves with the first data. Who does not know asks again, who does says the third
- * again, more and more rarely, until both know that both know (OPEN_ASK, OPEN_SURE).
+ * leaves with the first data. A side that does not know asks again, one that does says the
+ * third again, more and more rarely, until both know that both know (OPEN_ASK, OPEN_SURE).
  * What is not proved by our own epoch is a question, and no more: it is answered once,
  * and changes nothing of when and what we ask (or everybody could have two QPs answer
  * what neither asked). An open QP answers none (or everybody could ask it), and others
  * once a millisecond (or everybody could have us send). Many QPs spare a peer that
  * answers none (spare.h).
  *
- * Who does not answer is a standard peer, or a process that does not run, or whose
+ * A peer that does not answer is a standard one, or a process that does not run, or whose
  * QP is not in RTR yet. So requests go out as standard packets after half a second,
  * and the peer is asked on: a late answer still opens the connection. On this host, where
  * the process has said that it is a nopin, it is a second: its holder of port 4791 may
@@ -179,8 +179,8 @@ void open_proved(struct qp *qp)
 		open_restart(qp);
 }
 
-/* Whatever waits for the peer's epoch goes on, and what left before it was known may
- * have found nobody. */
+/* All that waits for the peer's epoch goes on. Packets that left before it was known may
+ * have found no receiver. */
 static void opened(struct qp *qp, uint32_t epoch)
 {
 	struct req *r = &qp->req;
@@ -243,7 +243,8 @@ bool open_take(struct qp *qp, const struct pkt *p)
 	return news;
 }
 
-/* Nobody answered for half a second: as if there were nobody to. */
+/* The peer has not answered for half a second (on this host: a second): go on as if it
+ * never did. */
 static void open_give_up(struct qp *qp)
 {
 	set_plain(qp, !qp->open.theirs);

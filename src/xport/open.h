@@ -58,11 +58,11 @@ void open_proved(struct qp *qp);
  * @plain and @insisted stay. Does nothing on an open QP. */
 void open_restart(struct qp *qp);
 
-/** open_insist() - A request needs a nopin: ask once more, if that was not done.
+/** open_insist() - Ask once more, if that was not done: a request needs a nopin.
  * Return: may the answer still come? */
 bool open_insist(struct qp *qp);
 
-/** open_next() - The next OPEN that is to be sent.
+/** open_next() - Take the next OPEN that is to be sent.
  * @p: filled with it
  * Return: the QP whose port it leaves from, or NULL: there is none. */
 struct qp *open_next(struct xport *x, struct pkt *p);

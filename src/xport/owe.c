@@ -130,7 +130,7 @@ bool ack_last(struct qp *qp)
 	const struct resp *r = &qp->resp;
 
 	if (!qp->connected)
-		return false; /* nobody is told anything */
+		return false; /* no peer is told anything */
 	if (!(qp_receives(qp) && (r->ack.lossy || r->ack.owed)) &&
 	    !(qp->state == QPS_ERR && r->ack.nak.owed))
 		return false;

@@ -114,7 +114,7 @@ struct peer_acks {
  * @tries:	how often it was asked
  * @asked_ns:	when the last HELLO went out
  * @insist:	a request needs a nopin, and nothing but silence says that it is none:
- *		it is to be asked for longer; @denied: it was, or nobody is there
+ *		it is to be asked for longer; @denied: it was, or nothing is there
  */
 struct peer_hello {
 	struct timer timer;

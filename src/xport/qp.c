@@ -8,7 +8,7 @@
  *  - moving: a burst (tx_moving) or a run (rx_moving) of it is being executed
  *    outside the lock; that half is not planned again before the commit;
  *  - waiting: for a packet, a page (struct waiter), a time (timer) or budget
- *    (on.waiting). Whatever ends a wait calls qp_kick() or qp_drainable().
+ *    (on.waiting). A function that ends a wait calls qp_kick() or qp_drainable().
  * Entering ERR takes effect at once. The queues are flushed at the end of a call from
  * outside xport/, when nothing of the QP moves any more: a flushed buffer is the
  * program's again, and a function that fails the QP half way through its requests
@@ -506,7 +506,7 @@ bool qp_rx_more(struct rx_run *run, uint32_t n)
 	return true;
 }
 
-/* The receiving half no longer moves: what had to wait for that goes on. */
+/* The receiving half no longer moves: all that had to wait for that goes on. */
 void qp_rx_moved(struct qp *qp)
 {
 	qp_flush(qp);

@@ -13,10 +13,10 @@ struct wqe;
 
 bool reads_may_ask(struct qp *qp, uint32_t charge);
 
-/** reads_quiet() - The peer of @qp, a standard one, answered nothing for an ACK timeout,
- * or (not @quiet) something came from it. While it is quiet READs to it do not wait for
- * the room that those before them hold: nothing may ever fill it, and they would
- * end one budget full after the other. */
+/** reads_quiet() - Note that the peer of @qp, a standard one, answered nothing for an ACK
+ * timeout, or (not @quiet) that something came from it. While it is quiet READs to it do
+ * not wait for the room that those before them hold: nothing may ever fill it, and they
+ * would end one budget full after the other. */
 void reads_quiet(struct qp *qp, bool quiet);
 void reads_asked(struct qp *qp, uint32_t charge);
 
@@ -25,7 +25,8 @@ void reads_asked(struct qp *qp, uint32_t charge);
 void reads_asked_again(struct qp *qp, psn_t to, uint32_t charge);
 void reads_answered(struct qp *qp, psn_t before);
 
-/** reads_forget() - None of what was asked for is waited for. */
+/** reads_forget() - Forget the charge of all that was asked for: none of it is waited
+ * for. */
 void reads_forget(struct qp *qp);
 void reads_done(struct qp *qp, uint32_t charge);
 

@@ -8,20 +8,21 @@
 struct burst;
 struct pkt;
 
-/** replay_reserve(), replay_release() - As resp_reserve(), of those that are or were
- * answered. */
+/** replay_reserve(), replay_release() - Reserve places, and give them back, as
+ * resp_reserve() does: those of READs and atomics that are or were answered. */
 int replay_reserve(struct qp *qp, uint32_t rd_atomic);
 void replay_release(struct qp *qp);
 
 bool replay_tx(struct qp *qp, struct burst *b);
 void replay_unsent(struct qp *qp, const struct burst *b, int error);
 
-/** replay_pending() - READs and atomics not answered whole; @room: in the ring. */
+/** replay_pending() - Count the READs and atomics that are not answered whole, without
+ * repeated answers; @room: in the ring. */
 uint32_t replay_pending(const struct qp *qp, uint32_t *room);
 
 /**
- * replay_planned() - One more READ or atomic is in the run that is planned: room is kept
- * for it. replay_run_over() - The run was committed.
+ * replay_planned() - Keep room for one more READ or atomic, in the run that is planned.
+ * replay_run_over(): the run was committed.
  */
 void replay_planned(struct qp *qp);
 void replay_run_over(struct qp *qp);

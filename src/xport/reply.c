@@ -267,7 +267,7 @@ static bool response_due(struct qp *qp, psn_t *psn, uint32_t *index)
 	return false;
 }
 
-/* What was posted before the request that failed still completes. */
+/* Requests that were posted before the one that failed still complete. */
 static bool beyond_failure(const struct req *r, uint32_t index)
 {
 	return r->failure.known && (int32_t)(index - r->failure.wqe) >= 0;

@@ -19,13 +19,15 @@ bool reply_drain(struct qp *qp, struct rx_run *run);
 /** reply_page_came() - Ask again, if a response was dropped for want of the page. */
 void reply_page_came(struct qp *qp);
 
-/** reply_timeout() - A response that others overtook may be lost by now. */
+/** reply_timeout() - Ask again for a response that others overtook, if it counts as lost by
+ * now. */
 void reply_timeout(struct qp *qp);
 
 /** reply_carried() - Take what a request of the peer says of what it placed. */
 void reply_carried(struct qp *qp, const struct pkt *request);
 
-/** reply_wqe() - The READ whose next response is @psn, or NULL. */
+/** reply_wqe() - Return the READ whose next response is @psn, or NULL; NULL also while a
+ * response waits. */
 struct wqe *reply_wqe(struct qp *qp, psn_t psn);
 
 #endif

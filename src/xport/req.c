@@ -167,7 +167,7 @@ static bool start(struct qp *qp, struct wqe *w)
 	bad = refusal(w, known, v);
 	if (bad.status == WC_SUCCESS)
 		return true;
-	/* what is behind it is not sent */
+	/* requests behind it are not sent */
 	comp_fail_wqe(qp, r->wqe.cur, bad.status, bad.cause);
 	return false;
 }
@@ -568,7 +568,7 @@ bool req_tx(struct qp *qp, struct burst *b)
 	}
 	if (b->sent.again)
 		flow_again(qp, b->sent.from, to, b->sent.charge);
-	/* Whatever ended the burst (the window, a page of ours) lasts until an
+	/* The reason why the burst ended (the window, a page of ours) lasts until an
 	 * ACK comes, or longer than the ACK timer: ask for one. */
 	if (!b->ext)
 		pkt_ask_ack(b->bytes + b->seg[b->nsegs - 1].hdr);

@@ -12,10 +12,11 @@ struct qp;
 bool req_tx(struct qp *qp, struct burst *b);
 void req_reset(struct qp *qp);
 
-/** req_unsent() - A burst of requests never left: go back. */
+/** req_unsent() - Go back to where @b began, a burst of requests that never left. @error:
+ * why; -EAGAIN: pause. */
 void req_unsent(struct qp *qp, const struct burst *b, int error);
 
-/** req_timeout() - Time has passed, of whatever the requester waits for. */
+/** req_timeout() - Do what the deadlines of the requester have due. */
 void req_timeout(struct qp *qp);
 
 #endif

@@ -114,7 +114,7 @@ struct req_wqes {
 };
 
 /**
- * struct req - Requester.
+ * struct req - Requester: its groups, and what is in none.
  * @cwnd:	standard peers: packets that may be out
  * @win:	READ and atomic responses; win.head == psn.una while one is due
  * @wait:	source page of a request, and @park_psn: which; @rsp_wait: destination

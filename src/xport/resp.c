@@ -391,7 +391,7 @@ static void answer_later(struct qp *qp, const struct pkt *p)
 		ahead_request(qp, p);
 }
 
-/* The counter may be gone since: then nobody waits for it. */
+/* The counter may be gone since: then no thread waits for it. */
 static void notify(struct qp *qp, uint32_t counter)
 {
 	struct eventcount *e = eventcount_find(qp->x->mem, qp->cfg.pd, counter);

@@ -32,8 +32,8 @@ bool resp_more(struct qp *qp, psn_t psn, uint32_t n);
 void resp_commit(struct rx_run *run);
 bool resp_drain(struct qp *qp, struct rx_run *run);
 
-/** resp_settle() - A failed check takes effect, if nothing moves or waits that
- * came before it.
+/** resp_settle() - Fail @qp for a check that failed, if nothing moves or waits that came
+ * before it.
  */
 void resp_settle(struct qp *qp);
 void resp_flush(struct qp *qp);

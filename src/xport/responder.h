@@ -151,7 +151,7 @@ static inline void resp_next(struct resp *r, enum next_event event)
 }
 
 /**
- * resp_failed() - A check of a request failed: the QP is to end.
+ * resp_failed() - Note that a check of a request failed: the QP is to end.
  * @r:		responder
  * @recv:	the receive of the request, which says @status; or one that has none
  * @status:	enum wc_status
@@ -168,8 +168,8 @@ static inline void resp_failed(struct resp *r, const struct receive *recv,
 	r->failure.cause = cause;
 }
 
-/** resp_not_failed() - A request before the one that failed is executed again, and that
- * one is then, too. */
+/** resp_not_failed() - Forget the failure: a request before the one that failed is executed
+ * again, and that one is then, too. */
 static inline void resp_not_failed(struct resp *r)
 {
 	r->dead = false;

@@ -356,7 +356,7 @@ static void gap_over(struct qp *qp)
 	late_gap(&qp->peer->late);
 }
 
-/* What was overtaken and has not come in time is lost. */
+/* Packets that were overtaken and have not come in time are lost. */
 static void gap_lost(struct qp *qp)
 {
 	struct req *r = &qp->req;

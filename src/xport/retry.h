@@ -13,7 +13,7 @@ struct req;
 
 void retry_rewind(struct qp *qp, enum flight_kind why);
 
-/** retry_unsent() - Nothing of @b left: go on where it began. */
+/** retry_unsent() - Go on where @b began: nothing of it left. */
 void retry_unsent(struct qp *qp, const struct burst *b);
 
 /** retry_ask_again() - Send what was asked for in [@due, @end) again. */
@@ -22,14 +22,16 @@ void retry_ask_again(struct qp *qp, psn_t due, psn_t end);
 /** retry_forget() - Forget what the peer has and lacks. */
 void retry_forget(struct req *r);
 
-/** retry_news() - The peer was heard of; @progress: and is further than before. */
+/** retry_news() - Note that the peer was heard of; @progress: and is further than
+ * before. */
 void retry_news(struct qp *qp, bool progress);
 
-/** retry_rnr() - @fault: a nopin says that a page is missing: costs nothing. */
+/** retry_rnr() - Go back and pause as the RNR @code says, or fail the oldest request if no
+ * retry is left. @fault: a nopin says that a page is missing: costs nothing. */
 void retry_rnr(struct qp *qp, uint8_t code, bool fault);
 void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
 
-/** retry_twice() - The peer has something that came twice. */
+/** retry_twice() - Learn how late packets are from the peer's word that one came twice. */
 void retry_twice(struct qp *qp);
 void retry_hold(struct qp *qp);
 void retry_resume(struct qp *qp);

@@ -12,8 +12,8 @@ struct qp;
 struct xport;
 
 /**
- * qp_invalidate() - Revoke the region of @key, which nobody reaches from now on, and see
- * whether what moves there has ended.
+ * qp_invalidate() - Revoke the region of @key, which no access reaches from now on, and see
+ * whether all moves there have ended.
  * @revoked:	the caller's, of one invalidation; false to begin with
  *
  * Return: V_OK; V_WAIT, call again when kicked or drained; V_PROT.

@@ -69,7 +69,8 @@ enum rx_result qp_rx(struct qp *qp, const struct pkt *pkt,
 		     struct payload payload, struct rx_run *run);
 
 /**
- * qp_rx_commit() - run->moves.done and .error say how it went. Empties @run.
+ * qp_rx_commit() - Commit @run, whose moves went as run->moves.done and .error say, and
+ * empty it.
  */
 void qp_rx_commit(struct rx_run *run);
 
@@ -108,13 +109,14 @@ bool qp_scatter_plan(struct qp *qp, const struct pkt *p, unsigned max,
 bool scatter_expects(const struct scatter *sc, unsigned i, const struct pkt *p);
 
 /**
- * qp_rx_more() - After the last packet of @run came @n more of the middle of
- * the same message, all in place, as expected, and as long as the path MTU.
+ * qp_rx_more() - Add to @run the @n packets that came after its last: more of the middle
+ * of the same message, all in place, as expected, and as long as the path MTU.
  * Return: false: give them to qp_rx() instead, each.
  */
 bool qp_rx_more(struct rx_run *run, uint32_t n);
 
-/** qp_scatter_done() - @ok: false: the pages could not be written. */
+/** qp_scatter_done() - End the receiving in place of @sc. @ok: false: the pages could not
+ * be written. */
 void qp_scatter_done(struct scatter *sc, bool ok);
 
 #endif

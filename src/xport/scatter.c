@@ -5,7 +5,7 @@
  *
  * Only the first header was seen; that the rest are the next packets of the
  * same message is a guess, checked afterwards. What a wrong guess may overwrite
- * is memory that nobody looks at before a completion (a receive buffer, a READ
+ * is memory that no program reads before a completion (a receive buffer, a READ
  * destination), or a part of the WRITE in progress that is not its last packet:
  * programs spin on a message's last byte, so that goes through staging.
  */
@@ -115,7 +115,7 @@ static enum verdict scatter_plan_response(struct qp *qp, const struct pkt *p,
 	return v;
 }
 
-/* What the kernel refuses to write is lost. */
+/* Payload that the kernel refuses to write is lost. */
 static bool refused(const struct qp *qp, const struct moves *pieces)
 {
 	for (unsigned i = 0; i < pieces->num; i++)

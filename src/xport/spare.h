@@ -40,7 +40,7 @@ struct spare {
 	uint64_t gap_ns, asked_ns;
 };
 
-/** spared_asked() - It is asked once more. */
+/** spared_asked() - Count one more question to the peer. */
 static inline void spared_asked(struct spared *p, uint64_t now_ns)
 {
 	if (now_ns >= p->since_ns + SPARE_WITHIN_NS)
@@ -49,7 +49,7 @@ static inline void spared_asked(struct spared *p, uint64_t now_ns)
 	p->num++;
 }
 
-/** spared_heard() - Something of it is taken: it runs, or did lately. */
+/** spared_heard() - Note that something of the peer is taken: it runs, or did lately. */
 static inline void spared_heard(struct spared *p, uint64_t now_ns)
 {
 	p->heard_ns = now_ns;
@@ -71,7 +71,8 @@ static inline bool spare_asks(const struct spare *s, const struct spared *p,
 	       now_ns >= s->asked_ns + s->gap_ns;
 }
 
-/** spare_asked() - It is asked. @first_ns: the first gap, also when it was heard. */
+/** spare_asked() - Set the gap after a question that is asked now. @first_ns: the first
+ * gap, also when the peer was heard. */
 static inline void spare_asked(struct spare *s, const struct spared *p,
 			       uint64_t first_ns, uint64_t now_ns)
 {

@@ -64,8 +64,9 @@ static inline struct window *fault_window(const struct fault *f)
 enum fault_answer { FAULT_NEXT, FAULT_KEPT, FAULT_FORGOTTEN };
 
 /**
- * struct strategy_ops
- * @answer:	or NULL: it never sees a packet, as it takes effect in the move
+ * struct strategy_ops - One strategy. Those that take effect in the move have none: they
+ * never see a packet.
+ * @answer:	try to answer @f
  */
 struct strategy_ops {
 	enum fault_answer (*answer)(const struct fault *f);
@@ -94,10 +95,10 @@ struct known {
 /** adaptive_rule() - Return the strategy that is the best there. */
 enum strategy adaptive_rule(const struct known *k);
 
-/** fault_adaptive() - The same, for @f. */
+/** fault_adaptive() - Return the strategy that is the best for @f. */
 enum strategy fault_adaptive(const struct fault *f);
 
-/** fault_note() - In the flight recorder: @s answered @f. */
+/** fault_note() - Note in the flight recorder and the accounts that @s answered @f. */
 void fault_note(const struct fault *f, enum strategy s);
 
 #endif

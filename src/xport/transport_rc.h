@@ -7,7 +7,7 @@
 
 struct qp;
 
-/** rc_rx() - As qp_rx(), of a QP that is a reliable connection. */
+/** rc_rx() - Take one packet as qp_rx() does, of a QP that is a reliable connection. */
 enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,
 		     struct payload payload, struct rx_run *run);
 

@@ -12,8 +12,8 @@ struct peer;
 struct qp;
 struct xport;
 
-/** ack_last() - @qp will be gone and cannot be asked again: if packets of its peer
- * were lost, owe what it was told last once more. false: nothing is owed. */
+/** ack_last() - Owe the peer once more what it was told last, if packets of it were lost:
+ * @qp will be gone and cannot be asked again. Return: false: nothing is owed. */
 bool ack_last(struct qp *qp);
 
 /** ack_leaving() - Is what @qp says on its way to the socket, or waits because
@@ -135,13 +135,13 @@ bool qp_tx(struct qp *qp, struct burst *b);
 bool peer_ack_burst(struct xport *x, struct peer *peer, struct burst *b);
 
 /**
- * qp_tx_commit() - @error: 0; -EFAULT: nothing was sent, the payload cannot be
- * read (gathers.done tells which, if known); other: as if lost on the way.
+ * qp_tx_commit() - Commit @b. @error: 0; -EFAULT: nothing was sent, the payload cannot be
+ * read; -EAGAIN: nothing was sent, the socket is full; other: as if lost on the way.
  */
 void qp_tx_commit(struct burst *b, int error);
 
 /**
- * ack_commit() - The burst that said @a for @qp (or one that had its QPN before)
+ * ack_commit() - Note that the burst that said @a for @qp (or one that had its QPN before)
  * left, or did not (@error). @again: then what is still so is owed again.
  */
 void ack_commit(struct qp *qp, const struct burst_ack *a, int error,

@@ -27,10 +27,10 @@ bool ud_drain(struct qp *qp, struct rx_run *run);
 void ud_rx_commit(struct rx_run *run);
 bool ud_tx(struct qp *qp, struct burst *b);
 
-/** ud_tx_commit() - As qp_tx_commit(); the holds are released already. */
+/** ud_tx_commit() - Commit @b as qp_tx_commit() does; the holds are released already. */
 void ud_tx_commit(struct qp *qp, const struct burst *b, int error);
 
-/** ud_refused() - The oldest request goes nowhere: end sending with it. */
+/** ud_refused() - End sending with the oldest request, which goes nowhere. */
 void ud_refused(struct qp *qp);
 void ud_timeout(struct qp *qp);
 

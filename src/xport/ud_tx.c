@@ -2,7 +2,7 @@
 /* ud_tx.c: datagrams go out (IBTA 9.8.3). One is complete as soon as it was handed
  * to the host's network. What goes to one NIC in a row is one burst, of standard
  * packets to nopins too: there is no connection whose nonce an extension packet
- * could show to everybody who may be reached.
+ * could show to every NIC that may be reached.
  */
 #include "base/account.h"
 #include "base/addr.h"

@@ -33,7 +33,8 @@ enum live_wait {
 	LIVE_WAIT_NUM
 };
 
-/** live_waits() - @spent_at: when a retry is spent if nothing happens, or TIME_NEVER. */
+/** live_waits() - Return what the oldest request of @qp waits for. @spent_at: when a retry
+ * is spent if nothing happens, or TIME_NEVER. */
 enum live_wait live_waits(const struct qp *qp, uint64_t *spent_at);
 
 /**

@@ -50,7 +50,7 @@ const struct pkt *win_keep_run(struct xport *x, struct window *w,
 /** win_advance() - Move @next over what is waiting contiguously. */
 void win_advance(struct window *w, uint32_t mtu);
 
-/** win_at() - The packet with @psn if it is waiting, else NULL. */
+/** win_at() - Return the packet with @psn if it is waiting, else NULL. */
 struct accepted *win_at(const struct window *w, psn_t psn);
 void win_drop(struct xport *x, struct window *w, struct accepted *a);
 
@@ -58,18 +58,19 @@ void win_drop(struct xport *x, struct window *w, struct accepted *a);
 struct payload win_payload(const struct xport *x, struct accepted *a);
 
 /**
- * win_copied() - The moves of run->pkt[@i] were made: count what they copied out of
- * a slot.
+ * win_copied() - Count the bytes that the moves of run->pkt[@i], which were made, copied
+ * out of a slot.
  */
 void win_copied(const struct rx_run *run, unsigned i);
 
-/** win_placed() - Its payload is in application memory: count, then drop. */
+/** win_placed() - Count how long @a was in a slot, then drop it: its payload is in
+ * application memory. */
 void win_placed(struct xport *x, struct window *w, struct accepted *a);
 
 /** win_behind() - Does a packet wait that is behind no gap? */
 bool win_behind(const struct window *w);
 
-/** win_sack() - Bit i: next + 1 + i is waiting. */
+/** win_sack() - Return the map of packets beyond a gap; bit i: next + 1 + i is waiting. */
 uint64_t win_sack(const struct window *w);
 
 /** win_truncate() - Forget all packets from @psn on; next = psn. */

@@ -68,7 +68,7 @@ bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index)
 	return false;
 }
 
-/* What it asks for is as long as the peer says. */
+/* A READ asks for as many bytes as the peer says. */
 uint32_t request_psns(const struct pkt *p, uint32_t mtu)
 {
 	if (p->opcode != OP_READ_REQ || p->dma_len <= mtu)

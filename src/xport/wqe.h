@@ -13,7 +13,7 @@ struct wqe;
 /** wqe_packets() - Count the PSNs that the message of @w takes. */
 uint32_t wqe_packets(const struct qp *qp, const struct wqe *w);
 
-/** wqe_is_read() - Is it answered with data: a READ or an atomic? */
+/** wqe_is_read() - Is @w answered with data, as a READ or an atomic is? */
 bool wqe_is_read(const struct wqe *w);
 bool wqe_is_atomic(const struct wqe *w);
 
@@ -30,7 +30,8 @@ int32_t wqe_offset(const struct wqe *w, psn_t at);
 /** wqe_passed() - Are all its PSNs before @at? */
 bool wqe_passed(const struct wqe *w, psn_t at);
 
-/** req_wqe_at() - The started WQE that @psn belongs to. false: none. */
+/** req_wqe_at() - Find the @index of the started WQE that @psn belongs to. Return: false:
+ * none. */
 bool req_wqe_at(const struct qp *qp, psn_t psn, uint32_t *index);
 
 /** request_psns() - Count the PSNs that a request packet takes: for a READ as many as its

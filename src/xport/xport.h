@@ -24,7 +24,7 @@ struct qp;
  * struct xport_pool - The redirect pool (window.c, credit.c).
  * @accepted:	one for each slot
  * @slots:	that there may be
- * @short_of:	since somebody looked, a peer or a packet found none
+ * @short_of:	since the arbiter looked, a peer or a packet found none
  * @lent:	slots that peers were lent == sum of peer.lend.lent
  * @lent_left:	of these not filled: free
  * @firsts:	slots that hold first packets of QPs == sum of peer.lend.firsts
@@ -73,7 +73,7 @@ struct xport_work {
  *		choose
  * @ack_delay_ns: how long an ACK may be owed
  * @peers:	that share receive buffer and redirect pool
- * @plain:	QPs that nobody answered (open.c)
+ * @plain:	QPs whose peers did not answer (open.c)
  * @starved:	a QP found no free ticket
  * @checked:	at the end of each call from outside xport/ the QP is asserted to be as it
  *		always is (qp.c)
@@ -101,8 +101,8 @@ int xport_open(struct xport *x, struct mem *mem, struct counters *cnt,
 void xport_close(struct xport *x);
 
 /**
- * xport_tickets_free() - After ticket_done(), for every QP while x->starved (a
- * page could not be asked for): try again.
+ * xport_tickets_free() - Let @qp try again to ask for its pages. To be called after
+ * ticket_done(), for every QP while x->starved (a page could not be asked for).
  */
 void xport_tickets_free(struct xport *x, struct qp *qp);
 
