@@ -59,7 +59,7 @@ enum {
 	 * is watched, and 4 for each more that has the same pages. */
 	RESIZE_SETS = 32,
 	RESIZE_TURN = 256, /* of these, between two looks for packets */
-	/* What it gets whatever its weight is, and is given to grow into. */
+	/* A NIC of any weight gets so much, and is given so much to grow into. */
 	MINIMUM_ENTRIES = 256,
 	MINIMUM_PART = 64, /* or this part of the budget, if that is less */
 	MINIMUM_SLOTS = 16,
@@ -120,8 +120,8 @@ static uint64_t entries_floor(const struct nic *nic)
 	return MIN(nic->cfg.budget / MINIMUM_PART, (uint64_t)MINIMUM_ENTRIES);
 }
 
-/* Short of room is who lacked some lately, and has used much of its share: that a set
- * of the table, or what one peer was lent, is full by chance is not enough. */
+/* A NIC is short of room if it lacked some lately, and has used much of its share: that a
+ * set of the table, or what one peer was lent, is full by chance is not enough. */
 static bool lacks(const struct arbiter *a, enum arb r, uint64_t used,
 		  bool lacked)
 {
@@ -336,11 +336,11 @@ uint64_t arbiter_turn(struct nic *nic, uint64_t until)
 	}
 	if (a->resizing)
 		return MIN(until, now + LOOK_NS / 10);
-	/* whoever wants something is to say when it does not any more */
+	/* a NIC that wants something is to say when it does not any more */
 	return a->wants ? MIN(until, now + 2 * (uint64_t)LOOK_NS) : until;
 }
 
-/* --- who holds what ---------------------------------------------------------- */
+/* --- what each process has --------------------------------------------------- */
 
 static const char *const arb_names[ARB_NUM] = {
 	[ARB_ENTRIES] = "entries",
@@ -348,7 +348,7 @@ static const char *const arb_names[ARB_NUM] = {
 	[ARB_PAGERS] = "pager_ms_per_s",
 };
 
-/* What a process calls itself may be anything. */
+/* The name that a process gives itself may be anything. */
 static void plain_name(char out[sizeof(((struct os_note *)0)->name)],
 		       const char *name)
 {

@@ -35,7 +35,10 @@ struct arbiter {
 	uint64_t shares[FAIR_MAX];
 };
 
-/** arbiter_open() - Before anything is in the table; steps can be made. */
+/**
+ * arbiter_open() - Share the NIC's memory from now on, unless that is configured to be off
+ * or the board cannot be opened. Context: nothing is in the table yet; steps can be made.
+ */
 void arbiter_open(struct nic *nic);
 
 /**
@@ -45,7 +48,8 @@ void arbiter_open(struct nic *nic);
  */
 uint64_t arbiter_turn(struct nic *nic, uint64_t until);
 
-/** arbiter_text() - JSON: who holds what. Context: as arbiter_turn(). */
+/** arbiter_text() - Write as JSON what each process has of the budget, and the state of
+ * UDP port 4791; or an error, if memory is not shared. Context: as arbiter_turn(). */
 void arbiter_text(struct nic *nic, struct ctl_answer *a);
 
 #endif

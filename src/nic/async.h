@@ -28,10 +28,10 @@ struct nic_event {
 	void *cookie;
 };
 
-/** nic_async_open() - One queue of events, with a pollable descriptor. */
+/** nic_async_open() - Open a queue of events, with a pollable descriptor. */
 int nic_async_open(struct nic *nic, struct nic_async **out, int *fd);
 void nic_async_close(struct nic_async *a);
-/** nic_async_get() - Next event: blocks unless the fd is O_NONBLOCK (-EAGAIN). */
+/** nic_async_get() - Take the next event. Blocks unless the fd is O_NONBLOCK (-EAGAIN). */
 int nic_async_get(struct nic_async *a, struct nic_event *ev);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* attend.c: threads of the program that poll, or block for an event: they run the engine. */
+/* attend.c: threads of the program that poll, or block for an event, run the engine. */
 #include "nic/attend.h"
 #include "base/check.h"
 #include "base/timerq.h"
@@ -18,11 +18,11 @@
 
 enum {
 	ASLEEP_MAX = 64, /* times in turn, after polling in vain */
-	/* Who blocks and always finds packets lets signals in that often. */
+	/* A thread that blocks and always finds packets lets signals in that often. */
 	BLOCK_TURN_NS = 1000 * 1000,
 };
 
-/* Who polls, or is about to block, runs the engine: if a page stops it, others
+/* A thread that polls, or is about to block, runs the engine: if a page stops it, others
  * take over. */
 static void attend(struct nic *nic, uint64_t now_ns)
 {
@@ -71,7 +71,7 @@ static void restore_signals(void *arg)
 	os_signals_restore(arg);
 }
 
-/* Until when, for what? Whoever has the token has what came, or lost its CPU with
+/* Until when, for what? A thread that has the token has what came, or lost its CPU with
  * it: then neither packets nor a deadline are anything for us to do. */
 static uint64_t block_until(const struct nic *nic, uint64_t now_ns,
 			    enum os_wait_for *what)
@@ -98,15 +98,15 @@ static void block_receive(struct nic *nic, const uint32_t *woken,
 		if (progress_due(nic))
 			progress_run(nic, false, *now);
 	}
-	/* What is owed then goes with what the program sends, as if it polled. An
-	 * error that nobody reads would end each sleep at once. */
+	/* Once @woken is set, an ACK that is owed goes with what the program sends,
+	 * as if it polled. An unread error would end each sleep at once. */
 	if (!__atomic_load_n(woken, __ATOMIC_ACQUIRE)) {
 		errors_take(nic);
 		progress_run(nic, true, *now);
 	}
 }
 
-/* Being woken takes longer than many an answer: so whoever blocks looks for that
+/* Being woken takes longer than many an answer: so a thread that blocks looks for that
  * long first (NOPIN_SPIN), if it is the only one, and if nothing came in that time
  * twice as many times not, up to ASLEEP_MAX: then others need the CPU, or what
  * comes takes longer anyway (Karlin et al., 1991: at most twice the cost of the

@@ -21,7 +21,7 @@ void attend_poll(struct nic *nic);
 int attend_block(struct nic *nic, int fd, const uint32_t *woken,
 		 uint64_t until_ns, struct os_signals *sig);
 
-/** attend_doze() - The same, but others run the engine. */
+/** attend_doze() - Sleep as attend_block() does, but other threads run the engine. */
 int attend_doze(struct nic *nic, int fd, uint64_t until_ns,
 		struct os_signals *sig);
 

@@ -8,11 +8,13 @@
 
 struct nic;
 
-/** busy_mark() - The background thread begins to work (true), or ended. */
+/** busy_mark() - Note that the background thread begins to work (@works), or has ended;
+ * as it begins, wake the thread that stands in for it. */
 void busy_mark(struct nic *nic, bool works);
 
-/** busy_call() - It does something that is no work of the NIC, until it says
- * that it ended: others are not to wait for that. */
+/** busy_call() - Let the other thread stand in at once: the background thread does
+ * something that is no work of the NIC, until it says that it ended (busy_mark()). Others
+ * are not to wait for that. */
 void busy_call(struct nic *nic);
 
 /** busy_since() - Return when it began, or 0: it waits for work. */

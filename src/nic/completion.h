@@ -15,25 +15,29 @@ struct nic_channel;
 struct nic_cq;
 
 int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd);
-/** nic_channel_close() - No CQ uses it any more (the caller checks). */
+/** nic_channel_close() - Close a channel that no CQ uses any more (the caller checks). */
 void nic_channel_close(struct nic_channel *ch);
 /**
- * nic_channel_get() - The next CQ (its cookie) with an event. Blocks, and then
+ * nic_channel_get() - Take the next CQ (its cookie) with an event. Blocks, and then
  * runs the engine itself, unless the fd is O_NONBLOCK (-EAGAIN).
  * The fd stays readable while events are queued.
  */
 int nic_channel_get(struct nic_channel *ch, void **cq_cookie);
 
 /**
- * nic_cq_create() - @entries: 1..NIC_MAX_CQE; @ch may be NULL; @async gets
- * NIC_EVENT_CQ_ERR on overflow.
+ * nic_cq_create() - Create a completion queue.
+ * @async:	gets NIC_EVENT_CQ_ERR on overflow
+ * @ch:		may be NULL
+ * @entries:	1..NIC_MAX_CQE
  */
 int nic_cq_create(struct nic *nic, struct nic_async *async,
 		  struct nic_channel *ch, uint32_t entries, void *cookie,
 		  struct nic_cq **out);
-/** nic_cq_destroy() - Return: -EBUSY while QPs use it. Queued events go too. */
+/** nic_cq_destroy() - Destroy the queue, and forget events that are queued for it.
+ * Return: 0; -EBUSY while QPs use it. */
 int nic_cq_destroy(struct nic_cq *cq);
-/** nic_cq_resize() - To @entries. Return: -EINVAL: more than @asked are queued. */
+/** nic_cq_resize() - Resize the queue to @entries.
+ * Return: 0; -EINVAL: no such size, or more than @asked are queued; -ENOMEM. */
 int nic_cq_resize(struct nic_cq *cq, uint32_t entries, uint32_t asked);
 /** nic_cq_poll() - Make progress and take up to @n. Return: count or -errno. */
 int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out);

@@ -36,7 +36,7 @@ struct nic_config {
 	enum ahead ahead;
 	bool scatter;
 	unsigned paths; /* to each nopin; 0: one */
-	uint32_t spin_ns; /* whoever blocks polls so long before it sleeps */
+	uint32_t spin_ns; /* a blocking thread polls so long, then sleeps */
 	uint32_t mtu; /* NOPIN_MTU or 0 */
 	uint64_t pool_bytes;
 	uint32_t entries;
@@ -54,7 +54,8 @@ struct nic_config {
 	bool standard; /* tests: be a NIC that knows no extensions */
 };
 
-/** config_read() - Return: 0; -EINVAL after logging what would be valid. */
+/** config_read() - Read the environment.
+ * Return: 0; -EINVAL after logging what would be valid. */
 int config_read(struct nic_config *cfg);
 
 /** config_check() - Check what only the host can tell. Return: as config_read(). */

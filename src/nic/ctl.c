@@ -150,7 +150,7 @@ void ctl_serve(struct nic *nic)
 
 	if (len <= 0)
 		return;
-	/* What is asked for may take longer than a step. */
+	/* A command may take longer than a step. */
 	busy_call(nic);
 	ctl_request(nic, req, (size_t)len, &a);
 	err = os_ctl_answer(nic->os, a.error[0] ? a.error : NULL, a.text,

@@ -12,7 +12,7 @@ struct nic;
 void ctl_request(struct nic *nic, const char *req, size_t len,
 		 struct ctl_answer *a);
 
-/** ctl_serve() - Answer who asked. Context: the background thread. */
+/** ctl_serve() - Answer a request, if one has come. Context: the background thread. */
 void ctl_serve(struct nic *nic);
 
 #endif

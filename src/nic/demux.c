@@ -63,7 +63,7 @@ static int port_open(struct nic *nic, struct nic_port **out)
 	p->number = number;
 	port_shuffle(nic, p);
 	nic->ports[i] = p;
-	os_kick(nic->os); /* whoever sleeps does not know this port yet */
+	os_kick(nic->os); /* a thread that sleeps does not know this port yet */
 	*out = p;
 	return 0;
 }

@@ -23,7 +23,7 @@ struct nic_port {
 	uint32_t free_at, free_end;
 };
 
-/** demux_open() - The first port. */
+/** demux_open() - Open the first port. */
 int demux_open(struct nic *nic);
 int demux_add(struct nic *nic, struct nic_qp *qp, uint32_t *qpn);
 void demux_remove(struct nic *nic, struct nic_qp *qp);

@@ -11,8 +11,8 @@ struct nic;
 enum { POLLED_RECENTLY_NS = 200 * 1000 };
 
 /**
- * due_left() - A thread of the program that looked after the NIC does not any more: wake
- * the background thread, if it relies on that for long.
+ * due_left() - Wake the background thread, if it relies for long on a thread of the program
+ * that looked after the NIC and does not any more.
  */
 void due_left(struct nic *nic, uint64_t now_ns);
 

@@ -204,7 +204,7 @@ static enum rx_result take_packet(struct nic *nic, struct step *s,
 				  const struct os_rx *from, uint8_t *bytes,
 				  uint32_t len);
 
-/* What was forwarded is not forwarded again: no deeper than this.
+/* A forwarded packet is not forwarded again: no deeper than this.
  * NOLINTNEXTLINE(misc-no-recursion) */
 static enum rx_result take_forwarded(struct nic *nic, struct step *s,
 				     const struct pkt *p, uint8_t *bytes)

@@ -8,34 +8,36 @@
 
 struct step;
 
-/** engine_closed() - The program closed our descriptors. Any thread. */
+/** engine_closed() - Note that the program closed our descriptors, and wake the background
+ * thread. Context: any thread. */
 void engine_closed(struct nic *nic);
 
 /** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
 bool engine_receive(struct nic *nic, struct step *s);
 
-/** engine_inherit() - We overtook who held the token: take what it did not plan yet
- * of its burst, as if we had received it. Lock held. false: nothing. */
+/** engine_inherit() - Take what a thread whose token we took over did not plan yet of its
+ * burst, as if we had received it. Lock held. false: nothing. */
 bool engine_inherit(struct nic *nic, struct step *s);
 
-/** engine_rx_plan() - true: @s has moves to execute and commit; call again. */
+/** engine_rx_plan() - Plan the next packets that @s received. true: @s has moves to execute
+ * and commit; call again. */
 bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns);
 
-/** engine_plan() - Anything but receiving. true: move and commit; call again. */
+/** engine_plan() - Plan anything but receiving. true: move and commit; call again. */
 bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		 uint64_t now_ns);
 
-/** engine_plan_acks() - ACKs that are due, and nothing else. Lock held. true: move and
- * commit; call again. */
+/** engine_plan_acks() - Plan ACKs that are due, and nothing else. Lock held. true: move
+ * and commit; call again. */
 bool engine_plan_acks(struct nic *nic, struct step *s, uint64_t now_ns);
 
 /**
- * engine_settled() - After a commit, lock held: is there nothing that
- * engine_plan() would do now? Then it is told when there will be, as by a plan.
+ * engine_settled() - Is there nothing that engine_plan() would do now? Then it publishes
+ * when there will be, as a plan does. Context: after a commit, lock held.
  */
 bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns);
 
-/** engine_move() - No lock: copy or send. */
+/** engine_move() - Copy or send what is planned in @s. No lock. */
 void engine_move(struct nic *nic, struct step *s);
 void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns);
 

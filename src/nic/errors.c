@@ -15,7 +15,8 @@
 
 #include <errno.h>
 
-/* Nobody is at the port that was asked. Return: somebody waits for an answer. */
+/* Deny those of @peers that are being asked at @dst: no process has that port. Return: was
+ * there one? */
 static bool deny_asked(struct nic *nic, const struct list *peers,
 		       const struct endpoint *dst)
 {
@@ -33,7 +34,7 @@ static bool deny_asked(struct nic *nic, const struct list *peers,
 	return any;
 }
 
-/* Anybody can say so. Of who has answered it is not believed. */
+/* Any host can say so. It is not believed of a peer that has answered. */
 static void unreachable(struct nic *nic, const struct endpoint *dst)
 {
 	const bool peer = deny_asked(nic, &nic->peers.all, dst);

@@ -5,7 +5,7 @@
  * counter's lock and wakes whose value that reaches; a waiter takes the lock and
  * looks at the word, then joins the list: so one of the two sees the other. Each
  * has an event of its own, so that nobody is woken for nothing or takes another's.
- * Who waits on the sockets (NIC_WAIT_BLOCK) runs the engine itself, as in
+ * A thread that waits on the sockets (NIC_WAIT_BLOCK) runs the engine itself, as in
  * nic_channel_get(): its notification costs one wake-up. Others (NIC_WAIT_FUTEX,
  * threads of handlers) do so only while no thread of the program polls or blocks, or
  * each packet would wake all of them; else they sleep on their event alone.
@@ -346,7 +346,7 @@ static bool event_counter_is_user(struct nic_counter *c)
 	return found;
 }
 
-/* Nobody raises it any more, and nobody is to wait. */
+/* From now on no peer raises it, and no thread is to wait. */
 static void revoke(struct nic_counter *c)
 {
 	nic_lock(c->nic);

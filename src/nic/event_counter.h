@@ -17,18 +17,19 @@ struct nic_counter;
 typedef int (*nic_counter_fn)(void *arg, uint64_t value);
 
 /**
- * nic_counter_create() - Peers of QPs in @pd may raise it, by its identifier.
+ * nic_counter_create() - Create a counter that peers of QPs in @pd may raise, by its
+ * identifier.
  * @handler:	NULL, or called with @arg by a thread of ours whenever it has risen
  */
 int nic_counter_create(struct nic *nic, uint32_t pd, nic_counter_fn handler,
 		       void *arg, struct nic_counter **out);
 /**
- * nic_counter_close() - It cannot be raised any more, and who waits ends with
- * -ECANCELED. Waits for them, but for no handler.
+ * nic_counter_close() - Close the counter: it cannot be raised any more, and threads that
+ * wait end with -ECANCELED. Waits for them, but for no handler.
  */
 void nic_counter_close(struct nic_counter *c);
 /**
- * nic_counter_free() - Closes it if need be; waits for handlers.
+ * nic_counter_free() - Free the counter. Closes it if need be; waits for handlers.
  * Return: 0; -EDEADLK: we are one.
  */
 int nic_counter_free(struct nic_counter *c);
@@ -37,30 +38,30 @@ uint32_t nic_counter_id(const struct nic_counter *c);
 /** nic_counter_word() - Return the address of the value, until nic_counter_free(). */
 const uint64_t *nic_counter_word(const struct nic_counter *c);
 /**
- * nic_counter_reserve() - From now on one thread at a time can wait whatever becomes
- * scarce. Nobody waits yet.
+ * nic_counter_reserve() - Reserve a descriptor, so that from now on one thread at a time
+ * can wait, however scarce they become. No thread waits yet.
  * Return: 0; -EMFILE; -ENODEV.
  */
 int nic_counter_reserve(struct nic_counter *c);
 
 /**
- * nic_counter_fd() - A descriptor, the counter's, that is readable when the value
- * has risen since nic_counter_poll().
+ * nic_counter_fd() - Get a descriptor, which stays the counter's, that is readable when
+ * the value has risen since nic_counter_poll().
  */
 int nic_counter_fd(struct nic_counter *c, int *fd);
 /** nic_counter_poll() - Make progress, then look. */
 int nic_counter_poll(struct nic_counter *c, uint64_t *value);
-/** nic_counter_raise() - By one, as a peer does. */
+/** nic_counter_raise() - Raise the counter by one, as a peer does. */
 void nic_counter_raise(struct nic_counter *c);
 
 /*
  * SPIN: make progress and look, again and again. BLOCK: sleep on the sockets, and
- * run the engine. FUTEX: sleep until whoever runs it wakes us, if somebody does.
+ * run the engine. FUTEX: sleep until the thread that runs it wakes us, if one does.
  */
 enum nic_wait { NIC_WAIT_SPIN, NIC_WAIT_BLOCK, NIC_WAIT_FUTEX, NIC_WAIT_NUM };
 
 /**
- * nic_counter_wait() - Until the value is @target at least.
+ * nic_counter_wait() - Wait until the value is @target at least.
  * @timeout_ns:	TIME_NEVER: none
  * Return: 0; -ETIMEDOUT; -EINTR; -ECANCELED: it was closed; -EINVAL: @how; -EMFILE.
  */

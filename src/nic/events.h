@@ -32,14 +32,16 @@ struct nic_channel {
 	uint32_t woken; /* it is not empty (atomic) */
 };
 
-/** channel_quiet() - Locked: if no event is left there, its descriptor says so. */
+/** channel_quiet() - Clear the channel's descriptor, if no event is left there. Locked. */
 void channel_quiet(struct nic_channel *ch);
 void events_deliver(struct nic *nic);
 
-/** events_raise() - Engine lock held: an event of the device or of its port. */
+/** events_raise() - Raise an event of the device or of its port, in every queue of events.
+ * Engine lock held. */
 void events_raise(struct nic *nic, enum nic_event_type type);
 
-/** events_died() - Engine lock held, nic.closed: fail every QP, tell everybody. */
+/** events_died() - Fail every QP in RTR or beyond, and tell every queue of events and the
+ * log: the program closed our descriptors (nic.closed). Engine lock held. */
 void events_died(struct nic *nic);
 
 #endif

@@ -32,7 +32,7 @@ uint64_t net_turn(struct nic *nic, uint64_t until)
 {
 	uint64_t now;
 
-	/* Who stands in may be here, too: what was read last counts. */
+	/* The thread that stands in may be here, too: what was read last counts. */
 	pthread_mutex_lock(&nic->news.lock);
 	nic->news.heard |= os_net_changed(nic->os);
 	if (nic->news.heard) {

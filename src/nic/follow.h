@@ -20,12 +20,12 @@ struct net_news {
 	uint64_t after_ns;
 };
 
-/** net_follow() - See what they are now, and tell programs. No lock held. */
+/** net_follow() - Read what the addresses are now, and tell programs. No lock held. */
 int net_follow(struct nic *nic);
 
 /**
- * net_turn() - The same, if the host said that something changed and it is time. No
- * lock held. Context: the background thread, or who stands in for it.
+ * net_turn() - Call net_follow(), if the host said that something changed and it is time.
+ * No lock held. Context: the background thread, or the one that stands in for it.
  * Return: when to call it again at the latest; @until: when there is no reason to.
  */
 uint64_t net_turn(struct nic *nic, uint64_t until);

@@ -36,15 +36,16 @@ enum gids_news { GIDS_TABLE = 1 << 0, GIDS_STATE = 1 << 1, GIDS_MTU = 1 << 2 };
  */
 unsigned gids_update(struct gids *g, const struct os_net *net);
 
-/** gids_at() - Return: 0; -ENODATA: an empty slot; -EINVAL: beyond the table. */
+/** gids_at() - Find the address at @index.
+ * Return: 0; -ENODATA: an empty slot; -EINVAL: beyond the table. */
 int gids_at(const struct gids *g, unsigned index, const struct os_addr **out);
 
 /** gids_has() - Is @ip one of ours? */
 bool gids_has(const struct gids *g, const struct ipaddr *ip);
 
 /**
- * gids_path() - May a packet for @dgid come from the address at @index?
- * Return: 0; -EINVAL: no, or as gids_at(), or there is no such destination.
+ * gids_path() - Find the address at @index, if a packet for @dgid may come from it.
+ * Return: 0; as gids_at(); -EINVAL: it may not, or there is no such destination.
  */
 int gids_path(const struct gids *g, unsigned index, const struct ipaddr *dgid,
 	      const struct os_addr **out);

@@ -8,8 +8,8 @@
 struct nic;
 struct text;
 
-/** roce_welcome() - Before packets may come from standard peers: wait until the holder
- * has let us in, or what it passes on is not believed. It may be about to begin, and its
+/** roce_welcome() - Wait until the holder has let us in, before packets may come from
+ * standard peers: else what it passes on is not believed. It may be about to begin, and its
  * thread may not run at once. On a thread of the program, no lock held. */
 void roce_welcome(struct nic *nic);
 
@@ -17,7 +17,8 @@ void roce_welcome(struct nic *nic);
  * are not. Return: do it again by then, @until at most. Context: background thread. */
 uint64_t roce_turn(struct nic *nic, uint64_t until);
 
-/** roce_text() - For `nopin stat --host`. Takes the engine lock. */
+/** roce_text() - Add the state of the port and its holder, for `nopin stat --host`. Takes
+ * the engine lock. */
 void roce_text(struct nic *nic, struct text *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lock.c: the engine lock, and telling those who wait for a commit. */
+/* lock.c: the engine lock, and telling the threads that wait for a commit. */
 #include "nic/lock.h"
 #include "nic/device.h"
 #include "nic/handoff.h"

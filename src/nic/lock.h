@@ -31,7 +31,8 @@ void nic_lock(struct nic *nic);
  */
 void nic_time(struct nic *nic, uint64_t now_ns);
 
-/** nic_wake_idle() - Engine lock held: something was committed. */
+/** nic_wake_idle() - Wake the threads that wait for a commit: something was committed.
+ * Engine lock held. */
 void nic_wake_idle(struct nic *nic);
 
 #endif

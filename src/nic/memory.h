@@ -14,19 +14,21 @@ struct nic;
 int nic_pd_alloc(struct nic *nic, uint32_t *pd);
 int nic_pd_dealloc(struct nic *nic, uint32_t pd);
 int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key);
-/** nic_mr_replace() - The same, in place of @old, which the caller deregisters then
- * (mr_replace()). */
+/** nic_mr_replace() - Register a region in place of @old (0: of none), which the caller
+ * deregisters then (mr_replace()). */
 int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
 		   uint32_t *key);
 /**
- * nic_mr_change() - Other rights and another PD for the region of @key, which stays.
- * Return: as mr_change(), but -EBUSY: what the old rights let in has ended then.
+ * nic_mr_change() - Give the region of @key, which stays, other rights and another PD.
+ * Waits for moves that the old rights let in. Return: as mr_change(), but never -EBUSY;
+ * or why the region is refused (reg_enter()).
  */
 int nic_mr_change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access);
 /** nic_mr_dereg() - Revoke, wait for moves that hold it (never for a pager). */
 int nic_mr_dereg(struct nic *nic, uint32_t key);
 int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr);
-/** nic_mr_set_fault() - As nic_qp_set_fault(). Return also -ENOENT. */
+/** nic_mr_set_fault() - Choose what answers missing pages of the region from now on.
+ * Return: as nic_qp_set_fault(); -ENOENT. */
 int nic_mr_set_fault(struct nic *nic, uint32_t key, enum strategy s);
 
 /* The numbers are those of enum ib_uverbs_advise_mr_advice. */

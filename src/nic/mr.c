@@ -66,8 +66,8 @@ int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
 	return err;
 }
 
-/* Lock held. Who comes while moves end waits, else there might be no end of them:
- * the region is suspended, unless it is so already, or cannot be. */
+/* Lock held. An access that comes while moves end waits, else there might be no end of
+ * them: the region is suspended, unless it is so already, or cannot be. */
 static int change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access)
 {
 	int err = mr_change(nic->mem, key, pd, access);

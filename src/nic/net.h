@@ -13,7 +13,7 @@ int net_open(struct nic *nic);
  * other thread is there yet. Return: what is new (enum gids_news). */
 unsigned net_update(struct nic *nic, const struct os_net *net);
 
-/** net_tell() - Engine lock held: tell programs of @news. */
+/** net_tell() - Tell programs of @news (enum gids_news). Engine lock held. */
 void net_tell(struct nic *nic, unsigned news);
 
 #endif

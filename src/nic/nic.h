@@ -22,9 +22,9 @@
 struct nic;
 
 /**
- * nic_get() - The NIC of this process, opened at the first call (one reference
- * each). Reads the NOPIN_* environment then; a bad value is logged with the
- * list of valid ones and answers -EINVAL.
+ * nic_get() - Get the NIC of this process, one reference for each call. The first
+ * opens it and reads the NOPIN_* environment; a bad value is logged with the list of
+ * valid ones and answers -EINVAL.
  */
 int nic_get(struct nic **out);
 /** nic_put() - Drop a reference; the last one closes the NIC. */
@@ -34,9 +34,9 @@ void nic_put(struct nic *nic);
 bool nic_of_parent(const struct nic *nic);
 
 /**
- * nic_present() - Would nic_get() find an address to offer? Opens nothing.
- * Return: 0; -ENODEV: no; -ENOMEM, -EMFILE, ...: that cannot be found out, as was
- * logged.
+ * nic_present() - Tell if nic_get() would find an address to offer. Opens no NIC.
+ * Return: 0; -ENODEV: no, or a bad value of the environment was logged; -ENOMEM, -EMFILE,
+ * ...: that cannot be found out, as was logged.
  */
 int nic_present(void);
 
@@ -69,7 +69,8 @@ struct nic_attr {
 	char netdev[16];
 	bool active;
 };
-/** nic_query() - Return: 0; -ENODEV in a child of fork(): *@out is zero then. */
+/** nic_query() - Describe the device and its port.
+ * Return: 0; -ENODEV in a child of fork(): *@out is zero then. */
 int nic_query(struct nic *nic, struct nic_attr *out);
 
 /** nic_fault() - Tell what answers missing pages where nothing else was chosen. */
@@ -81,7 +82,8 @@ struct nic_gid {
 	uint8_t mac[6];
 	char ifname[16];
 };
-/** nic_gid() - Return: 0; -ENODATA: an empty slot; -EINVAL: beyond the table. */
+/** nic_gid() - Read a slot of the GID table.
+ * Return: 0; -ENODATA: an empty slot; -EINVAL: beyond the table. */
 int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out);
 /**
  * nic_path() - Find where the datagrams of an address vector go.
@@ -91,10 +93,10 @@ int nic_gid(struct nic *nic, unsigned index, struct nic_gid *out);
 int nic_path(struct nic *nic, unsigned sgid_index, const struct ipaddr *dgid,
 	     struct wqe_to *to);
 
-/** nic_now() - Nanoseconds of the clock that all timeouts go by. */
+/** nic_now() - Read the clock that all timeouts go by, in ns. */
 uint64_t nic_now(const struct nic *nic);
 
-/** nic_counters() - A snapshot; nothing in a child. */
+/** nic_counters() - Take a snapshot of the counters; all zero in a child of fork(). */
 void nic_counters(struct nic *nic, struct counters *out);
 
 #endif

@@ -131,7 +131,7 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	list_init(&qp->async_link);
 	nic_lock(nic);
 	err = attach(nic, qp, qpn);
-	/* whoever passes on to us has said so when it is connected */
+	/* a holder that passes on to us has said so when the QP is connected */
 	if (!err && init->ud)
 		roce_needed(nic);
 	else if (!err)
@@ -290,7 +290,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 	return 0;
 }
 
-/* What we send to ourselves or a neighbour on this host takes no cable. */
+/* A packet to ourselves, or to a neighbour on this host, takes no cable. */
 static bool mtu_fits(const struct nic *nic, const struct qp_attr *attr)
 {
 	return attr->path_mtu <= nic->iface.mtu || roce_here(nic, &attr->dgid);
@@ -348,7 +348,7 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 	/* An ACK that has come is of something that succeeded. */
 	if ((mask & QPA_STATE) && attr->state == QPS_ERR)
 		progress_hear(nic);
-	/* What it owes would never be said. */
+	/* The ACKs that it owes would never be sent. */
 	if ((mask & QPA_STATE) &&
 	    (attr->state == QPS_ERR || attr->state == QPS_RESET))
 		say_last_ack(nic, qp);

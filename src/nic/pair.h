@@ -28,11 +28,12 @@ struct nic_qp_init {
 	void *cookie;
 };
 
-/** nic_qp_create() - A QP of a reliable connection, or of datagrams, in RESET. */
+/** nic_qp_create() - Create a QP of a reliable connection, or of datagrams, in RESET. */
 int nic_qp_create(struct nic *nic, struct nic_async *async,
 		  struct nic_qp_init *init, struct nic_qp **out, uint32_t *qpn);
 int nic_qp_destroy(struct nic_qp *qp);
-/** nic_qp_modify() - @mask: IBV_QP_* numbers (enum qp_attr_mask). */
+/** nic_qp_modify() - Change the attributes in @mask: IBV_QP_* numbers (enum
+ * qp_attr_mask). */
 int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask);
 int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 		 struct nic_qp_init *init);
@@ -47,18 +48,19 @@ int nic_qp_set_fault(struct nic_qp *qp, enum strategy s);
 int nic_qp_fault(struct nic_qp *qp, enum strategy *out);
 
 /**
- * nic_qp_set_counting() - Is the immediate data of WRITEs that come the identifier
- * of a counter to raise, in network byte order, and takes no receive?
+ * nic_qp_set_counting() - Choose whether the immediate data of WRITEs that come is the
+ * identifier of a counter to raise, in network byte order, and takes no receive.
  * Return: 0; -EOPNOTSUPP: datagrams.
  */
 int nic_qp_set_counting(struct nic_qp *qp, bool counts);
 /**
- * nic_qp_notifies() - Does its peer know WR_WRITE_NOTIFY?
- * Return: 0; -EOPNOTSUPP: no; -EAGAIN: that is not known yet; -EINVAL: no peer.
+ * nic_qp_notifies() - Tell if the peer of the QP knows WR_WRITE_NOTIFY; have it asked, if
+ * need be. Return: 0; -EOPNOTSUPP: no, or datagrams; -EAGAIN: that is not known yet;
+ * -EINVAL: no peer.
  */
 int nic_qp_notifies(struct nic_qp *qp);
 
-/** nic_qp_limits() - Constant after creation. */
+/** nic_qp_limits() - Return the limits of the QP: constant after creation. */
 const struct nic_qp_init *nic_qp_limits(const struct nic_qp *qp);
 
 #endif

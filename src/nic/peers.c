@@ -6,8 +6,8 @@
  * says that a process does not run, and for a second it is asked. If that is wrong
  * (nobody scheduled it, the network was down) it is asked again when it shows by its
  * packets that it is a nopin. The nonce that we hand out is a keyed hash of the
- * asker's address, so that answering costs no state and only who can receive there
- * learns it.
+ * asker's address, so that answering costs no state and only a process that can receive
+ * there learns it.
  *
  * A nopin peer is told in the same packets how many slots of the redirect pool it
  * may fill (xport/credit.c), again and again until it says that it keeps to that.
@@ -70,8 +70,8 @@ uint32_t peers_nonce(const struct nic *nic, const struct endpoint *ep)
 	return nonce ? nonce : 1;
 }
 
-/* Who has more than his share may be idle and would keep it for ever. Who has
- * less is told when he uses it. */
+/* A peer that has more than its share may be idle and would keep it for ever. One that
+ * has less is told when it uses it. */
 static void tell_shares(struct nic *nic)
 {
 	uint32_t share = flow_share(&nic->x);
@@ -114,8 +114,8 @@ static void send_control(struct nic *nic, struct pkt *p,
 }
 
 /* @mark: of a peer whose QPs have one. @known: what is said to it besides who we are;
- * NULL: it will not be kept. @proved: it is heard, or asked again: else it may be
- * anybody who asks, and what it had been granted is repeated. */
+ * NULL: it will not be kept. @proved: it is heard, or asked again: else any host may be
+ * asking, and what it had been granted is repeated. */
 static void send_hello(struct nic *nic, uint8_t opcode,
 		       const struct endpoint *to, const struct ipaddr *from,
 		       struct ip_mark mark, int port, uint32_t nonce,
@@ -266,7 +266,7 @@ static void peers_answered(struct nic *nic, struct peer *p, enum peer_kind kind)
 	peer_answered(&nic->x, p);
 }
 
-/* It is no nopin, and nobody needs to ask again. */
+/* See peers.h. */
 void peer_deny(struct nic *nic, struct peer *p)
 {
 	p->hello.denied = true;
@@ -387,7 +387,8 @@ void peer_put(struct nic *nic, struct peer *p)
 	}
 }
 
-/* What was used least of late, and is not used now, is forgotten. */
+/* Forget destinations that are not used now, the least used of late first, while there
+ * are more than @max. */
 static void forget_dests(struct nic *nic, unsigned max)
 {
 	struct list *l = nic->peers.dests.prev, *before;
@@ -519,7 +520,7 @@ static void take_reply(struct nic *nic, const struct pkt *p,
 	take_credit(nic, peer, p);
 }
 
-/* Who asks before we know him has nothing yet: answering costs no state. */
+/* A NIC that asks before we know it has nothing yet: answering costs no state. */
 static void reply(struct nic *nic, const struct pkt *p, const struct os_rx *rx)
 {
 	struct peer *asker = peers_find(&nic->peers.all, &rx->src, &rx->dst);

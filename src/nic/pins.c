@@ -7,7 +7,7 @@
  * up to the next are alike: so many users, locked by us, by the program, or not.
  * Before the first edge and behind the last nobody uses anything. Each range in
  * use has two edges at most, and there is always room to cut at them again, so
- * whoever gives a range back cannot fail.
+ * a caller that gives a range back cannot fail.
  *
  * What the program locked before us is left as it is. What cannot be known: that
  * it locks or unlocks a page while we have it locked, or that it unmapped it and
@@ -259,7 +259,7 @@ static int lock_range(struct pins *p, uint64_t vpn, uint64_t end, bool fetch)
 
 /* --- users ----------------------------------------------------------------- */
 
-/* Nobody uses this any more. @keep: somebody may soon. */
+/* The last user of this is gone. @keep: another may come soon. */
 static void edge_leave(struct pins *p, uint32_t i, bool keep)
 {
 	struct pin_edge *e = &p->v[i];

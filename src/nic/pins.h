@@ -31,20 +31,20 @@ struct pins {
 };
 
 void pins_open(struct pins *p, struct os *os, struct counters *cnt);
-/** pins_close() - Unlocks all that we locked. */
+/** pins_close() - Unlock all that we locked. No range is in use. */
 void pins_close(struct pins *p);
 
 /**
- * pins_get() - One more user of the pages of [addr, addr + len). What nobody had
- * locked is locked now.
+ * pins_get() - Add a user of the pages of [addr, addr + len), and lock those that neither
+ * we nor the program had locked.
  * @fetch:	see os_pin()
  * Return: 0; -ENOMEM, -EFAULT: then nothing has changed. Context: any thread.
  */
 int pins_get(struct pins *p, uint64_t addr, uint64_t len, bool fetch);
 
 /**
- * pins_put() - One user less, of a range that was given to pins_get(). What has
- * no other is unlocked, or kept for the next user if there is a limit.
+ * pins_put() - Remove a user of a range that was given to pins_get(). Pages that we locked
+ * and that have no other are unlocked, or kept for the next user if there is a limit.
  */
 void pins_put(struct pins *p, uint64_t addr, uint64_t len);
 

@@ -25,14 +25,15 @@ void nic_send_publish(struct nic_qp *qp);
 void nic_send_end(struct nic_qp *qp);
 
 /**
- * nic_send_lock() - nic_send_begin() in any state. Return: 0, -ENODEV.
- * nic_send_ready() - Locked: 0; -EINVAL: the QP's state takes no sends.
+ * nic_send_lock() - Do as nic_send_begin(), in any state. Return: 0, -ENODEV.
+ * nic_send_ready() - Tell if the state takes sends. Locked. Return: 0; -EINVAL: it does
+ * not.
  */
 int nic_send_lock(struct nic_qp *qp);
 int nic_send_ready(const struct nic_qp *qp);
 
 /**
- * nic_send_slot_ahead() - The slot @ahead behind the next free one; NULL when
+ * nic_send_slot_ahead() - Return the slot @ahead behind the next free one; NULL when
  * the queue has none. nic_send_publish_many() - Publish the next @n slots at
  * once. For requests that are posted all or not at all (ibv_wr_complete()).
  */

@@ -40,8 +40,8 @@ struct prefetches {
 
 void prefetch_init(struct nic *nic);
 
-/** prefetch_check() - May [s->addr, + s->len) of @pd be fetched (@write: to be written)?
- * Return: 0, with @attr of its region; -EFAULT; -EINVAL: another PD's. */
+/** prefetch_check() - Check that [s->addr, + s->len) of @pd may be fetched (@write: to be
+ * written). Return: 0, with @attr of its region; -EFAULT; -EINVAL: another PD's. */
 int prefetch_check(struct nic *nic, uint32_t pd, bool write,
 		   const struct sge *s, struct mr_attr *attr);
 
@@ -53,7 +53,8 @@ void prefetch_later(struct nic *nic, uint32_t pd, enum nic_advice advice,
 /** prefetch_ask() - Hand the next pieces to the pagers. */
 void prefetch_ask(struct nic *nic);
 
-/** prefetch_done() - An answer with PREFETCH_ID or more. */
+/** prefetch_done() - Note in the table the pages of an answer with PREFETCH_ID or more,
+ * and queue what is left of its range, unless that failed. */
 void prefetch_done(struct nic *nic, const struct os_page_done *d);
 
 #endif

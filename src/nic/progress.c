@@ -33,15 +33,15 @@
 #include <pthread.h>
 
 enum {
-	HEAR_WAITS = 100, /* for who holds the token, TOKEN_MOVING_NS each */
+	HEAR_WAITS = 100, /* for the token's holder, TOKEN_MOVING_NS each */
 	/* What sending one takes, on a slow machine. */
 	ACK_LEAVES_NS = 5 * 1000,
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 };
 
 /* @mine: our token; @taken: bytes received and committed, at least 1, or 0 if the
- * sockets were empty. Who is overtaken in here may still count its bytes to the next
- * holder's: that is as good as having received them a little later.
+ * sockets were empty. A thread that is overtaken in here may still count its bytes to the
+ * next holder's: that is as good as having received them a little later.
  */
 static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
 {
@@ -165,8 +165,8 @@ void progress_run(struct nic *nic, bool flush_acks, uint64_t now_ns)
 		progress_run_step(nic, s, flush_acks, now_ns);
 		step_put(nic, s);
 	} else {
-		/* Those who have a step may have looked for the last time, or
-		 * may be blocked; the background thread has its own. */
+		/* The threads that have a step may have looked for the last time,
+		 * or may be blocked; the background thread has its own. */
 		os_kick(nic->os);
 	}
 }
@@ -189,7 +189,7 @@ void progress_work(struct nic *nic, bool flush_acks)
 		os_kick(nic->os);
 }
 
-/* A deadline is only one when timers may run so far: whoever looked in vain
+/* A deadline is only one when timers may run so far: a thread that looked in vain
  * again and again would keep the lock from the thread that has the token.
  */
 bool progress_due(struct nic *nic)
@@ -293,7 +293,7 @@ void progress_hear(struct nic *nic)
 	}
 }
 
-/* Nobody is woken by it: whoever waits next finds out. */
+/* That wakes no thread: the next that waits finds out. */
 void progress_closed(struct nic *nic)
 {
 	if (!os_closed(nic->os) ||

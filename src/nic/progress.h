@@ -33,10 +33,11 @@ void progress_run_step(struct nic *nic, struct step *s, bool flush_acks,
 /** progress_elsewhere() - True if threads of the program do not run the engine now. */
 bool progress_elsewhere(const struct nic *nic);
 
-/** nic_unlock() - And see that work left meanwhile is done. */
+/** nic_unlock() - Give the engine lock back, and see that work left meanwhile is done. */
 void nic_unlock(struct nic *nic);
 
-/** nic_wait_idle() - Engine lock held: until a commit happened, or so. */
+/** nic_wait_idle() - Wait until a commit happened, or so: the caller looks again. Engine
+ * lock held, but not while it waits. */
 void nic_wait_idle(struct nic *nic);
 
 /** nic_prepare() - Open what our threads may need, if anything was used. Context: a thread
@@ -55,8 +56,8 @@ void progress_flush(struct nic *nic);
  */
 void progress_owed(struct nic *nic);
 
-/** progress_hear() - Take what has come so far, into whoever's hands, but from a thread
- * that is long gone from its CPU. */
+/** progress_hear() - Take what has come so far, or wait for the thread that has it, but
+ * not for one that is long gone from its CPU. */
 void progress_hear(struct nic *nic);
 
 /** progress_polled() - Did a thread of the program poll just now? */
@@ -73,7 +74,8 @@ bool progress_looked_after(const struct nic *nic, uint64_t now_ns);
 /** progress_attended() - Does another thread of the program poll, or block? */
 bool progress_attended(const struct nic *nic);
 
-/** progress_closed() - After os_wait(): did the program close our descriptors? */
+/** progress_closed() - Find out, after os_wait(), if the program closed our descriptors,
+ * and have the engine tell it. */
 void progress_closed(struct nic *nic);
 
 #endif

@@ -34,7 +34,7 @@ struct nic_qp {
 };
 
 /**
- * nic_flush() - Peers get an ACK of all that the program can have seen. A second at
+ * nic_flush() - Give peers an ACK of all that the program can have seen. In a second at
  * most: it may be in part, and the rest wait for a page.
  */
 void nic_flush(struct nic *nic);

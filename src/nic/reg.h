@@ -27,7 +27,7 @@ struct reg_move {
 	uint64_t pinned[DIV_ROUND_UP(MOVES_MAX, 64)];
 };
 
-/** reg_by_name() - Return: REG_NUM: there is none. */
+/** reg_by_name() - Find the mode called @name. Return: REG_NUM: there is none. */
 enum reg_mode reg_by_name(const char *name);
 void reg_open(struct nic *nic);
 void reg_close(struct nic *nic);
@@ -36,16 +36,17 @@ void reg_close(struct nic *nic);
 bool reg_bounces(const struct nic *nic);
 
 /**
- * reg_enter() - Before a region is made: its pages are treated as the mode has it.
+ * reg_enter() - Treat the pages of a region as the mode has it, before the region is made.
  * No lock held; may take as long as pages do.
  * Return: 0, or why the region is refused.
  */
 int reg_enter(struct nic *nic, const struct mr_attr *attr);
 
-/** reg_leave() - The region is gone: undo reg_enter(). */
+/** reg_leave() - Undo reg_enter(): the region is gone, or was not made. No lock held. */
 void reg_leave(struct nic *nic, const struct mr_attr *attr);
 
-/** reg_move_begin(), reg_move_end() - Around moves, which stay as they are. */
+/** reg_move_begin(), reg_move_end() - Lock the pages of moves, if the mode has it, and
+ * unlock them after. Around moves, whose addresses and lengths stay as they are. */
 void reg_move_begin(struct nic *nic, const struct moves *mv,
 		    struct reg_move *rm);
 void reg_move_end(struct nic *nic, const struct moves *mv,

@@ -3,7 +3,7 @@
  * QPN; one NIC of a network namespace holds it and passes on what is for
  * others, to the port that the QPN names, wrapped with where it came from.
  *
- * Whoever can say where a packet came from can be anybody. So such a wrapped packet
+ * A process that can say where a packet came from can be anybody. So such a wrapped packet
  * counts only from port 4791 of this host, with a secret that the holder told us over
  * its unix socket (os/name.c), when the kernel had said that it is a process of our
  * user or root's, and while that connection lasts: then the port is that process's.
@@ -50,7 +50,7 @@ bool roce_here(const struct nic *nic, const struct ipaddr *ip)
 	return roce_local(ip) || gids_has(&nic->gids, ip);
 }
 
-/* --- whoever holds it ---------------------------------------------------------- */
+/* --- its holder ---------------------------------------------------------------- */
 
 /* Is the holder's favour, or the port, to be asked for once more? */
 static bool roce_seeks(const struct nic *nic)
@@ -211,7 +211,7 @@ static void hold(struct nic *nic, int claim)
 		os_port_marks(nic->os, nic->roce.port);
 	if (claim < 0 || os_claim_share(nic->os, claim, nic->roce.port, secret))
 		log_warn("other processes get nothing from UDP port 4791");
-	os_kick(nic->os); /* whoever sleeps does not know this port yet */
+	os_kick(nic->os); /* a thread that sleeps does not know this port yet */
 }
 
 static void claim_or_ask(struct nic *nic)
@@ -248,8 +248,8 @@ void roce_leave(struct nic *nic)
 		guest_end(nic);
 }
 
-/* Those that were served hear of it first, and the name is free last: it is for who
- * can have the port. */
+/* Those that were served hear of it first, and the name is free last: it is for a process
+ * that can have the port. */
 void roce_release(struct nic *nic)
 {
 	roce_leave(nic);

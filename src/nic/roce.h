@@ -14,14 +14,14 @@ struct os_rx;
 struct pkt;
 
 /**
- * enum roce_state - Who serves us with what comes to UDP port 4791?
+ * enum roce_state - Which process serves us with what comes to UDP port 4791?
  * ROCE_UNASKED: that was not needed yet
  * ROCE_OURS:	we hold it
  * ROCE_SERVED:	a process of our user, or root's, passes on what is for us
- * ROCE_STRANGER: another user's has the name: nobody
- * ROCE_REFUSED: a process of our user, or root's, has the name, and refused us: nobody
- * ROCE_SILENT: a process has the name, and does not answer: nobody
- * ROCE_TAKEN:	something has the port that is no nopin: nobody
+ * ROCE_STRANGER: another user's has the name: none
+ * ROCE_REFUSED: a process of our user, or root's, has the name, and refused us: none
+ * ROCE_SILENT: a process has the name, and does not answer: none
+ * ROCE_TAKEN:	something has the port that is no nopin: none
  */
 enum roce_state {
 	ROCE_UNASKED,
@@ -45,7 +45,7 @@ enum roce_state {
  * @wanted:	standard peers matter
  * @news:	there is something to be said (relaxed)
  * @orphan:	none serves us, and one may soon (relaxed)
- * @begins:	its name is taken, and nobody can be asked yet
+ * @begins:	its name is taken, and no process can be asked yet
  * @late:	it was waited for once, too long
  * @doubt_ns:	since when the state may be about to change, or 0
  * @try_ns:	not to be looked at before
@@ -72,15 +72,16 @@ bool roce_local(const struct ipaddr *ip);
 /** roce_here() - Is @ip an address of this host? Lock held. */
 bool roce_here(const struct nic *nic, const struct ipaddr *ip);
 
-/** roce_pass_on() - A packet that came to 4791 for another NIC of this host. */
+/** roce_pass_on() - Pass on a packet that came to 4791 for another NIC of this host. */
 void roce_pass_on(struct nic *nic, const struct pkt *p,
 		  const struct os_rx *from, uint8_t *bytes, uint32_t len);
 
-/** roce_trusts() - Did the FORWARD @p come from who may pass on to us? */
+/** roce_trusts() - Did the FORWARD @p come from the process that may pass on to us? */
 bool roce_trusts(struct nic *nic, const struct pkt *p,
 		 const struct os_rx *from);
 
-/** roce_needed() - Somebody can reach us through port 4791 only. */
+/** roce_needed() - Note that a peer can reach us through port 4791 only: claim it, or find
+ * its holder, and say so if neither can be had. */
 void roce_needed(struct nic *nic);
 
 #endif

@@ -136,7 +136,7 @@ static bool scatter_take(struct nic *nic, struct step *s)
 	unsigned n;
 	int res;
 
-	/* Whoever overtook us took the burst: the next one is another. Where
+	/* A thread that overtook us took the burst: the next one is another. Where
 	 * that happens later, s->lost tells.
 	 */
 	n = __atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED) == s->token
@@ -148,7 +148,7 @@ static bool scatter_take(struct nic *nic, struct step *s)
 	s->lost = res != 1 || s->rx.len != len || s->rx.seg != seg;
 	s->efault = res == -EFAULT;
 	if (res == 0) {
-		/* too many pieces, or somebody took it: nothing happened */
+		/* too many pieces, or another thread took it: nothing happened */
 		nic_lock(nic);
 		qp_scatter_done(sc, true);
 		nic_wake_idle(nic);

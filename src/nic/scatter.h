@@ -16,7 +16,7 @@ struct step;
  */
 bool scatter_receive(struct nic *nic, struct step *s);
 
-/** scatter_packets() - Lock held: feed what was received in place to the QP. */
+/** scatter_packets() - Hand what was received in place to the QP. Lock held. */
 void scatter_packets(struct nic *nic, struct step *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* standby.c: who stands in for the background thread while that is blocked in
+/* standby.c: the thread that stands in for the background thread while that is blocked in
  * a move, because a page was not there against all expectation, or in a fault
  * of its own, as while the program forks (design D7: one thread and one QP,
  * not the NIC).

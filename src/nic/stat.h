@@ -6,7 +6,7 @@
 struct ctl_answer;
 struct nic;
 
-/** stat_text() - JSON: what is accounted of the NIC, its QPs and regions. */
+/** stat_text() - Write what is accounted of the NIC, its QPs and regions, as JSON. */
 void stat_text(struct nic *nic, struct ctl_answer *a);
 
 #endif

@@ -12,7 +12,8 @@ struct step;
 struct step *step_get(struct nic *nic);
 void step_put(struct nic *nic, struct step *s);
 
-/** step_plan_rx(), step_plan() - engine_rx_plan(), engine_plan(), accounted. */
+/** step_plan_rx(), step_plan() - Call engine_rx_plan() or engine_plan(), and account its
+ * faults and sleeps. */
 bool step_plan_rx(struct nic *nic, struct step *s, uint64_t now_ns);
 bool step_plan(struct nic *nic, struct step *s, bool flush_acks,
 	       uint64_t now_ns);

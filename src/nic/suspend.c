@@ -111,7 +111,7 @@ int nic_mr_resume(struct nic *nic, uint32_t key)
 		return -ENODEV;
 	nic_lock(nic);
 	err = mr_resume(nic->mem, key, nic->x.now);
-	nic_wake_idle(nic); /* whoever waits in wait_moves() */
+	nic_wake_idle(nic); /* threads in wait_moves() */
 	nic_unlock(nic);
 	return err;
 }

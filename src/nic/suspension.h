@@ -11,16 +11,17 @@
 struct nic;
 
 /**
- * nic_mr_suspend() - Nobody accesses the region from the return on, until it is
- * resumed; waits for moves that are in it.
- * @expected_ns: what peers are told; 0: nobody knows
+ * nic_mr_suspend() - Suspend the region: nothing accesses it from the return on, until it
+ * is resumed. Waits for moves that are in it.
+ * @expected_ns: what peers are told; 0: it is not known
  * Return: as mr_suspend().
  */
 int nic_mr_suspend(struct nic *nic, uint32_t key, uint64_t expected_ns);
-/** nic_mr_update() - Return: as mr_update(); -EFAULT: not all is mapped there. */
+/** nic_mr_update() - Note that the memory of a suspended region is at @addr now. Return: as
+ * mr_update(); -EFAULT: not all is mapped there; or why it is refused (reg_enter()). */
 int nic_mr_update(struct nic *nic, uint32_t key, uint64_t addr,
 		  uint64_t length);
-/** nic_mr_resume() - Return: as mr_resume(). */
+/** nic_mr_resume() - Resume the region: its waiters go on. Return: as mr_resume(). */
 int nic_mr_resume(struct nic *nic, uint32_t key);
 
 /**
@@ -29,7 +30,7 @@ int nic_mr_resume(struct nic *nic, uint32_t key);
  * @since_ns:	for how long it has been suspended, or 0
  * @limit_ns:	how long standard peers bear it (qp_patience_ns()), UINT64_MAX: there
  *		are none in the region's protection domain
- * @pause_ns:	how long the last suspension held up the first who met it
+ * @pause_ns:	how long the last suspension held up the first waiter that met it
  */
 struct nic_suspension {
 	bool suspended;

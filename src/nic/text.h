@@ -25,11 +25,11 @@ struct text {
 	bool lost;
 };
 
-/** text_add() - At most 255 bytes. */
+/** text_add() - Append at most 255 bytes; if there are more, @t is lost. */
 __attribute__((format(printf, 2, 3))) void text_add(struct text *t,
 						    const char *fmt, ...);
 
-/** text_answer() - Consumes @t. */
+/** text_answer() - Make @t the answer, if it is not lost. Consumes @t. */
 void text_answer(struct text *t, struct ctl_answer *a);
 
 #endif

@@ -34,12 +34,13 @@ bool token_held(uint64_t token, uint64_t now_ns);
 
 /**
  * token_take() - Take the token, if it is free or may be taken over.
- * Return: the token as it is while nobody overtakes us and nothing moves; 0:
+ * Return: the token as it is while no thread overtakes us and nothing moves; 0:
  * another thread has it.
  */
 uint64_t token_take(struct nic *nic, uint64_t now_ns);
 
-/** token_moves() - The holder of @mine begins to move (@moves), or has ended. */
+/** token_moves() - Mark the token: its holder, which has @mine, begins to move (@moves) or
+ * has ended. Does nothing if it was taken over. */
 void token_moves(struct nic *nic, uint64_t mine, bool moves);
 
 /** token_give() - Give it back, unless it was taken over. */

@@ -25,15 +25,16 @@ struct trace_qp {
 	struct flight log;
 };
 
-/** trace_state() - Its name. */
+/** trace_state() - Return the name of @state. */
 const char *trace_state(enum qp_state state);
 void trace_copy(struct trace_qp *t, const struct nic_qp *nq);
 
-/** trace_format() - Return: length; what does not fit is cut. */
+/** trace_format() - Write @t as text; what does not fit is cut. Return: its length. */
 size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 		    uint64_t now_ns);
 
-/** trace_text() - All of it. */
+/** trace_text() - Write the counters, and what is told of each QP; only of the newest, if
+ * there are too many. */
 void trace_text(struct nic *nic, struct ctl_answer *a);
 
 #endif

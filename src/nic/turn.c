@@ -115,7 +115,7 @@ uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what)
 		return deadline;
 	if (!(nic->cfg.strategies & STRATEGY_BIT(STRATEGY_BLOCK)))
 		return now;
-	/* whoever has the engine may sleep in a fault: spinning wakes nobody */
+	/* the thread that has the engine may sleep in a fault: spinning does not wake it */
 	*what = OS_WAIT_TIMER;
 	return now + POLLED_RECENTLY_NS;
 }

@@ -19,8 +19,8 @@ struct left {
 	uint32_t blocks;
 };
 
-/** turn_run() - One turn of the background thread, or (@step NULL) of who
- * stands in for it. Return: when to wake at the latest, and for what.
+/** turn_run() - Run one turn of the background thread, or (@step NULL) of the thread that
+ * stands in for it. Return: when to wake at the latest, and for @what.
  */
 uint64_t turn_run(struct nic *nic, struct step *step, enum os_wait_for *what);
 

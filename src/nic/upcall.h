@@ -10,7 +10,7 @@ struct nic_counter;
 
 /**
  * struct nic_upcalls
- * @looked:	somebody who does not sleep found nothing, and nothing since
+ * @looked:	a thread that does not sleep found nothing, and nothing since
  *		(relaxed)
  * @counter:	is raised when something was queued, or NULL; engine lock
  * @q:		engine lock
@@ -23,7 +23,8 @@ struct nic_upcalls {
 	struct upcalls q;
 };
 
-/** upcalls_deliver() - Lock held: wake whoever waits for upcalls. */
+/** upcalls_deliver() - Wake the threads that wait for upcalls, and raise the counters of
+ * their queues. Lock held. */
 void upcalls_deliver(struct nic *nic);
 
 #endif

@@ -70,7 +70,7 @@ struct upcalls *nic_upcalls_queue(struct nic_upcalls *u)
 }
 
 /* An empty queue costs no lock. With what was taken one returns at once: what others
- * left meanwhile is not for who has news, which may be old by then. */
+ * left meanwhile is not for a thread that has news, which may be old by then. */
 static bool upcall_queue_take(struct nic_upcalls *u, struct upcall *out)
 {
 	struct nic *nic = u->nic;
@@ -102,9 +102,9 @@ void nic_upcalls_count(struct nic_upcalls *u, struct nic_counter *c)
 	nic_unlock(u->nic);
 }
 
-/* Who looks again and again is polling, and runs the engine (D9). Who looks once,
- * when he has taken all there was, is about to sleep: nothing must be taken for
- * looked after on his account. */
+/* A thread that looks again and again is polling, and runs the engine (D9). One that looks
+ * once, when it has taken all there was, is about to sleep: nothing must be taken for
+ * looked after on its account. */
 static bool upcall_queue_look_again(struct nic_upcalls *u, struct upcall *out)
 {
 	if (!__atomic_exchange_n(&u->looked, true, __ATOMIC_RELAXED))
