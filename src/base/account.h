@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* account.h: what a page fault costs, and whom (invariant I6): of the NIC, of
  * each region and of each QP, all in the same struct; and of each work request.
- * Written under the engine lock, when there is a fault and never else. Who
- * counts what where is in mem/account.c.
+ * Written under the engine lock, when there is a fault and never else.
+ * mem/account.c says where each is counted.
  */
 #ifndef NOPIN_BASE_ACCOUNT_H
 #define NOPIN_BASE_ACCOUNT_H
@@ -37,7 +37,7 @@ struct hist {
 
 /**
  * struct account
- * @strategy:	answers, by who gave them: for a packet each, inline and overwrite for a page
+ * @strategy:	answers, by strategy: for a packet each, inline and overwrite for a page
  * @service:	of the faults that a pager answered: how long it took for that
  * @delay:	from the miss until the work that waited went on, or met the next
  *		missing page; of a cheap fault: the move that met it
@@ -61,7 +61,7 @@ struct met {
 #define MET_NS_MAX     ((UINT64_C(1) << 48) - 1)
 #define MET_FAULTS_MAX 0xffff
 
-/** met_add() - @more of the same; stops at the limits. */
+/** met_add() - Add @more to @m; stop at the limits. */
 static inline void met_add(struct met *m, struct met more)
 {
 	uint64_t ns = m->ns, faults = m->faults;
@@ -73,7 +73,7 @@ static inline void met_add(struct met *m, struct met more)
 		    MET_FAULTS_MAX;
 }
 
-/** hist_bucket() - Of a time. */
+/** hist_bucket() - Find the bucket of a time. */
 static inline unsigned hist_bucket(uint64_t ns)
 {
 	unsigned bits;
@@ -85,16 +85,16 @@ static inline unsigned hist_bucket(uint64_t ns)
 						: HIST_BUCKETS - 1;
 }
 
-/** hist_le() - The longest time in bucket @i but the last, in ns. */
+/** hist_le() - Return the longest time, in ns, of bucket @i, which is not the last. */
 static inline uint64_t hist_le(unsigned i)
 {
 	return UINT64_C(1) << (HIST_SHIFT + i);
 }
 
-/** hist_note() - One more. */
+/** hist_note() - Count a time of @ns. */
 void hist_note(struct hist *h, uint64_t ns);
 
-/** account_add() - @to += @from. */
+/** account_add() - Add @from to @to. */
 void account_add(struct account *to, const struct account *from);
 
 #endif

@@ -53,7 +53,7 @@ static inline bool ipaddr_is_any(const struct ipaddr *a)
 	return ipaddr_eq(a, &zero);
 }
 
-/** endpoint_eq() - Same address and port; the scope is only a routing hint. */
+/** endpoint_eq() - Are address and port the same? The scope is only a routing hint. */
 static inline bool endpoint_eq(const struct endpoint *a,
 			       const struct endpoint *b)
 {

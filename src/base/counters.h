@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* counters.h: every counter is a line of counters.def. Written by whoever
- * holds the engine lock, except those marked ATOMIC there, which use
+/* counters.h: every counter is a line of counters.def. Written by the
+ * thread that holds the engine lock, except those marked ATOMIC there, which use
  * count_atomic(); read with counters_copy().
  */
 #ifndef NOPIN_BASE_COUNTERS_H
@@ -40,7 +40,7 @@ static inline void count_atomic(struct counters *c, enum counter i, uint64_t n)
 	__atomic_fetch_add(&c->v[i], n, __ATOMIC_RELAXED);
 }
 
-/** counters_copy() - For whoever holds the engine lock; the ATOMIC ones move on. */
+/** counters_copy() - Copy all counters. Context: engine lock; the ATOMIC ones move on. */
 static inline void counters_copy(struct counters *to, struct counters *from)
 {
 	for (int i = 0; i < CNT_NUM; i++)

@@ -9,7 +9,7 @@
  * says what each gets, between its minimum and its demand. The sum grows with the
  * level, so the level is found by halving. It is a fixed-point number, so that the
  * sum misses the budget by less than one for each of them; what is missing is dealt
- * out with what nobody wanted.
+ * out with what none of them wanted.
  */
 #include "base/fair.h"
 

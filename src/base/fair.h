@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fair.h: who of several may have how much of a bounded resource. Pure: each of
+/* fair.h: how much of a bounded resource each of several may have. Pure: each of
  * them computes it from what all say, and finds what the others find.
  */
 #ifndef NOPIN_BASE_FAIR_H
@@ -12,7 +12,7 @@ enum { FAIR_MAX = 256, FAIR_WEIGHT_MAX = 1000 };
 
 #define FAIR_BUDGET_MAX (UINT64_C(1) << 34)
 
-/* SHARES: weighted max-min shares. FIRST: whoever comes first. */
+/* SHARES: weighted max-min shares. FIRST: the one that comes first. */
 enum fair_rule { FAIR_SHARES, FAIR_FIRST };
 
 /**
@@ -36,7 +36,7 @@ struct fair {
  *		(FIRST: their sum with what is used stays within it, as far as all
  *		wait for each other)
  *
- * SHARES: whoever wants no more than its part gets what it wants, the others share
+ * SHARES: one that wants no more than its part gets what it wants, the others share
  * the rest by weight (water filling); what is left then is dealt out by weight, too,
  * so that there is room to grow into.
  * Bounded work: a few hundred passes.

@@ -12,14 +12,14 @@
 #include <stddef.h>
 
 /**
- * heap_alloc() - An object.
+ * heap_alloc() - Allocate an object.
  * @bytes:	> 0; large ones stay untouched until they are used
  * Return: zeroed and aligned to 64 bytes; NULL when there is no memory.
  */
 void *heap_alloc(size_t bytes);
 
 /**
- * heap_alloc_ready() - As heap_alloc(), but neither waits nor asks the host.
+ * heap_alloc_ready() - Allocate as heap_alloc() does, but neither wait nor ask the host.
  * @bytes:	1..8192
  * Return: also NULL where heap_alloc() would have had to: try again later.
  */
@@ -28,7 +28,7 @@ void *heap_alloc_ready(size_t bytes);
 /** heap_prepare() - See to it that heap_alloc_ready() has memory; may wait. */
 void heap_prepare(void);
 
-/** heap_array() - As heap_alloc(), for @n of @bytes each. */
+/** heap_array() - Allocate @n times @bytes, 0 or more, as heap_alloc() does. */
 static inline void *heap_array(size_t n, size_t bytes)
 {
 	size_t all;
@@ -39,24 +39,24 @@ static inline void *heap_array(size_t n, size_t bytes)
 }
 
 /**
- * heap_grow() - As realloc(); what is new is zeroed.
+ * heap_grow() - Resize @p to @bytes as realloc() does; what is new is zeroed.
  * @p:	from here, or NULL
  * Return: NULL when there is no memory; then @p is as it was.
  */
 void *heap_grow(void *p, size_t bytes);
 
-/** heap_free() - @p: from here, or NULL. */
+/** heap_free() - Free @p, which is from here, or NULL. */
 void heap_free(void *p);
 
 /**
- * heap_stack() - As heap_alloc(), for a thread's stack.
+ * heap_stack() - Allocate a thread's stack as heap_alloc() does.
  * Return: also NULL where the C library had better make it.
  */
 void *heap_stack(size_t bytes);
 
 /**
- * heap_own() - The one object of this process at @place, made when it is first asked
- * for. A child finds it zeroed, whatever kind of fork made it. Takes no lock.
+ * heap_own() - Return the one object of this process at @place, made when it is first
+ * asked for. A child finds it zeroed, whatever kind of fork made it. Takes no lock.
  * @place:	a static pointer, NULL at first
  * Return: zeroed at first; never freed; NULL when there is no memory.
  */

@@ -13,7 +13,7 @@ struct pages {
 	uint64_t start, end;
 };
 
-/** page_of() - Virtual page number of an application address. */
+/** page_of() - Return the virtual page number of an application address. */
 static inline uint64_t page_of(uint64_t addr)
 {
 	return addr >> PAGE_SHIFT;

@@ -23,7 +23,7 @@ static inline bool range_wraps(uint64_t start, uint64_t len)
 	return len != 0 && start > UINT64_MAX - (len - 1);
 }
 
-/** sat_add() - a + b, or UINT64_MAX if that does not fit. */
+/** sat_add() - Add @a and @b; UINT64_MAX if the sum does not fit. */
 static inline uint64_t sat_add(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;

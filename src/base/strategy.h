@@ -34,7 +34,7 @@ typedef uint32_t strategies_t;
 
 #define STRATEGY_BIT(s) (UINT32_C(1) << (s))
 
-/** strategy_name() - As users write it. */
+/** strategy_name() - Name @s as users write it. */
 const char *strategy_name(enum strategy s);
 
 /** strategy_by_name() - Return: STRATEGY_NONE if there is none of this name. */

@@ -34,7 +34,7 @@ int timerq_reserve(struct timerq *q, uint32_t cap);
 /** timerq_set() - Arm, move or (TIME_NEVER) disarm @t. */
 void timerq_set(struct timerq *q, struct timer *t, uint64_t at_ns);
 
-/** timerq_next() - Earliest deadline, or TIME_NEVER. */
+/** timerq_next() - Return the earliest deadline, or TIME_NEVER. */
 uint64_t timerq_next(const struct timerq *q);
 
 /** timerq_pop() - Disarm and return a timer due at @now_ns, or NULL. */

@@ -5,7 +5,8 @@
 
 struct os;
 
-/** net_heard() - There is something to read at net_fd. Any thread. */
+/** net_heard() - Note that addresses changed: there is something to read at os_news.fd.
+ * Context: any thread. */
 void net_heard(struct os *os);
 void net_close(struct os *os);
 

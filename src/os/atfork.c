@@ -3,7 +3,7 @@
  *
  * Theory of operation. What may not outlive a fork() lies in memory that a child
  * finds zeroed (heap.h), or is forgotten by fork_forget_parent(): here is the only
- * list. That is done once in a process, by whatever comes first: our handler, or
+ * list. That is done once in a process, by the first of these: our handler, or
  * an open, be it in a handler that runs before ours or after a fork that runs none.
  * A thread that the child lacks may have been in the middle of anything, so locks
  * are made anew, and tables are written in an order in which they make sense at

@@ -4,8 +4,8 @@
 #define NOPIN_OS_ATFORK_H
 
 /**
- * fork_init() - Before anything else of os/: in a child, forget what its parent had.
- * Return: 0 or -ENOMEM.
+ * fork_init() - Forget, in a child of fork(), all that its parent had.
+ * Return: 0 or -ENOMEM. Context: before anything else of os/.
  */
 int fork_init(void);
 

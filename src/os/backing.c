@@ -109,7 +109,7 @@ static struct backing_map *backing_find(struct backing_cache *c, uint64_t addr)
 	return NULL;
 }
 
-/* What is known of the rest of a mapping remains. */
+/* The rest of a mapping remains known. */
 static void backing_cut(struct backing_cache *c, struct range gone)
 {
 	struct backing_table *t = &c->table[c->now];
@@ -169,7 +169,7 @@ static void backing_read(struct backing_cache *c, struct backing_table *t)
 	}
 }
 
-/* What was forgotten around @addr since smaps was read, or NULL. */
+/* The range forgotten around @addr since smaps was read, or NULL. */
 static const struct range *backing_gone(const struct backing_cache *c,
 					uint64_t addr)
 {
@@ -179,7 +179,7 @@ static const struct range *backing_gone(const struct backing_cache *c,
 	return NULL;
 }
 
-/* What was asked is known now: lock held. Return: is it ordinary memory? */
+/* The range @asked is known now: lock held. Return: is it ordinary memory? */
 static bool backing_tell(struct backing_cache *c, struct range asked)
 {
 	const struct backing_map *map = NULL;
@@ -194,7 +194,7 @@ static bool backing_tell(struct backing_cache *c, struct range asked)
 	return map != NULL;
 }
 
-/* What was forgotten again meanwhile remains asked. */
+/* A range that was forgotten again meanwhile remains asked. */
 static void backing_tell_all(struct backing_cache *c)
 {
 	for (unsigned i = c->num_asked; i-- > 0;) {
@@ -207,7 +207,7 @@ static void backing_tell_all(struct backing_cache *c)
 	}
 }
 
-/* If it is time and nobody does: read smaps. Called and returns with the lock. */
+/* If it is time and no other thread does: read smaps. Called and returns with the lock. */
 static void backing_update(struct backing_cache *c, uint64_t now_ns)
 {
 	uint64_t began, cpu, took;

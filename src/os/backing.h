@@ -32,10 +32,11 @@ struct backing backing_of(struct backing_cache *c, uint64_t addr, bool slow,
 			  uint64_t now_ns);
 
 /**
- * backing_doubt() - Before it is said that the page of @addr is there: is it not known
- * to be private anonymous memory, which only reclaim takes away? Then nothing is
- * believed for long (os_fresh_after()) until backing_learn(), which has to follow.
- * Context: a pager; does not wait while smaps is read.
+ * backing_doubt() - True if the page of @addr is not known to be private anonymous
+ * memory, which only reclaim takes away. Then nothing is believed for long
+ * (os_fresh_after()) until backing_learn(), which has to follow.
+ * Context: a pager, before it says that the page is there; does not wait while smaps
+ * is read.
  */
 bool backing_doubt(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 
@@ -48,8 +49,8 @@ bool backing_doubt(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 bool backing_learn(struct backing_cache *c, uint64_t addr, uint64_t now_ns);
 
 /**
- * backing_plain() - The mapping around @addr where a page that is dropped is an
- * empty page; {0, 0} if it is not, or is not known to be, such memory.
+ * backing_plain() - Find the mapping around @addr, if a page of it that is dropped is
+ * an empty page. Return: {0, 0}: it is not, or is not known to be, such memory.
  * @early: written: nothing is known yet; smaps is being read, or will be in time
  * Context: a pager; may take milliseconds.
  */

@@ -7,19 +7,19 @@
  * /dev/shm/nopin-UID is a header and OS_NOTES_MAX slots. A process has one slot, and
  * writes there only. It holds a POSIX lock on the bytes of its slot for as long as it
  * lives: the kernel drops it when the process dies, however it does; a forked child
- * does not have it; and F_GETLK tells whose it is. So who is there is asked of the
- * kernel, and no process id is guessed at. Nothing in the file says how many there
- * are, or where, and no lock is ever waited for.
+ * does not have it; and F_GETLK tells whose it is. So the kernel is asked
+ * which processes are there, and no process id is guessed at. Nothing in the file says
+ * how many there are, or where, and no lock is ever waited for.
  *
  * Any process of the user can write anything there, at any time, and cut the file
- * short. So a note carries a number and a hash of all of it; who reads one that does
+ * short. So a note carries a number and a hash of all of it; a reader of one that does
  * not fit (torn, damaged, half written by a process that was killed) goes by what
  * was there before. A process counts once, however many slots it has locked. The
  * file is read with pread(), and written by having the kernel copy a note into the
  * mapping of our slot: write() would wait for a lock that others may hold, and a
  * store to a file that was cut short is a SIGBUS.
  *
- * The file stays when the last one goes: whoever comes at that moment would be alone
+ * The file stays when the last one goes: one that comes at that moment would be alone
  * on a file that is unlinked. It is made of constants only, so that any number of
  * processes may make it at once.
  */
@@ -72,7 +72,7 @@ struct span {
  * struct board
  * @map:	page with our slot
  * @own:	our note
- * @locked, @num: who is there; @spans: where to look for more
+ * @locked, @num: the others that are there; @spans: where to look for more
  * @seen:	by slot: what was there last, and made sense
  */
 struct board {
@@ -123,7 +123,7 @@ static struct flock lock_of(unsigned first, unsigned end)
 			      .l_len = (off_t)(end - first) * SLOT_SIZE};
 }
 
-/* Who else has a slot in [first, end)? Return: its number, or @end: nobody. */
+/* Find a slot in [first, end) that another process has. Return: its number; @end: none. */
 static unsigned find_locked(const struct board *b, unsigned first, unsigned end,
 			    int *pid)
 {
@@ -208,14 +208,14 @@ static int board_check(const struct board *b, const struct stat *st)
 	if (st->st_size != (off_t)BOARD_SIZE ||
 	    sys_pread(b->fd, magic, sizeof(magic), 0) != sizeof(magic))
 		return -EBADMSG;
-	/* somebody may not have come so far yet */
+	/* another process may not have come so far yet */
 	for (size_t i = 0; i < sizeof(magic); i++)
 		if (magic[i] && magic[i] != board_magic[i])
 			return -EBADMSG;
 	return 0;
 }
 
-/* The same whoever does it, and however many at once. */
+/* Any process makes the same, and any number of them may at once. */
 static int board_make(const struct board *b)
 {
 	const struct iovec iov = {(void *)(uintptr_t)board_magic,
@@ -324,7 +324,7 @@ int os_board_open(struct os *os, const char *dir)
 	}
 	who_we_are(&b->own.note, os->pid);
 	os->board = b;
-	/* not what whoever had the slot before said */
+	/* not what the process said that had the slot before */
 	ret = os_board_post(os, b->own.note.bytes);
 	if (ret < 0)
 		os_board_close(os);

@@ -10,10 +10,10 @@ struct timespec;
 
 uint64_t clock_ns(void);
 
-/** clock_cpu_ns() - The CPU time that the calling thread has used. */
+/** clock_cpu_ns() - Return the CPU time that the calling thread has used. */
 uint64_t clock_cpu_ns(void);
 
-/** until() - Time from now to @deadline_ns. Return: @ts, NULL for never. */
+/** until() - Compute the time from now to @deadline_ns. Return: @ts, NULL for never. */
 struct timespec *until(uint64_t deadline_ns, uint64_t now_ns,
 		       struct timespec *ts);
 

@@ -11,9 +11,10 @@
 struct os;
 
 /**
- * os_memory() - NIC memory: zeroed, page-aligned, never pinned, freed by
+ * os_memory() - Allocate NIC memory: zeroed, page-aligned, never pinned, freed by
  * os_close(). The @nic pointers of MOVE_SCATTER must lie in it (it is a memfd,
- * so that the kernel can copy from it to the application and say EFAULT).
+ * so that the kernel can copy from it to the application and say EFAULT; beyond a
+ * limit of the size of files it is none, and a move costs a copy more).
  */
 void *os_memory(struct os *os, size_t bytes);
 
@@ -26,8 +27,9 @@ void *os_memory(struct os *os, size_t bytes);
 void os_moves(struct os *os, struct moves *mv);
 
 /**
- * os_drop() - Only the first half of the MOVE_OVERWRITEs in @mv: for who writes
- * there by receiving. That a page cannot be dropped costs time, no more.
+ * os_drop() - Drop the pages of the MOVE_OVERWRITEs in @mv, which is only their first
+ * half: for a caller that writes there by receiving. A page that cannot be dropped
+ * costs time, no more.
  */
 void os_drop(struct os *os, const struct moves *mv);
 
@@ -36,7 +38,7 @@ struct os_usage {
 	uint64_t minflt, majflt, sleeps;
 };
 
-/** os_usage() - Of the calling thread so far. */
+/** os_usage() - Return the usage of the calling thread so far. */
 struct os_usage os_usage(void);
 
 #endif

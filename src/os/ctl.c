@@ -3,14 +3,13 @@
  * socket named by process id. A connection is one request, a message, and one
  * answer: a message that begins with "ok" or "error", and with "ok" the descriptor
  * of a file in memory. So an answer fits into the socket whatever the client does,
- * and is gone when the client closes it. What may be asked is not known here.
+ * and is gone when the client closes it. The requests are not known here.
  *
  * The sockets are the door's (doorman.c), where all of this is done; the background
- * thread has the request and the answer. One at a time is let in. It may ask when it
- * likes: a
- * thread of it that lost its CPU is no reason to hang up. But nobody waits for it for
- * long: after CTL_PERIOD_NS the next one is let in instead, and it is told to come
- * "again". That, an answer, or "error" is what everybody hears who was let in.
+ * thread has the request and the answer. One client at a time is let in. It may ask
+ * when it likes: a thread of it that lost its CPU is no reason to hang up. But no other
+ * waits for it for long: after CTL_PERIOD_NS the next one is let in instead, and it is
+ * told to come "again". Every client that was let in hears that, an answer, or "error".
  */
 #include "os/ctl.h"
 #include "base/check.h"
@@ -32,7 +31,7 @@
 
 enum {
 	CTL_PERIOD_NS = 50 * 1000 * 1000,
-	CTL_AGAIN_NS = 50 * 1000 * 1000, /* somebody else may hear a kick */
+	CTL_AGAIN_NS = 50 * 1000 * 1000, /* another thread may hear a kick */
 	CTL_BACKLOG = 4,
 	CTL_ERROR_MAX = 256,
 };
@@ -63,7 +62,7 @@ int ctl_listen(struct os *os, void *arg)
 	return 0;
 }
 
-/* As long as somebody is to be heard there is nothing else to wait for. */
+/* As long as a client is to be heard there is nothing else to wait for. */
 unsigned ctl_watch(const struct os *os, struct pollfd *fds, unsigned n,
 		   uint64_t now_ns, uint64_t *until_ns)
 {
@@ -88,8 +87,8 @@ void ctl_heard(struct os *os)
 	os_kick(os);
 }
 
-/* What it said and nobody read would reset the connection: it would not hear what
- * it was told last. */
+/* A message of its that was not read would reset the connection: it would not hear
+ * what it was told last. */
 static void ctl_part(int fd)
 {
 	char byte;
@@ -101,7 +100,7 @@ static void ctl_part(int fd)
 		;
 }
 
-/* Whoever asks has been answered, or never will be. */
+/* The client has been answered, or never will be. */
 static void ctl_hang_up(struct os *os)
 {
 	int fd = os->ctl.client;
@@ -159,8 +158,8 @@ static int ctl_accept(struct os *os, uint64_t now)
 	return 0;
 }
 
-/* Whoever has asked and gone (it has waited long enough, or was ended) does not
- * know what becomes of it, so nothing does. */
+/* A client that has asked and gone (it has waited long enough, or was ended) does not
+ * know what becomes of its request, so nothing does. */
 static bool ctl_gone(const struct os *os)
 {
 	char byte;
@@ -239,7 +238,7 @@ int os_ctl_take(struct os *os, char *buf, size_t size)
 {
 	struct ctl_buf arg = {buf, size};
 
-	/* What comes from here on is heard again. */
+	/* A request that comes from here on is heard again. */
 	if (!__atomic_exchange_n(&os->ctl.asked, false, __ATOMIC_RELAXED))
 		return -EAGAIN;
 	return door_call(os, ctl_take, &arg);

@@ -14,7 +14,7 @@ struct os_thread;
 
 /**
  * struct os_door - The thread that lets others in (doorman.c).
- * @thread:	NULL: none, so what is to be done there is done by who wants it
+ * @thread:	NULL: none, so a caller does itself what is to be done there
  * @wake, @ear:	a pair of sockets: what is sent into @wake wakes the door at @ear
  * @apart:	its descriptors are its own (the thread's)
  * @handed:	the descriptor that came last, until the door takes it; -1: none
@@ -52,18 +52,21 @@ int door_hand(struct os *os, int fd, int (*fn)(struct os *os, void *arg),
  * its own, or no copy came.
  */
 int door_take(struct os *os);
-/** door_ear() - Return: where it hears; -1: the program has closed that. */
+/** door_ear() - Return the descriptor at which it hears; -1: the program has closed it. */
 int door_ear(const struct os_door *d);
 /** door_hear() - Read what came, with the descriptor that came with it: no number of the
  * program's is taken for that, so without a table of its own the kernel closes it again.
  * Return: false: nothing came. Context: the door's thread. */
 bool door_hear(struct os_door *d);
-/** door_serve() - Do what a caller waits for, if there is one. Context: the door's thread. */
+/** door_serve() - Do what a caller waits for, if there is one.
+ * Context: the door's thread. */
 void door_serve(struct os *os);
-/** door_send() - A message with @fd, or -1. One that finds no room is not missed: the door
- * has others to read. Return: as sendmsg(2); -EBADF: the program has closed its end. */
+/** door_send() - Send the door a message with @fd, or -1. One that finds no room is not
+ * missed: the door has others to read.
+ * Return: as sendmsg(2); -EBADF: the program has closed its end. */
 int door_send(const struct os_door *d, int fd);
-/** door_keep() - @fd is open there for long. door_drop() closes it. */
+/** door_keep() - Note that @fd is open there for long: no child of fork() may keep it
+ * alive. door_drop() closes it. */
 void door_keep(const struct os *os, int fd);
 void door_drop(const struct os *os, int fd);
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* doorman.c: the thread that lets others in: who asks a NIC something (ctl.c), and who
- * goes by its name (name.c).
+/* doorman.c: the thread that lets others in: processes that ask a NIC something (ctl.c),
+ * and those that go by its name (name.c).
  *
  * The kernel gives a new descriptor the lowest free number, and there is no other way
  * to accept a connection. So a program that closes a number, or counts on the one that
  * is free, would find ours there for a moment whenever another process comes. The
  * door has a table of descriptors of its own, as a process has: the program sees
- * none of its numbers, and can close none of them. What is opened there is of use to
- * nobody else, so whatever needs it is done there (door_call()).
+ * none of its numbers, and can close none of them. A descriptor that is opened there is
+ * of use to no other thread, so all that needs it is done there (door_call()).
  *
  * To have it, copies of the program's descriptors are closed, which the kernel takes for
- * a close by the process: a message queue forgets who is to be notified, and a server of
+ * a close by the process: a message queue forgets whom to notify, and a server of
  * files (FUSE, NFS) is asked to write back what it has, and waited for. Where there may be
  * such a one (mounts.c), or close_range(2) is denied, the table is the program's, and all
- * else is the same. What another thread opens just then is not seen.
+ * else is the same. A descriptor that another thread opens just then is
+ * not seen.
  */
 #include "os/doorman.h"
 #include "base/check.h"
@@ -169,11 +170,10 @@ void door_close(struct os *os)
 }
 
 /**
- * os_claim() - Become the holder of @name.
+ * os_claim() - See names.h.
  * @os: NULL: it is not shared
- * @name: at most 100 bytes
- * Return: a number for os_unclaim(); -EADDRINUSE while another holds it;
- * -ENAMETOOLONG.
+ * @name: at most 101 bytes
+ * Return: also -ENAMETOOLONG.
  */
 int os_claim(struct os *os, const char *name)
 {

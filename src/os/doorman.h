@@ -9,7 +9,7 @@ struct os;
  * a thread of the program's, which sees its lowest free number taken for a moment. */
 int door_open(struct os *os);
 
-/** door_close() - End it. What it had open is closed when this returns. */
+/** door_close() - End it. Its descriptors are closed when this returns. */
 void door_close(struct os *os);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* event.c: events: descriptors that wake who sleeps, in wait.c or in a program's poll(2).
- * Their prototypes are in wait.h.
+/* event.c: events: descriptors that wake a thread that sleeps, in wait.c or in a program's
+ * poll(2). Their prototypes are in wait.h.
  */
 #include "os/fd.h"
 #include "os/os.h"

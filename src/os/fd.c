@@ -120,7 +120,7 @@ static int fd_unlinked(void)
 	return fd;
 }
 
-/* A limit is looked at first, as who goes beyond it gets SIGXFSZ. */
+/* A limit is looked at first, as a thread that goes beyond it gets SIGXFSZ. */
 int fd_resize(int fd, uint64_t bytes)
 {
 	static const char zero;

@@ -26,28 +26,30 @@ int fd_high(int fd);
 /** fd_spare() - May the program lack descriptors that we keep in case they are needed? */
 bool fd_spare(void);
 
-/** fd_event() - fd_high() for what a program may hand to select(2). */
+/** fd_event() - Move @fd as fd_high() does, but to a number that select(2) takes: a program
+ * may hand it to that. */
 int fd_event(int fd);
 
-/** fd_is() - Is @fd open, and what @dev and @ino say? The program may have closed it. */
+/** fd_is() - Is @fd open, and the file that @dev and @ino say? The program may have closed
+ * it. */
 bool fd_is(int fd, uint64_t dev, uint64_t ino);
 
 /** fd_close() - Close if it is one; -1 and -errno are left alone. */
 void fd_close(int fd);
 
-/** fd_memory() - A file in memory: a memfd, or where that is refused an
+/** fd_memory() - Open a file in memory: a memfd, or where that is refused an
  * unlinked file in /dev/shm or /tmp. Return: descriptor or -errno.
  */
 int fd_memory(const char *name, uint64_t bytes);
 
-/** fd_rlimit() - The soft limit RLIMIT_@what; @unknown if it cannot be asked for. */
+/** fd_rlimit() - Return the soft limit RLIMIT_@what; @unknown if it cannot be asked for. */
 uint64_t fd_rlimit(int what, uint64_t unknown);
 
 /** fd_may_have() - May a file be written up to @bytes? (RLIMIT_FSIZE) */
 bool fd_may_have(uint64_t bytes);
 
-/** fd_resize() - ftruncate(2) of an empty file, or to more. Return: 0; -EFBIG: the
- * program set itself a limit; -errno. Never raises SIGXFSZ. */
+/** fd_resize() - Resize @fd to @bytes as ftruncate(2) does: an empty file, or to more.
+ * Return: 0; -EFBIG: the program set itself a limit; -errno. Never raises SIGXFSZ. */
 int fd_resize(int fd, uint64_t bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* file.c: files of /proc and /sys that are read again and again. Who opens one
+/* file.c: files of /proc and /sys that are read again and again. A thread that opens one
  * takes the lowest free number for a moment, before fd_high() moves it; a program
  * that counts on that number, or closes it, finds something else there. So while
- * there is a NIC a file stays open, at a high number, for the next who wants it.
+ * there is a NIC a file stays open, at a high number, for the next reader.
  *
- * A descriptor is one reader's at a time, or of all who share it: the kernel goes
- * on where a reader of maps stopped only if nobody else read meanwhile.
+ * A descriptor is one reader's at a time, or of all that share it: the kernel goes
+ * on where a reader of maps stopped only if no other read meanwhile.
  */
 #include "os/file.h"
 #include "base/check.h"
@@ -21,7 +21,7 @@ enum { FILES_MAX = 48, FILE_PATH_MAX = 512 };
 
 /**
  * struct file - One that is open, if @path is not empty.
- * @readers:	who have it now
+ * @readers:	how many have it now
  * @shared:	others may read it meanwhile
  * @dev, @ino:	what @fd was when it was opened: the program may have closed it
  * @used:	when it was returned last, in calls of file_return()
@@ -75,7 +75,7 @@ static struct file *file_find(const char *path, bool shared)
 	return NULL;
 }
 
-/* A place for one more: a free one, or that of who waited longest. */
+/* A place for one more: a free one, or that of the file returned longest ago. */
 static struct file *file_place(void)
 {
 	struct file *best = NULL;
@@ -91,7 +91,7 @@ static struct file *file_place(void)
 	return best;
 }
 
-/* @fd was opened for a reader who has it now, and is to be @as: while it had a low
+/* @fd was opened for a reader that has it now, and is to be @as: while it had a low
  * number, the program may have closed that, and opened something else. */
 static void file_keep(const char *path, int fd, bool shared,
 		      const struct stat *as)
@@ -131,7 +131,7 @@ static int borrow(const char *path, bool shared)
 	pthread_mutex_unlock(&files.lock);
 	if (f)
 		return f->fd;
-	/* What is not there takes no number either. */
+	/* A file that is not there takes no number either. */
 	fd = sys_stat(path, &st);
 	if (fd == 0)
 		fd = fd_high(sys_open(path, O_RDONLY));
@@ -202,7 +202,7 @@ void files_end(void)
 
 void files_in_child(void)
 {
-	/* What is open is about the parent; who held the lock is not here. */
+	/* The files are about the parent; the thread that held the lock is not here. */
 	files.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	files_drop(true);
 	files.users = 0;

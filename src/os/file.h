@@ -4,23 +4,24 @@
 #define NOPIN_OS_FILE_H
 
 /**
- * file_borrow() - A descriptor of a file of /proc or /sys, to read with pread()
- * and to hand to file_return(). A program that closes all descriptors may close it
- * and get its number for something else: read() would take what is in there,
- * pread() of a socket or pipe fails.
- * Return: the descriptor, or -errno.
+ * file_borrow() - Open a file of /proc or /sys, or take one that stayed open, to read it
+ * with pread(). A program that closes all descriptors may close it and get its number
+ * for something else: read() would take what is in there, pread() of a socket or pipe
+ * fails.
+ * Return: the descriptor, to be handed to file_return(); or -errno.
  */
 int file_borrow(const char *path);
 
-/** file_share() - The same, for who does not mind that others read it meanwhile. */
+/** file_share() - Open as file_borrow() does, for a reader that does not mind that others
+ * read it meanwhile. */
 int file_share(const char *path);
 
-/** file_return() - @fd is of one of these; -errno is left alone. */
+/** file_return() - Take back @fd, which is of one of these; -errno is left alone. */
 void file_return(int fd);
 
 /**
- * files_begin() - From now on what was borrowed stays open for the next who wants
- * it, until as many files_end(). Context: a thread of the program's, which sees
+ * files_begin() - Keep open what was borrowed from now on, for the next reader that
+ * wants it, until as many files_end(). Context: a thread of the program's, which sees
  * its lowest free numbers taken for a moment.
  */
 void files_begin(void);

@@ -39,7 +39,7 @@ static pthread_mutex_t fork_table =
 static pthread_mutex_t fork_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint64_t forks;
 static uint32_t forking; /* how deep: a handler may fork */
-static uint32_t fork_steps; /* that began when nobody forked */
+static uint32_t fork_steps; /* that began when no thread forked */
 
 void fork_in_child(void)
 {

@@ -10,8 +10,8 @@
  * anything else of os/ runs in a child. */
 void fork_in_child(void);
 
-/** fork_begin() - It forks: faults and steps wait until fork_end(), by the same thread
- * of the parent. */
+/** fork_begin() - Begin a fork(): faults and steps wait until fork_end(), by the same
+ * thread of the parent. */
 void fork_begin(void);
 void fork_end(void);
 
@@ -19,19 +19,19 @@ uint64_t fork_count(void);
 bool fork_in_progress(void);
 
 /**
- * fork_close_in_child() - A forked child must not keep @fd (a socket) alive.
- * fork_forget() before it is closed here.
+ * fork_close_in_child() - Let each forked child close @fd (a socket), which it must not
+ * keep alive. fork_forget() before it is closed here.
  */
 void fork_close_in_child(int fd);
 void fork_forget(int fd);
 
-/** fork_stop() - fork() waits until fork_go_on(), by the same thread. */
+/** fork_stop() - Let fork() wait until fork_go_on(), by the same thread. */
 void fork_stop(void);
 void fork_go_on(void);
 
 /**
- * fork_keep_present() - Memory that no child gets is made present before each
- * fork(). fork_let_go() before it is unmapped.
+ * fork_keep_present() - Make [addr, addr + bytes), which no child gets, present before
+ * each fork(). fork_let_go() before it is unmapped.
  */
 void fork_keep_present(uint64_t addr, uint64_t bytes);
 void fork_let_go(uint64_t addr);

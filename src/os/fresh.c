@@ -5,15 +5,15 @@
  *
  * What takes private anonymous pages away behind a program's back is reclaim,
  * and the kernel counts it: pgscan and pgsteal for memory pressure, of the
- * host or of a cgroup, and pswpout also for MADV_PAGEOUT by whatever process
+ * host or of a cgroup, and pswpout also for MADV_PAGEOUT by any process
  * (tests/platform/reclaim-counters.c). So while these counters stand still,
- * whatever was learned since they last moved is still true, however old. A
- * pager reads them every LOOK_NS while somebody wants to know.
+ * all that was learned since they last moved is still true, however old. A
+ * pager reads them every LOOK_NS while a NIC wants to know.
  *
  * Not counted: MADV_PAGEOUT of clean file pages, and what a userfaultfd or
  * FUSE server takes away. So while pages of other mappings than private
  * anonymous ones are being served, or of mappings that are not known yet, readiness
- * lasts 10 ms, as it does while nobody reads the counters.
+ * lasts 10 ms, as it does while no pager reads the counters.
  *
  * All of this is about the process, not about one NIC.
  */
@@ -155,11 +155,7 @@ void fresh_known(void)
 	__atomic_sub_fetch(&fresh_doubts, 1, __ATOMIC_RELEASE);
 }
 
-/**
- * os_fresh_after() - See pages.h.
- * Return: a time; long past while the kernel's counters say that nothing was
- * reclaimed since, else 10 ms ago.
- */
+/** os_fresh_after() - See pages.h. */
 uint64_t os_fresh_after(struct os *os, uint64_t now_ns)
 {
 	uint64_t limit = now_ns > fresh_limit_ns ? now_ns - fresh_limit_ns : 0;

@@ -9,17 +9,18 @@
 /** fresh_check() - Look at the host's reclaim counters, if it is time. */
 void fresh_check(uint64_t now_ns);
 
-/** fresh_wanted() - Did anybody ask lately, so that looking makes sense? */
+/** fresh_wanted() - Was os_fresh_after() asked lately, so that looking makes sense? */
 bool fresh_wanted(uint64_t now_ns);
 
 /** fresh_still() - Was nothing reclaimed from @then_ns to a moment ago, and is
  * nothing about to be? Where something was in the last ten seconds more follows. */
 bool fresh_still(uint64_t then_ns, uint64_t now_ns);
 
-/** fresh_unsure() - A page was served that goes in ways nobody counts. */
+/** fresh_unsure() - Note that a page was served that goes in ways that are not counted. */
 void fresh_unsure(uint64_t now_ns);
 
-/** fresh_unknown(), fresh_known() - It is not known if it was one; and now it is. */
+/** fresh_unknown(), fresh_known() - Note that it is not known if a page that was served is
+ * one of these; and that now it is known. */
 void fresh_unknown(void);
 void fresh_known(void);
 

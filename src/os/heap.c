@@ -9,7 +9,7 @@
  * so a child that opens a NIC begins with an empty heap.
  * Before a fork() every page is made present, because a first touch would wait,
  * too.
- * Whoever runs the engine waits for nobody: it takes what a chunk has left, which
+ * A thread that runs the engine waits for no other: it takes what a chunk has left, which
  * others see to (heap_alloc_ready(), heap_prepare()).
  */
 #include "base/heap.h"
@@ -83,7 +83,7 @@ static struct heap *heap_there(void)
 }
 
 /* Return: with the lock; NULL: no memory. All zero is also the state of a mutex
- * that nobody holds, which is what a child finds. */
+ * that no thread holds, which is what a child finds. */
 static struct heap *heap_get(void)
 {
 	struct heap *heap = heap_own(&heap_place, sizeof(*heap));
@@ -121,7 +121,7 @@ static void unused_put(struct heap *h, struct block *b)
 	*list = b;
 }
 
-/* What is left of the old chunk becomes objects of its own. */
+/* The rest of the old chunk becomes objects of its own. */
 static void chunk_put(struct heap *h, struct span *s)
 {
 	struct block *rest;

@@ -17,7 +17,7 @@ static const uint64_t host_look_ns = 20000000;
 static const uint64_t host_near = 64 * MIB;
 
 static uint64_t host_looked;
-static bool host_short = true; /* until somebody has looked */
+static bool host_short = true; /* until a thread has looked */
 static bool host_swap = true;
 
 bool host_is_short(void)

@@ -5,7 +5,8 @@
 
 struct os_net;
 
-/** ifconf_read() - As rtnl_read(), without netlink. @fd: an IPv4 socket, or -errno */
+/** ifconf_read() - Read as rtnl_read() does, without netlink.
+ * @fd: an IPv4 socket, or -errno */
 int ifconf_read(int fd, struct os_net *net);
 
 #endif

@@ -28,7 +28,7 @@ struct os_lane {
  * is busy with it.
  * @busy:	bit per lane in use
  * @most:	that were busy at once
- * @bin:	nobody reads it; movers write it at once
+ * @bin:	it is never read; movers write it at once
  */
 struct os_lanes {
 	uint32_t busy;
@@ -38,11 +38,11 @@ struct os_lanes {
 	uint8_t bin[512];
 };
 
-/** lane_get() - Return: a lane's index; -EAGAIN: all are in use; -errno: there is none:
- * no descriptor, or the program set itself a limit of the size of files. */
+/** lane_get() - Take a lane. Return: its index; -EAGAIN: all are in use; -errno: there is
+ * none: no descriptor, or the program set itself a limit of the size of files. */
 int lane_get(struct os *os);
 
-/** lane_wait() - The same, but waits while all are in use. */
+/** lane_wait() - Take a lane as lane_get() does, but wait while all are in use. */
 int lane_wait(struct os *os);
 void lane_put(struct os *os, int lane);
 /** lane_prepare() - Make one more than were ever in use at once. */

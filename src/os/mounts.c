@@ -4,7 +4,7 @@
  * The kernel tells the filesystem of each copy that is closed, not only of the last
  * (flush). A server of files is asked then, and waited for without limit (FUSE, NFS,
  * SMB); it may take that for the program's word that a file is complete. A message queue
- * forgets who is to be notified. Only regular files, and what looks like one, have that:
+ * forgets whom to notify. Only regular files, and what looks like one, have that:
  * directories have none, fifos and devices are the kernel's own wherever they lie, and
  * what a few drivers do is soon done.
  *

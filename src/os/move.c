@@ -2,10 +2,10 @@
 /* move.c: gives memory of this process another backing at the same address, while
  * its threads go on to use it.
  *
- * Theory of operation. Nobody may see the memory half moved, and no store may get
+ * Theory of operation. No thread may see the memory half moved, and no store may get
  * lost between its copy and its replacement. So the range is registered with a
- * userfaultfd, and mremap(MREMAP_DONTUNMAP) takes all its pages away at once. Who
- * touches one from then on, be it in a system call, sleeps in the fault until the
+ * userfaultfd, and mremap(MREMAP_DONTUNMAP) takes all its pages away at once. A thread
+ * that touches one from then on, be it in a system call, sleeps in the fault until the
  * page is there again: copied one by one into new memory, or with the mapping of
  * a file that replaces the empty range as a whole. If that fails, what was taken
  * away and is not there yet is put back, again at once.
@@ -173,7 +173,7 @@ static int take_away(struct moving *m)
 	return 0;
 }
 
-/* What is behind @at is where it was. */
+/* The memory behind @at is where it was. */
 static void move_put_back(struct moving *m, uint64_t at)
 {
 	for (unsigned i = 0; i < m->taken; i++) {
@@ -336,7 +336,7 @@ static int move_all(struct moving *m)
 	err = uffd_register(m);
 	if (!err)
 		err = move_pages_of(m);
-	/* whoever waits looks again */
+	/* a thread that waits looks again */
 	sys_close(m->uffd);
 	fork_go_on();
 	file_return(m->pagemap);
@@ -370,7 +370,7 @@ static int move_to_file(struct moving *m, const char *path)
 	return err;
 }
 
-/* The kernel migrates page by page, and who touches one meanwhile waits. */
+/* The kernel migrates page by page, and a thread that touches one meanwhile waits. */
 static int move_to_node(const struct moving *m, unsigned node)
 {
 	unsigned long mask[NODES_MAX / 64] = {0};

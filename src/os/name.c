@@ -2,8 +2,8 @@
 /* name.c: names that processes of a host find each other by (design D4):
  * abstract unix sockets, unique in a network namespace, gone with the process.
  *
- * Anybody may take a name, and say over UDP that he has it. So whoever goes by what
- * the holder of a name says asks the kernel whose process that is, is told a secret
+ * Any process may take a name, and say over UDP that it has it. So a process that goes
+ * by what the holder of a name says asks the kernel whose process that is, is told a secret
  * over the unix socket, which no other process can read, and takes the end of that
  * connection for the end of the holder. The holder has a descriptor for each of these
  * guests: half of them for other users than ours and root, of which none has more than
@@ -20,8 +20,8 @@
  * (tests/platform/exit-flight.c). Where the door has no descriptors of its own, processes
  * of other users are no guests.
  *
- * A name and its guests are the door's (doorman.c). Who asks a holder looks at the
- * connection before each packet that it believes, on any thread, so that is a
+ * A name and its guests are the door's (doorman.c). A process that asks a holder looks at
+ * the connection before each packet that it believes, on any thread, so that is a
  * descriptor of the process; it is one of those that the NIC opened beforehand. One
  * that was connected cannot be used again: when all are used up before a thread of the
  * program came by (os_prepare()), the next is opened where it is needed.
@@ -232,7 +232,7 @@ static bool guest_place(const struct os *os, bool stranger, uid_t uid)
 	return of_user + strangers < OS_GUESTS_MAX / 2;
 }
 
-/* Who made room for it may have left just now. */
+/* A guest may have left just now, and made room for it. */
 static bool guest_welcome(struct os *os, bool stranger, uid_t uid)
 {
 	if (guest_place(os, stranger, uid))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* name.h: names and those who go by them, as the door sees them. */
+/* name.h: names and the processes that go by them, as the door sees them. */
 #ifndef NOPIN_OS_NAME_H
 #define NOPIN_OS_NAME_H
 
@@ -28,7 +28,8 @@ unsigned claim_watch(const struct os *os, struct pollfd *fds, unsigned n,
 void claim_heard(struct os *os);
 void claim_close(struct os *os);
 
-/** claim_make() - Become the holder of the name @arg, as os_claim(). Context: door_call(). */
+/** claim_make() - Become the holder of the name @arg, as os_claim().
+ * Context: door_call(). */
 int claim_make(struct os *os, void *arg);
 
 void name_close(struct os *os);

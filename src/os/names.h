@@ -21,22 +21,22 @@ int os_claim(struct os *os, const char *name);
 void os_unclaim(struct os *os, int claim);
 
 /**
- * os_claim_share() - From now on each process that asks the holder of the name
- * @claim is told @secret, if it is of our user or root's, or we are root's; every 5 ms
- * at most.
+ * os_claim_share() - Tell @secret from now on to each process that asks the holder of
+ * the name @claim, if it is of our user or root's, or we are root's; every 5 ms at most.
  * @port: of os_port_open(): the port that we speak to them from. No other process gets
  * it before they were told of our end.
  * Return: 0, or -errno. Context: one name of a NIC.
  */
 int os_claim_share(struct os *os, int claim, int port, uint64_t secret);
 
-/** os_claim_unshare() - For those that were told the holder has ended. */
+/** os_claim_unshare() - Stop sharing the name: for processes that were told the holder has
+ * ended. */
 void os_claim_unshare(struct os *os);
 
 /**
- * os_claim_closed() - The program has closed our descriptors: give up the name, those
- * that were told, and the port, as far as the door has descriptors of its own. None of
- * the program's numbers is touched.
+ * os_claim_closed() - Give up the name, the processes that were told, and the port, as
+ * far as the door has descriptors of its own: the program has closed our descriptors.
+ * None of the program's numbers is touched.
  * @claim:	is none any more
  */
 void os_claim_closed(struct os *os, int claim);
@@ -80,33 +80,34 @@ bool os_holder_spoke(struct os *os);
 
 /**
  * os_ctl_open() - Let programs of our user and root ask questions: listen under
- * a name with our process id. Who asks wakes the background thread.
+ * a name with our process id. A program that asks wakes the background thread.
  * Return: 0; -EADDRINUSE: another NIC of this process does. Context: a thread of the
  * program's.
  */
 int os_ctl_open(struct os *os);
 
 /**
- * os_ctl_take() - Read what somebody asks, if anything was heard of it.
- * Never blocks, and lets nobody in more often than every 50 ms.
+ * os_ctl_take() - Read what a program asks, if anything was heard of it.
+ * Never blocks, and lets one in every 50 ms at most.
  * @buf:	@size bytes, not terminated
- * Return: bytes > 0: os_ctl_answer() is due. -EAGAIN: nobody, or not now.
- * -EPERM, -EMSGSIZE: somebody who may not, or no request: has been told. Whoever was
- * let in and says nothing stays as long as nobody else wants to be.
+ * Return: bytes > 0: os_ctl_answer() is due. -EAGAIN: none asks, or not now.
+ * -EPERM: it may not ask; -EMSGSIZE: its request is too long: it has been told. A
+ * program that was let in and says nothing stays as long as no other wants to be.
  * Context: background thread.
  */
 int os_ctl_take(struct os *os, char *buf, size_t size);
 
 /**
  * os_ctl_answer() - Say @error; or, if that is NULL, hand @text over as a file in
- * memory, so that a slow reader keeps nobody waiting.
+ * memory, so that a slow reader keeps no thread waiting.
  */
 int os_ctl_answer(struct os *os, const char *error, const char *text,
 		  size_t len);
 
 enum { OS_NOTES_MAX = 256, OS_NOTE_BYTES = 192 };
 
-/** struct os_note - Of the process @pid. What is in @bytes anybody may have written. */
+/** struct os_note - Of the process @pid. Any process of the user may have written what is
+ * in @bytes. */
 struct os_note {
 	int32_t pid;
 	char name[20];
@@ -126,18 +127,18 @@ void os_board_close(struct os *os);
 
 /**
  * os_board_post() - Pin up a note of OS_NOTE_BYTES, in place of the one before.
- * Return: 0; -EBADF: the board is lost (the program closed it, or somebody broke it).
+ * Return: 0; -EBADF: the board is lost (the program closed it, or a process broke it).
  */
 int os_board_post(struct os *os, const void *note);
 
 /**
- * os_board_read() - Notes of the other processes that are alive.
+ * os_board_read() - Read the notes of the other processes that are alive.
  * @out:	of OS_NOTES_MAX; good until the next call
  * Return: how many; -EBADF: as os_board_post().
  */
 int os_board_read(struct os *os, const struct os_note **out);
 
-/** os_board_mine() - Our own, as it was posted last. */
+/** os_board_mine() - Return our own note, as it was posted last. */
 const struct os_note *os_board_mine(struct os *os);
 
 #endif

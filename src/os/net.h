@@ -55,7 +55,7 @@ int os_net_read(struct os *os, struct os_net *net);
 void os_net_free(struct os_net *net);
 
 /**
- * os_net_watch() - From now on os_wait() of the background thread hears of changes.
+ * os_net_watch() - Let os_wait() of the background thread hear of changes from now on.
  * Return: 0; -errno: the host does not tell us.
  */
 int os_net_watch(struct os *os);
@@ -63,11 +63,11 @@ int os_net_watch(struct os *os);
 bool os_net_changed(struct os *os);
 
 /**
- * os_addr_check() - Does everything in os_config.addr name an address or an
- * interface that is up?
+ * os_addr_check() - Check that everything in os_config.addr names an address or an
+ * interface that is up.
  * @valid: if not, set to what could be named, with blanks between; cut if need
  *	be
- * Return: 0; -EINVAL.
+ * Return: 0; -EINVAL: it does not; -errno: they cannot be read, @valid is not set.
  */
 int os_addr_check(struct os *os, char *valid, size_t size);
 
@@ -88,10 +88,11 @@ enum {
 int os_port_open(struct os *os, uint16_t want, uint16_t *port);
 void os_port_close(struct os *os, int index);
 
-/** os_port_marks() - From now on os_rx.mark is known of what comes to that port. */
+/** os_port_marks() - Let os_recv() set os_rx.mark of what comes to that port from now
+ * on. */
 void os_port_marks(struct os *os, int index);
 
-/** os_rcvbuf() - Bytes that the kernel lets one port hold (real SO_RCVBUF). */
+/** os_rcvbuf() - Return the bytes that the kernel lets one port hold (real SO_RCVBUF). */
 size_t os_rcvbuf(struct os *os);
 
 /**
@@ -130,7 +131,7 @@ int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	    enum os_recv_mode mode);
 
 /**
- * os_recv_error() - Next ICMP error that came for something we sent.
+ * os_recv_error() - Read the next ICMP error that came for something we sent.
  * Return: 1: @dst was unreachable (@err: ECONNREFUSED, EMSGSIZE with @mtu, ..);
  * 0: none. Context: costs nothing unless a call met an error; call it as often
  * as os_recv(), since unread errors take up receive buffer and wake os_wait().
@@ -154,9 +155,9 @@ struct os_tx {
 };
 
 /**
- * os_connect() - A quicker way from @src to @dst, for sending only. What goes
- * that way has another source port, and the kernel numbers IPv4 packets as it
- * likes: not for standard peers.
+ * os_connect() - Open a quicker way from @src to @dst, for sending only. Packets
+ * that go that way have another source port, and the kernel numbers IPv4 packets as
+ * it likes: not for standard peers.
  * Return: for os_tx.line, or 0: none. Context: any; does not block.
  */
 int os_connect(struct os *os, const struct ipaddr *src,

@@ -144,7 +144,7 @@ static void os_open_failed(const char *what, int ret)
 }
 
 /**
- * os_open() - A host for one NIC.
+ * os_open() - Open a host for one NIC.
  * @cfg: borrowed until return
  * Return: 0; -ENOMEM, -EAGAIN (no thread), -EMFILE, -ENFILE, -EAFNOSUPPORT (no IP at
  * all); others, after a line that says what is missing

@@ -60,7 +60,7 @@ uint64_t os_now(struct os *os)
 }
 
 /**
- * os_random() - Kernel randomness; where getrandom(2) is refused, from the
+ * os_random() - See run.h. Where getrandom(2) is refused it is read from the
  * device.
  */
 void os_random(struct os *os, void *buf, size_t len)
@@ -121,9 +121,9 @@ static int os_memory_map(struct os *os, size_t bytes)
 }
 
 /**
- * os_memory() - NIC memory.
+ * os_memory() - See copy.h.
  * @bytes: > 0, rounded up to whole pages
- * Return: the memory, freed by os_close(); NULL when there is none.
+ * Return: the memory; NULL when there is none.
  */
 void *os_memory(struct os *os, size_t bytes)
 {

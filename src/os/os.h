@@ -74,7 +74,7 @@ struct os_ask {
 
 /**
  * struct os_news - The descriptor that says that addresses changed; atomic.
- * @fd:		or -1: nobody tells of changes
+ * @fd:		or -1: the host does not tell of changes
  * @changed:	says @fd, since os_net_changed()
  * @dev, @ino:	what @fd is; written before it
  */
@@ -87,7 +87,7 @@ struct os_news {
 /**
  * struct os_ctl - The control socket.
  * @fd:		or -1; @client: the process that was let in, or -1
- * @after_ns:	nobody is let in before
+ * @after_ns:	no process is let in before
  * @asked:	atomic
  */
 struct os_ctl {
@@ -99,7 +99,7 @@ struct os_ctl {
 /**
  * struct os_claim - The name that we hold and share.
  * @fd:		or -1; @port_fd: what holds the port that goes with it, or less than 0
- * @after_ns:	nobody is told before
+ * @after_ns:	no process is told before
  */
 struct os_claim {
 	int fd, port_fd;

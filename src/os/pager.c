@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pager.c: the threads that wait for pages, so that nobody else has to
+/* pager.c: the threads that wait for pages, so that no other thread has to
  * (design D7, D8). What they do with a page is in populate.c.
  *
  * Theory of operation
  *
- * Requests wait in a ring, answers in another. Who asks and reaps is one thread
+ * Requests wait in a ring, answers in another. The thread that asks and reaps is one
  * at a time (the engine) and takes no lock, which a pager may keep while it is
- * not running. Pagers have one among themselves, never held across a fault. There is always one idle pager more than the work needs, up
- * to the limit: a pager that takes a request while nobody else is idle first
- * starts another. So a page that hangs blocks neither the other requests nor
- * os_page_ask(), which starts no thread itself (that takes the address-space
- * lock).
+ * not running. Pagers have one among themselves, never held across a fault. There is
+ * always one idle pager more than the work needs, up to the limit: a pager that takes a
+ * request while no other is idle first starts another. So a page that hangs blocks
+ * neither the other requests nor os_page_ask(), which starts no thread itself (that takes
+ * the address-space lock).
  *
  * When all but one wait for pages the last one waits for none: it answers for
  * pages that turn out to be present, and leaves the others for later. So slow
@@ -78,7 +78,7 @@ struct pager {
  * @done_tail:	answers that were given
  * @serving:	threads that may be waiting for a page
  * @out:	the engine's: requests not yet reaped
- * @asked:	requests nobody looked at; its tail is the engine's
+ * @asked:	requests that no pager looked at; its tail is the engine's
  * @slow:	requests whose pages were absent when only one pager was left
  */
 struct pagers {
@@ -219,7 +219,7 @@ void pagers_close(struct pagers *pg)
 		pthread_mutex_lock(&pg->lock);
 	}
 	pagers_join(pg);
-	/* Who hangs may answer long after; this may be another's number then. */
+	/* One that hangs may answer long after; this may be another's number then. */
 	fd_close(pg->done_fd);
 	pagers_put(pg);
 }
@@ -320,7 +320,7 @@ static void pager_serve(struct pagers *pg, const struct os_page_req *req)
 	done.cheap_end = b.cheap.end;
 	doubt = done.bytes && backing_doubt(pg->backing, req->addr, now);
 	pager_answer(pg, &done);
-	/* What is for the next request must not delay this one. */
+	/* Work for the next request must not delay this one. */
 	host_look(now);
 	if (doubt)
 		(void)backing_learn(pg->backing, req->addr, now);
@@ -344,7 +344,7 @@ static bool ring_take(struct pager_ring *r, struct os_page_req *req)
 	return true;
 }
 
-/* Must whoever takes a request now not wait for a page? */
+/* Must the pager that takes a request now not wait for a page? */
 static bool pager_is_last(const struct pagers *pg)
 {
 	return pg->max > 1 && pg->serving + 1 >= pg->max;

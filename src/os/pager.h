@@ -8,7 +8,7 @@ struct pagers;
 int pagers_open(struct pagers **out, unsigned max);
 void pagers_close(struct pagers *pg);
 
-/** pagers_fd() - Readable while answers wait. */
+/** pagers_fd() - Return the descriptor that is readable while answers wait. */
 int pagers_fd(const struct pagers *pg);
 
 /**

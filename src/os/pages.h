@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pages.h: pages of application memory: who brings them in, how long they may be believed
+/* pages.h: pages of application memory: bringing them in, how long they may be believed
  * to be there, locking them, and other memory in their place. The rules are in run.h.
  */
 #ifndef NOPIN_OS_PAGES_H
@@ -11,7 +11,7 @@
 struct os;
 
 /**
- * What a page is backed by decides how its fault may be answered; the pager
+ * The backing of a page decides how its fault may be answered; the pager
  * finds out and tells with each answer.
  * BACKING_CHEAP: a fault in [cheap_start, cheap_end) needs no I/O and cannot
  * block (never-touched private anonymous memory where there is no swap, no
@@ -63,7 +63,7 @@ struct os_page_done {
 };
 
 /**
- * os_page_ask() - Hand a request to the pagers, who bring pages in without
+ * os_page_ask() - Hand a request to the pagers, which bring pages in without
  * writing to them, from user mode if need be. Never blocks. Asking and reaping is
  * for one thread at a time.
  * Return: 0, or -EAGAIN when too many are out (ask again after a reap).
@@ -71,13 +71,14 @@ struct os_page_done {
 int os_page_ask(struct os *os, const struct os_page_req *req);
 
 /**
- * os_page_forget() - The mapping at [addr, addr + len) may be another than before: what
- * is known of how its pages come and go is forgotten. Context: any thread.
+ * os_page_forget() - Forget what is known of how the pages of [addr, addr + len) come
+ * and go: the mapping there may be another than before. Context: any thread.
  */
 void os_page_forget(struct os *os, uint64_t addr, uint64_t len);
 
 /**
- * os_page_now() - As a pager would, but here and now, however long it takes.
+ * os_page_now() - Bring pages in as a pager would, but here and now, however long it
+ * takes.
  * Return: 0, or -EFAULT. Context: only where the engine is meant to sleep in
  * faults (strategy block), or a program's thread without a lock.
  */
@@ -90,7 +91,7 @@ unsigned os_page_reap(struct os *os, struct os_page_done *out, unsigned max);
 bool os_pages_waiting(struct os *os);
 
 /**
- * os_fresh_after() - Readiness learned before this time may be outdated
+ * os_fresh_after() - Return a time: readiness learned before it may be outdated
  * (now - 10 ms; longer ago while the kernel's counters say that nothing was
  * reclaimed, later when they just said that something was).
  * Context: cheap, no system call.
@@ -112,7 +113,7 @@ int os_pin(struct os *os, uint64_t addr, uint64_t len, bool fetch);
 int os_unpin(struct os *os, uint64_t addr, uint64_t len);
 
 /**
- * os_pinned() - Is any of [*addr, *addr + *len) locked, by whomever? Meant for
+ * os_pinned() - Is any of [*addr, *addr + *len) locked, by us or the program? Meant for
  * memory that is about to be locked: pages may be aged by the question.
  * Return: true: the first such range is in @addr, @len.
  */
@@ -142,7 +143,7 @@ struct os_move_req {
  * Return: 0; nothing has changed after: -EFAULT: a part is not mapped;
  * -EOPNOTSUPP: it is not private, anonymous, writable memory in small pages that
  * are not locked, or it is the caller's stack; -EPERM: the kernel does not let us
- * stop those who touch it (there must be a userfaultfd that stops system calls,
+ * stop threads that touch it (there must be a userfaultfd that stops system calls,
  * too); -EEXIST and others of open(2); -ENOSPC: @path; -ENODEV: @node; -ENOMEM.
  * Context: a thread of ours, no lock held. Takes as long as the copy.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pin.c: memory that the kernel keeps in RAM, for the registration modes that
- * are there to be compared with. Who locked what, and how often, is for the
- * caller to know: the kernel keeps no count. And what a program that locks all that
+ * are there to be compared with. The caller has to know which regions lock a page,
+ * and how often: the kernel keeps no count. And what a program that locks all that
  * it maps has left for us.
  */
 #include "base/check.h"

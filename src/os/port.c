@@ -407,7 +407,7 @@ int os_connect(struct os *os, const struct ipaddr *src,
 	return fd;
 }
 
-/** os_disconnect() - See net.h. Context: nobody sends by it any more. */
+/** os_disconnect() - See net.h. Context: no thread sends by it any more. */
 void os_disconnect(struct os *os, int line)
 {
 	(void)os;

@@ -5,7 +5,7 @@
 
 #include "os/os.h"
 
-/** port_fd() - Socket of port @index, -1 if there is none. */
+/** port_fd() - Return the socket of port @index, -1 if there is none. */
 static inline int port_fd(const struct os *os, int index)
 {
 	/* Pairs with the release in port_install(): the rest of the port. */

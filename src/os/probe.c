@@ -26,7 +26,7 @@ struct probe {
 
 static struct timespec at_once;
 static uint32_t nobody;
-/* Zeroes for all that is pointed to: nobody reads them, but valgrind would complain. */
+/* Zeroes for all that is pointed to: they are not read, but valgrind would complain. */
 static uint64_t zeroes[32];
 #define NONE SYS_PTR(zeroes)
 

@@ -11,7 +11,7 @@ struct os_net;
 /** rtnl_open() - Return: a socket that hears of @groups, 0: only answers; -errno. */
 int rtnl_open(int groups);
 /**
- * rtnl_read() - All interfaces and addresses.
+ * rtnl_read() - Read all interfaces and addresses.
  * @fd:	of rtnl_open(0), or -errno
  * Return: 0; -errno, @net is empty then.
  */

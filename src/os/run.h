@@ -36,13 +36,14 @@ struct os_config {
 
 int os_open(struct os **out, const struct os_config *cfg);
 
-/** os_close() - All threads of ours have ended; closes every descriptor. */
+/** os_close() - Close @os: end the pagers and the door, and close every descriptor.
+ * Context: all other threads of ours have ended. */
 void os_close(struct os *os);
 
-/** os_now() - Monotonic clock, ns. Never 0. */
+/** os_now() - Read the monotonic clock, ns. Never 0. */
 uint64_t os_now(struct os *os);
 
-/** os_random() - Kernel randomness. */
+/** os_random() - Fill @buf with @len bytes of the kernel's randomness. */
 void os_random(struct os *os, void *buf, size_t len);
 
 /**
@@ -73,7 +74,7 @@ bool os_prepare_due(struct os *os);
 void os_log(const char *line, size_t len);
 
 struct os_thread;
-/** os_thread_start() - A thread as design D13 says: named, signals blocked. */
+/** os_thread_start() - Start a thread as design D13 says: named, signals blocked. */
 int os_thread_start(struct os *os, struct os_thread **out, const char *name,
 		    void (*fn)(void *arg), void *arg);
 void os_thread_join(struct os_thread *t);
@@ -81,7 +82,7 @@ void os_thread_join(struct os_thread *t);
 /** os_self() - Name the thread that runs, in its process; not 0. */
 uintptr_t os_self(void);
 
-/** os_relax() - A moment's pause in a spin. */
+/** os_relax() - Pause for a moment in a spin. */
 void os_relax(void);
 
 /** os_child() - Are we a fork()ed child of the process that opened @os (or NULL)? */

@@ -234,7 +234,7 @@ static bool signals_end_here(struct os_signals *s)
 	return (signal_bits(&waiting) & ~s->mask & caught_ask().ends) != 0;
 }
 
-/* What it takes from the descriptor it puts back: whoever takes an event decides
+/* It puts back what it takes from the descriptor: a thread that takes an event decides
  * whether there are more. */
 int os_event_wait(int fd, struct os_signals *s)
 {

@@ -41,7 +41,7 @@ sigset_t signals_mask(const struct os_signals *s, struct caught before,
 /** signals_in_child() - Let it in, in a child of fork() that a handler made in a sleep. */
 void signals_in_child(void);
 
-/** caught_ends() - The sleep was interrupted: is the verb to end with EINTR? */
+/** caught_ends() - Is the verb, whose sleep was interrupted, to end with EINTR? */
 bool caught_ends(const struct os_signals *s, struct caught before);
 
 #endif

@@ -25,7 +25,7 @@ struct rusage;
 
 static_assert(sizeof(long) == 8, "preadv and ppoll are called as on 64 bits");
 
-/** sys_call() - Any system call; errno is left alone. Where it succeeds nothing is
+/** sys_call() - Make any system call; errno is left alone. Where it succeeds nothing is
  * written to thread-local storage, which a fork() has made copy-on-write.
  */
 static inline long sys_call(long nr, long a, long b, long c, long d, long e,

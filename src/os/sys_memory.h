@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/** sys_vm_readv() - process_vm_readv(2). */
+/** sys_vm_readv() - Call process_vm_readv(2). */
 static inline ssize_t sys_vm_readv(int pid, const struct iovec *local,
 				   unsigned nlocal, const struct iovec *remote,
 				   unsigned nremote)
@@ -17,7 +17,7 @@ static inline ssize_t sys_vm_readv(int pid, const struct iovec *local,
 			SYS_PTR(remote), nremote, 0);
 }
 
-/** sys_vm_writev() - process_vm_writev(2). */
+/** sys_vm_writev() - Call process_vm_writev(2). */
 static inline ssize_t sys_vm_writev(int pid, const struct iovec *local,
 				    unsigned nlocal, const struct iovec *remote,
 				    unsigned nremote)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* thread.c: threads of a guest (design D9, D13): named, small, all signals
  * blocked but the two that a guarded touch needs, allowed on every CPU that
- * the process is allowed on, whatever thread creates them.
+ * the process is allowed on, whichever thread creates them.
  */
 #include "os/thread.h"
 #include "base/check.h"
@@ -24,7 +24,8 @@ enum { THREAD_STACK = 1024 * 1024, THREAD_SLICE_NS = 100 * 1000 };
 
 /**
  * struct os_thread - @stack: of our own (heap.h), so that a fork() does not make
- * it copy-on-write; NULL where the C library made one. @state: who frees this
+ * it copy-on-write; NULL where the C library made one. @state: LEFT: the
+ * thread itself frees this
  */
 struct os_thread {
 	pthread_t id;

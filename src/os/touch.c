@@ -72,11 +72,11 @@ static const struct sigaction touch_dfl; /* SIG_DFL is 0 */
  */
 static struct sigaction touch_prev[TOUCH_SIGNALS][TOUCH_ENTRIES];
 static unsigned touch_used[TOUCH_SIGNALS];
-/* What had SA_RESETHAND was called. */
+/* The handler had SA_RESETHAND, and was called. */
 static bool touch_reset[TOUCH_SIGNALS][TOUCH_ENTRIES];
 static pthread_mutex_t touch_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What would have happened without us. */
+/* Do what would have happened without us. */
 static void touch_default(int sig, const siginfo_t *info, bool ignore)
 {
 	bool sent = info->si_code <= 0; /* by kill() or the like */

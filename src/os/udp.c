@@ -113,7 +113,7 @@ static void udp_drops(struct os *os, struct os_port *p, uint32_t now)
 				   __ATOMIC_RELAXED);
 }
 
-/* What the headers of IP said, of either kind. Return: false: it is none of these. */
+/* Take what the headers of IP said, of either kind. Return: false: it is none of these. */
 static bool udp_control_ip(const struct cmsghdr *c, struct os_rx *rx)
 {
 	const bool v6 = c->cmsg_level == IPPROTO_IPV6;
@@ -298,10 +298,6 @@ static int udp_recv_any(struct os *os, struct iovec *iov, unsigned n,
 /**
  * os_recv() - See net.h.
  * @n: at most OS_IOV_MAX
- * @rx: with OS_PEEK rx->len is the whole length, also if @iov holds less; with
- *	OS_TAKE what did not fit is lost and not counted in rx->len
- * Return: also -EBADF: the program closed our descriptors.
- * Context: one thread at a time (the receive token).
  */
 int os_recv(struct os *os, struct iovec *iov, unsigned n, struct os_rx *rx,
 	    enum os_recv_mode mode)
@@ -371,8 +367,6 @@ static int udp_error_port(struct os *os, int index, struct endpoint *dst,
 /**
  * os_recv_error() - See net.h.
  * @mtu: with EMSGSIZE the path's IP MTU, else 0
- * Context: costs nothing unless an earlier call met an error; call it as often
- * as os_recv(), since unread errors take up receive buffer.
  */
 int os_recv_error(struct os *os, struct endpoint *dst, int *err, uint32_t *mtu)
 {

@@ -7,7 +7,7 @@ struct os;
 
 enum { UDP_VAIN = 8 }; /* looks at one port in vain while others may wait */
 
-/** udp_error_note() - os_recv_error() has something to read at port @index. */
+/** udp_error_note() - Note that os_recv_error() has something to read at port @index. */
 void udp_error_note(struct os *os, int index);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* wait.c: sleeping (design D9). What wakes who sleeps: event.c.
+/* wait.c: sleeping (design D9). The events that wake a thread that sleeps: event.c.
  *
  * Any number of threads may wait at once. All of them wake for a packet (if
- * they asked) and for a page answer; both stay readable until somebody takes
+ * they asked) and for a page answer; both stay readable until a thread takes
  * them, so nothing gets lost if the first to wake takes it all. A kick is for
  * the background thread: only waiters without an extra_fd see it, and the
  * first of them consumes it.
@@ -27,7 +27,7 @@ static void wait_add(struct pollfd *fds, unsigned *n, int fd)
 	fds[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-/* Somebody closed our descriptors (closefrom() in a daemon): do not spin. */
+/* The program closed our descriptors (closefrom() in a daemon): do not spin. */
 static void wait_closed(uint64_t deadline_ns)
 {
 	uint64_t now = clock_ns();
@@ -59,8 +59,8 @@ static void wait_note_error(struct os *os)
 		udp_error_note(os, only);
 }
 
-/* ppoll(2) lets signals in if it sleeps, or has nothing to say. Whoever always finds a
- * packet, that is none for it, would never see one: so they are let in that often. */
+/* ppoll(2) lets signals in if it sleeps, or has nothing to say. A thread that always finds
+ * a packet, that is none for it, would never see one: so they are let in that often. */
 static bool signals_kept_out(struct os_signals *s, uint64_t now_ns)
 {
 	const bool first = !s->let_in_ns;
@@ -96,7 +96,8 @@ static int poll_in_verb(const struct os *os, struct pollfd *fds, unsigned n,
 	return ret;
 }
 
-/* For the holder of a name, and for who says that addresses changed. */
+/* Add the connection to the holder of a name, and the socket that says that addresses
+ * changed. */
 static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n)
 {
 	const int holder = __atomic_load_n(&os->holder.fd, __ATOMIC_RELAXED);
@@ -108,8 +109,8 @@ static void wait_callers(const struct os *os, struct pollfd *fds, unsigned *n)
 		wait_add(fds, n, net);
 }
 
-/* The callers are fds[@first] and what follows. What the program closed is found out
- * by who looks: the number may be another descriptor's by now. */
+/* The callers are fds[@first] and what follows. One that the program closed is found
+ * out by the function that looks: the number may be another descriptor's by now. */
 static void wait_note_callers(struct os *os, const struct pollfd *fds,
 			      unsigned first, unsigned n)
 {
@@ -126,7 +127,7 @@ static void wait_note_callers(struct os *os, const struct pollfd *fds,
 	}
 }
 
-/* What the kernel said of @fds is acted on. Return: one of the first @n is closed. */
+/* Act on what the kernel said of @fds. Return: one of the first @n is closed. */
 static bool wait_ended(struct os *os, const struct pollfd *fds, unsigned n,
 		       unsigned sock, bool in_verb)
 {

@@ -23,8 +23,8 @@ struct os_signals {
 	bool blocked, asked;
 };
 
-/** os_signals_block() - Until os_signals_restore() only os_wait_in_verb() lets
- * them in. */
+/** os_signals_block() - Block signals until os_signals_restore(): only os_wait_in_verb()
+ * lets them in. Those that a fault of the thread raises are not blocked. */
 void os_signals_block(struct os_signals *s);
 void os_signals_restore(struct os_signals *s);
 
@@ -46,7 +46,8 @@ void os_wait(struct os *os, enum os_wait_for what, uint64_t deadline_ns,
 	     int extra_fd);
 
 /**
- * os_wait_in_verb() - The same, of a thread of the program. A cancellation point.
+ * os_wait_in_verb() - Sleep as os_wait() does, in a thread of the program. A
+ * cancellation point.
  * @s:		blocked: are let in, also if the deadline has passed
  * Return: 0; -EINTR: a handler without SA_RESTART ran.
  */
@@ -72,9 +73,9 @@ void os_kick(struct os *os);
 /** os_closed() - Did os_wait() find that the program closed our descriptors? */
 bool os_closed(const struct os *os);
 
-/** os_event_open() - A pollable descriptor; starts unreadable. */
+/** os_event_open() - Open a pollable descriptor; it starts unreadable. */
 int os_event_open(void);
-/** os_event_own() - One that no program is told of: out of its way. */
+/** os_event_own() - Open one that no program is told of: out of its way. */
 int os_event_own(void);
 void os_event_set(int fd);
 /** os_event_clear() - Return: true if it was set. */

@@ -45,7 +45,7 @@ int cq_init(struct cq *cq, uint32_t entries)
 		return -ENOMEM;
 	while (slots <= entries)
 		slots *= 2;
-	/* calloc, so that large queues stay untouched */
+	/* large queues stay untouched until they are used */
 	ring = heap_array(slots, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;

@@ -42,20 +42,20 @@ struct cq {
 int cq_init(struct cq *cq, uint32_t entries);
 void cq_fini(struct cq *cq);
 
-/** cq_empty() - Poller: nothing to take right now. */
+/** cq_empty() - Is there nothing to take right now? Context: the poller. */
 bool cq_empty(const struct cq *cq);
 
-/** cq_take() - Poller: up to @n completions. Return: how many. */
+/** cq_take() - Take up to @n completions. Return: how many. Context: the poller. */
 unsigned cq_take(struct cq *cq, unsigned n, struct cqe *out);
 
 /**
- * cq_push() - Engine: append.
+ * cq_push() - Append a completion. Context: the engine.
  * Return: 0; or -ENOSPC, the CQ then marked overflowed for good: nothing is
  * overwritten, and every later push fails too (IBTA 11.6.3.2: a CQ error).
  */
 int cq_push(struct cq *cq, const struct cqe *e);
 
-/** cq_arm() - Poller: want an event for the next (solicited) completion. */
+/** cq_arm() - Ask for an event for the next (solicited) completion. Context: the poller. */
 void cq_arm(struct cq *cq, bool solicited_only);
 
 /**
@@ -64,7 +64,7 @@ void cq_arm(struct cq *cq, bool solicited_only);
  */
 void cq_swap(struct cq *cq, struct cq *other);
 
-/** cq_forget() - Engine, poller kept out: drop the completions of @qpn. */
+/** cq_forget() - Drop the completions of @qpn. Context: the engine, poller kept out. */
 void cq_forget(struct cq *cq, uint32_t qpn);
 
 #endif

@@ -18,11 +18,11 @@ struct rq {
 	uint32_t next;
 };
 
-/** rq_init(), rq_fini() - As wq_init() and wq_fini(). */
+/** rq_init(), rq_fini() - Initialize and free as wq_init() and wq_fini() do. */
 int rq_init(struct rq *q, uint32_t slots, uint32_t max_sge);
 void rq_fini(struct rq *q);
 
-/** rq_reset() - Forget everything; nobody else may be using the queue. */
+/** rq_reset() - Forget everything; no other thread may be using the queue. */
 void rq_reset(struct rq *q);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wq.c: work queues. The poster fills the slot at prod and publishes it, the
  * engine works on [cons, prod) and releases from the front; each index has one
- * writer. What a WQE means, and who may post when, is left to verbs/ and
+ * writer. The meaning of a WQE, and which thread may post when, are left to verbs/ and
  * xport/ (IBTA 10.8.2 to 10.8.3).
  */
 #include "ring/wq.h"
@@ -39,7 +39,7 @@ int wq_init(struct wq *q, uint32_t slots, uint32_t max_sge, uint32_t max_inline)
 	if (slots > SLOTS_MAX || stride > UINT32_MAX)
 		return -ENOMEM;
 	if (slots) {
-		/* calloc, so that large queues stay untouched */
+		/* large queues stay untouched until they are used */
 		mem = heap_array(ring, stride);
 		if (!mem)
 			return -ENOMEM;

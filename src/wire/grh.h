@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /**
- * grh_build() - The global route header that is put in front of a datagram: of
+ * grh_build() - Build the global route header that is put in front of a datagram: of
  * IPv6 its own, of IPv4 that in the last 20 bytes (IBTA A17.4.5). Where the mark is not
  * known (datagrams that another NIC passed on) traffic class and hop limit are 0 and 64.
  */

@@ -20,7 +20,7 @@ struct path {
 };
 
 /**
- * icrc() - RoCEv2 ICRC of a packet, IPv4 identification taken as @ident.
+ * icrc() - Compute the RoCEv2 ICRC of a packet, IPv4 identification taken as @ident.
  * @iov,n:	the UDP payload without its last four bytes, in pieces; the
  *		first piece holds the whole BTH
  */
@@ -41,12 +41,12 @@ uint32_t icrc_load(const uint8_t trailer[ICRC_BYTES]);
  */
 bool icrc_ok(const struct path *path, const uint8_t *pkt, size_t total);
 
-/** xcrc() - Trailer of an extension packet: CRC-32 over its headers only. */
+/** xcrc() - Compute the trailer of an extension packet: CRC-32 over its headers only. */
 uint32_t xcrc(const uint8_t *hdr, size_t hdr_len);
 
 /**
- * xcrc_next() - Of the XDATA_HDR bytes that only differ from those of @crc in
- * the PSN, which is @psn instead of the one before it.
+ * xcrc_next() - Compute xcrc() of the XDATA_HDR bytes that only differ from those of
+ * @crc in the PSN, which is @psn instead of the one before it.
  */
 uint32_t xcrc_next(uint32_t crc, psn_t psn);
 

@@ -74,11 +74,11 @@ struct op_info {
 	uint8_t hdr_bytes; /* BTH and all extended headers */
 };
 
-/** opcode_info() - Never NULL; for any byte. */
+/** opcode_info() - Find the row of @opcode, any byte. Never NULL. */
 const struct op_info *opcode_info(uint8_t opcode);
 
 /**
- * op_select() - The RC opcode of one packet of a message.
+ * op_select() - Choose the RC opcode of one packet of a message.
  * @flags:	one of OPF_SEND, OPF_WRITE, OPF_READ (a READ response), with
  *		OPF_FIRST and OPF_LAST as the packet is the message's first or
  *		last; OPF_IMM, OPF_INV or OPF_NOTIFY as the message has it (only the

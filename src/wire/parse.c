@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parse.c: bytes to struct pkt. Every length is checked here, once (IBTA 9.6.1,
- * packet header validation); behind it nobody looks at header bytes again.
+ * packet header validation); behind it no code looks at header bytes again.
  * Left to others: ICRC, nonce and epoch (icrc.c, nic/), P_Key, QP, peer, PSN, opcode
  * sequence and payload length against the path MTU (xport/).
  */
@@ -181,9 +181,9 @@ static bool parse_xack(struct cursor *c, struct pkt *pkt)
 }
 
 /**
- * check_payload() - Does what follows the headers fit the opcode?
+ * check_payload() - Check that what follows the headers fits the opcode.
  * @rest:	bytes of payload and pad
- * Sets pkt->payload_len.
+ * Sets pkt->payload_len. Return: as pkt_parse().
  */
 static enum counter check_payload(struct pkt *pkt, size_t rest)
 {

@@ -115,7 +115,7 @@ enum counter pkt_parse(const uint8_t *hdr, size_t hdr_avail, size_t total,
 unsigned pkt_build(struct pkt *pkt, uint8_t *out);
 
 /**
- * pkt_build_next() - The headers, and the trailer behind them, of the packet
+ * pkt_build_next() - Write the headers, and the trailer behind them, of the packet
  * after @prev (likewise with its trailer) in the middle of the same message.
  * Extension packets without atomic headers only.
  * @opcode:	RC opcode; not one with immediate data, IETH or a counter
