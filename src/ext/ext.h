@@ -14,12 +14,12 @@ struct nopin_upcalls {
 	struct vupcalls v;
 };
 
-/** ext_now() - Nanoseconds of the clock that all timeouts of @context go by. */
+/** ext_now() - Read the clock that all timeouts of @context go by, in nanoseconds. */
 uint64_t ext_now(struct ibv_context *context);
 
 /**
- * ext_counter_reserve() - From now on one thread at a time can wait for @c whatever
- * becomes scarce. No thread waits for it yet.
+ * ext_counter_reserve() - Reserve a descriptor for @c: from now on one thread at a time can
+ * wait for it, however scarce descriptors become. No thread waits for it yet.
  * Return: 0; EMFILE; ENODEV.
  */
 int ext_counter_reserve(struct nopin_counter *c);
@@ -33,8 +33,8 @@ void ext_counter_raise(struct nopin_counter *c);
  */
 bool ext_upcalls_try(struct nopin_upcalls *queue, struct nopin_upcall *out);
 
-/** ext_upcalls_count() - From now on each event of @queue raises @c, which lives as long
- * as @queue. */
+/** ext_upcalls_count() - Raise @c, from now on, with each event of @queue. @c lives as
+ * long as @queue. */
 void ext_upcalls_count(struct nopin_upcalls *queue, struct nopin_counter *c);
 
 #endif

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Ours may be put into another order; what programs were built with may not. */
+/* Programs were built with these numbers, and ours are cast to them. */
 #define SAME(ours, theirs)                                                     \
 	static_assert(0 + (ours) == 0 + (theirs), "the ABI's numbers")
 

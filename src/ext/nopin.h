@@ -3,8 +3,8 @@
  *
  * The functions take the objects of <infiniband/verbs.h> and are exported, with
  * versions, by the libibverbs.so.1 of nopin: link with -lnopin. A program that is
- * then started without nopin does not load; whoever wants to run on other devices
- * as well looks the functions up with dlvsym(3), version "NOPIN_1.0".
+ * then started without nopin does not load; one that is to run on other devices as
+ * well looks the functions up with dlvsym(3), version "NOPIN_1.0".
  *
  * A call that waits ends with EINTR when a signal handler without SA_RESTART ran,
  * and nothing has changed.
@@ -28,8 +28,8 @@ extern "C" {
 #endif
 
 /**
- * enum nopin_fault - What answers an access to a page that is not present.
- * NOPIN_FAULT_DEFAULT: for a QP what the NIC does, for a region what the QP does.
+ * enum nopin_fault - A strategy, which answers an access to a page that is not present.
+ * NOPIN_FAULT_DEFAULT: for a QP the strategy of the NIC, for a region that of the QP.
  * The others are described in nopin(7), under NOPIN_FAULT. The numbers are part of
  * the ABI.
  */
@@ -49,21 +49,20 @@ enum nopin_fault {
 };
 
 /**
- * nopin_fault_name() - As NOPIN_FAULT takes it; "default" for
- * NOPIN_FAULT_DEFAULT. Constant memory. Return: NULL: no such strategy.
+ * nopin_fault_name() - Return the name of a strategy, as NOPIN_FAULT takes it, or
+ * "default" for NOPIN_FAULT_DEFAULT. Constant memory. Return: NULL: no such strategy.
  */
 const char *nopin_fault_name(enum nopin_fault fault);
 
-/** nopin_fault_parse() - The strategy of this name. Return: 0; EINVAL: none. */
+/** nopin_fault_parse() - Find the strategy of this name. Return: 0; EINVAL: none. */
 int nopin_fault_parse(const char *name, enum nopin_fault *fault);
 
-/** nopin_get_fault() - Tell what the NIC does (NOPIN_FAULT in the environment). */
+/** nopin_get_fault() - Tell the strategy of the NIC (NOPIN_FAULT in the environment). */
 int nopin_get_fault(struct ibv_context *context, enum nopin_fault *fault);
 
 /**
- * nopin_qp_set_fault() - Choose what answers missing pages of this QP's work from now
- * on.
- * What waits already is not moved. May be called in any state.
+ * nopin_qp_set_fault() - Choose the strategy that answers missing pages of this QP's
+ * work from now on. Work that waits already is not moved. May be called in any state.
  * @fault:	not BLOCK, which is for a NIC as a whole
  * Return: 0; EINVAL: no such strategy; EOPNOTSUPP: BLOCK, or the NIC does BLOCK.
  */
@@ -72,8 +71,8 @@ int nopin_qp_set_fault(struct ibv_qp *qp, enum nopin_fault fault);
 int nopin_qp_get_fault(struct ibv_qp *qp, enum nopin_fault *fault);
 
 /**
- * nopin_mr_set_fault() - Choose what answers missing pages of this region from now on,
- * whichever QP asks.
+ * nopin_mr_set_fault() - Choose the strategy that answers missing pages of this region
+ * from now on, whichever QP asks.
  * With NOPIN_FAULT_OVERWRITE the program also agrees to see zeros, for a while, in
  * pages of the region that a peer is overwriting as a whole.
  * Return: as nopin_qp_set_fault(); ENOENT: the region was invalidated.
@@ -98,7 +97,7 @@ struct nopin_met {
 /**
  * nopin_cq_met() - Tell what the work request of a completion met that was polled.
  * Of a request: its source pages, and where the response to a READ or atomic went.
- * Of a receive: where its message went. What the peer's NIC met is not in it.
+ * Of a receive: where its message went. Faults that the peer's NIC met are not in it.
  * @cq:		also ibv_cq_ex_to_cq() of an extended one
  * @back:	how many completions were polled after it: 0 is the last one; after an
  *		ibv_poll_cq() that returned n, wc[i] is n - 1 - i. Those that
@@ -109,19 +108,20 @@ struct nopin_met {
 int nopin_cq_met(struct ibv_cq *cq, uint64_t back, struct nopin_met *met);
 
 /**
- * nopin_mr_suspend() - Nothing touches the memory of the region from the return
- * on: the program may move it. Its keys stay good: who uses them, here or at a
- * peer, waits until nopin_mr_resume(). Waits itself for what is in the region.
- * Other regions that have the same memory are not suspended.
- * @expected_ns: how long it will take, which peers are told; 0: nobody knows
+ * nopin_mr_suspend() - Suspend a region: from the return on nothing touches its
+ * memory, and the program may move it. Waits until nothing moves through the region.
+ * Its keys stay good: a request that uses them, here or at a peer, waits until
+ * nopin_mr_resume(). Other regions that have the same memory are not suspended.
+ * @expected_ns: how long it will take, which peers are told; 0: not known
  * Return: 0; EINVAL: it is suspended; EOPNOTSUPP: it is the whole address space;
  * ENOENT: it was invalidated; ENOMEM.
  */
 int nopin_mr_suspend(struct ibv_mr *mr, uint64_t expected_ns);
 
 /**
- * nopin_mr_update() - The memory of a suspended region is at @addr from now on.
- * Addresses that go with its keys stay what they are, also in SGEs of the program.
+ * nopin_mr_update() - Tell the NIC that the memory of a suspended region is at @addr
+ * from now on. Addresses that go with its keys stay the same, also in SGEs of the
+ * program.
  * @length:	of the region, no more and no less
  * Return: 0; EINVAL: not suspended, another length, or its addresses modulo 8 would
  * change; EFAULT: not all of it is mapped; EBUSY: nopin_mr_suspend() has not
@@ -144,7 +144,7 @@ int nopin_mr_resume(struct ibv_mr *mr);
  * @limit_ns:	for so long peers that are no nopins bear it at least, if their
  *		timeouts and retries are those of our side of the connection;
  *		UINT64_MAX: the region's protection domain has no such peer
- * @pause_ns:	for so long the last suspension held up the first who met it
+ * @pause_ns:	for so long the last suspension held up the first access that met it
  */
 struct nopin_suspension {
 	uint32_t suspended, held;
@@ -152,7 +152,8 @@ struct nopin_suspension {
 };
 
 /**
- * nopin_mr_query_suspension() - Also before one, for its limit.
+ * nopin_mr_query_suspension() - Tell whether and how a region is suspended. May be called
+ * before a suspension, too, for its limit.
  * @size:	sizeof(*@out)
  * Return: 0; EINVAL: @size; ENOENT: the region was invalidated.
  */
@@ -174,7 +175,7 @@ struct nopin_counter;
 typedef int (*nopin_handler)(void *arg, uint64_t value);
 
 /**
- * nopin_counter_create() - A counter that QPs of @pd can raise, 0.
+ * nopin_counter_create() - Create a counter that QPs of @pd can raise. Its value is 0.
  * @handler:	NULL; or called with @arg whenever the counter has risen, by a thread
  *		of its own, which has all signals blocked but SIGSEGV and SIGBUS
  * Return: 0; ENOMEM; EAGAIN: no thread; EMFILE: no descriptor for it.
@@ -183,8 +184,9 @@ int nopin_counter_create(struct ibv_pd *pd, nopin_handler handler, void *arg,
 			 struct nopin_counter **counter);
 
 /**
- * nopin_counter_destroy() - Its identifier is none from now on. Who waits for it
- * ends with ECANCELED; waits for them, and until its handler returned.
+ * nopin_counter_destroy() - Destroy a counter: its identifier is none from now on, and
+ * calls that wait for it end with ECANCELED. Waits for them, and until its handler
+ * returned.
  * Return: 0; EDEADLK: called by its handler.
  */
 int nopin_counter_destroy(struct nopin_counter *counter);
@@ -196,7 +198,7 @@ uint32_t nopin_counter_id(const struct nopin_counter *counter);
 /**
  * nopin_counter_word() - Return the address of its value, good until it is destroyed:
  * to be read with acquire semantics. Looking there makes no progress: a thread of nopin
- * does, as long as nobody polls.
+ * does, as long as no thread of the program polls.
  */
 const uint64_t *nopin_counter_word(const struct nopin_counter *counter);
 
@@ -204,8 +206,8 @@ const uint64_t *nopin_counter_word(const struct nopin_counter *counter);
 int nopin_counter_poll(struct nopin_counter *counter, uint64_t *value);
 
 /**
- * nopin_counter_fd() - A descriptor for poll(2) and the like: readable when the
- * counter has risen since nopin_counter_poll(). It is the counter's.
+ * nopin_counter_fd() - Give a descriptor for poll(2) and the like: readable when the
+ * counter has risen since nopin_counter_poll(). It is the counter's: do not close it.
  * Return: 0; EMFILE.
  */
 int nopin_counter_fd(struct nopin_counter *counter, int *fd);
@@ -224,7 +226,7 @@ enum nopin_wait {
 };
 
 /**
- * nopin_counter_wait() - Until its value is @target or more.
+ * nopin_counter_wait() - Wait until its value is @target or more.
  * @timeout_ns:	UINT64_MAX: for ever
  * Return: 0; ETIMEDOUT; EINTR, but not with SPIN; ECANCELED: it was destroyed;
  * EINVAL: @how; EMFILE.
@@ -233,23 +235,23 @@ int nopin_counter_wait(struct nopin_counter *counter, uint64_t target,
 		       uint64_t timeout_ns, enum nopin_wait how);
 
 /**
- * nopin_counter_run() - The calling thread calls @handler whenever the counter has
- * risen, until that does not return 0; in between it sleeps as with BLOCK.
+ * nopin_counter_run() - Call @handler, on the calling thread, whenever the counter has
+ * risen, until that does not return 0; in between sleep as with BLOCK.
  * Return: 0; EINTR; ECANCELED: the counter was destroyed; EMFILE.
  */
 int nopin_counter_run(struct nopin_counter *counter, nopin_handler handler,
 		      void *arg);
 
 /**
- * nopin_qp_notifies() - Does the peer of @qp know nopin_post_write_notify()?
- * Return: 0; EOPNOTSUPP: it is no nopin, or @qp has no connection; EAGAIN: that is
- * not known yet: who says nothing is asked for a second; EINVAL: before RTR.
+ * nopin_qp_notifies() - Find out whether the peer of @qp knows nopin_post_write_notify().
+ * Return: 0: it does; EOPNOTSUPP: it is no nopin, or @qp has no connection; EAGAIN: that
+ * is not known yet: a peer that says nothing is asked for a second; EINVAL: before RTR.
  */
 int nopin_qp_notifies(struct ibv_qp *qp);
 
 /**
- * nopin_post_write_notify() - As ibv_post_send() of IBV_WR_RDMA_WRITE: each @wr of
- * the list raises the peer's counter @id. With 0 bytes it does nothing else.
+ * nopin_post_write_notify() - Post a list of IBV_WR_RDMA_WRITE, as ibv_post_send() does:
+ * each @wr of it raises the peer's counter @id. With 0 bytes it does nothing else.
  * Completions say IBV_WC_RDMA_WRITE; IBV_WC_REM_ACCESS_ERR also if the peer has no
  * such counter in the protection domain of its QP, and IBV_WC_LOC_QP_OP_ERR if it
  * is no nopin.
@@ -260,23 +262,24 @@ int nopin_post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			    uint32_t id, struct ibv_send_wr **bad_wr);
 
 /**
- * nopin_qp_set_counting() - From now on (@on not 0) the immediate data of RDMA
- * WRITEs that come is the identifier of a counter to raise, in network byte order,
- * and consumes no receive: so a peer notifies who is no nopin, or does not know it.
- * May be called in any state; before RTR no WRITE can come earlier.
+ * nopin_qp_set_counting() - Choose the meaning of the immediate data of RDMA WRITEs that
+ * come from now on. With @on not 0 it is the identifier of a counter to raise, in network
+ * byte order, and consumes no receive: so a peer can notify that is no nopin, or does not
+ * know nopin_post_write_notify(). May be called in any state; before RTR no WRITE can
+ * come earlier.
  * Return: 0; EOPNOTSUPP: @qp has no connection.
  */
 int nopin_qp_set_counting(struct ibv_qp *qp, int on);
 
 /**
  * enum nopin_upcall_reason - Why what was known of a range is known no longer.
- * EVERYTHING: the queue was full, and whatever it was to tell is this one event
+ * EVERYTHING: the queue was full, and all that it was to tell is this one event
  * REPLACED: the NIC's table needed the entry, or it grew too old: ask for the pages
  *	again before they are counted on
  * EVICTED: the pages were not in memory (any more) when the NIC looked
  * PROTECTED: they are not ready for writing any more: the program forks
  * SUSPENDED, MOVED, RESUMED: nopin_mr_suspend(), nopin_mr_update(),
- *	nopin_mr_resume(), by whomever; of the whole region
+ *	nopin_mr_resume(), by the program or nopin-suspend(1); of the whole region
  * The numbers are part of the ABI.
  */
 enum nopin_upcall_reason {
@@ -311,7 +314,7 @@ struct nopin_upcall {
 struct nopin_upcalls;
 
 /**
- * nopin_upcalls_open() - A queue.
+ * nopin_upcalls_open() - Open a queue of upcalls.
  * @events:	that it holds, 1..4096
  * Return: 0; EINVAL: @events; ENOMEM; EMFILE.
  */
@@ -319,13 +322,13 @@ int nopin_upcalls_open(struct ibv_context *context, uint32_t events,
 		       struct nopin_upcalls **out);
 
 /**
- * nopin_upcalls_close() - Nobody is in another call on it. What is queued is
- * forgotten.
+ * nopin_upcalls_close() - Close a queue. No thread may be in another call on it. Events
+ * that are queued are forgotten.
  * Return: 0; EBUSY: a region uses it.
  */
 int nopin_upcalls_close(struct nopin_upcalls *queue);
 
-/** nopin_upcalls_fd() - To poll(): readable while something is queued. */
+/** nopin_upcalls_fd() - Return a descriptor to poll(): readable while events are queued. */
 int nopin_upcalls_fd(const struct nopin_upcalls *queue);
 
 /**
@@ -342,7 +345,7 @@ typedef int (*nopin_upcall_fn)(const struct nopin_upcall *event, void *arg);
 
 /**
  * nopin_upcalls_run() - Take events and give each to @fn, on this thread, until it
- * does not return 0. However long it takes, nobody but this queue waits. A
+ * does not return 0. However long @fn takes, only this queue waits. A
  * cancellation point while it sleeps.
  * Return: 0: @fn ended it; else as nopin_upcalls_get().
  */
@@ -366,8 +369,8 @@ struct nopin_reg_attr {
 };
 
 /**
- * nopin_reg() - ibv_reg_mr() with more to say; ibv_dereg_mr() ends it. Nothing is
- * told of a region once that has returned.
+ * nopin_reg() - Register memory as ibv_reg_mr() does, with more to say; ibv_dereg_mr()
+ * ends it. Nothing is told of a region once that has returned.
  * @size:	sizeof(*attr)
  * Return: NULL with errno: as ibv_reg_mr(); EINVAL: @size, @weight, @reserved, or a
  * queue of another context; ENOSPC: all minimums together would be more than half
@@ -406,21 +409,21 @@ struct nopin_home_attr {
 };
 
 /**
- * nopin_home_create() - @attr: NULL: all 0.
+ * nopin_home_create() - Create a home. @attr: NULL: all 0.
  * Return: 0; EINVAL: @attr; ENOMEM; EMFILE; EIO: no connection to itself.
  */
 int nopin_home_create(struct ibv_pd *pd, const struct nopin_home_attr *attr,
 		      struct nopin_home **home);
 
 /**
- * nopin_home_destroy() - Its objects end: members' calls fail with ENOTCONN.
+ * nopin_home_destroy() - Destroy a home and its objects: members' calls fail with ENOTCONN.
  * Return: 0; EBUSY: a thread is in nopin_home_serve().
  */
 int nopin_home_destroy(struct nopin_home *home);
 
 /**
- * nopin_home_join() - A new member, at the other end of @qp. That is the home's, with
- * its completions, until nopin_home_serve() reports the member. It has the home's
+ * nopin_home_join() - Add the member at the other end of @qp. Until nopin_home_serve()
+ * reports the member, @qp is the home's, with its completions. It has the home's
  * protection domain, 8 sends at least, and a send CQ of its own.
  * @theirs:	from nopin_member_create()
  * @ours:	for nopin_member_start(), when @qp is RTS
@@ -443,8 +446,8 @@ enum nopin_gone {
  * struct nopin_home_event - A member is none any more.
  * @qp:		the program's again
  * @index:	from the card of nopin_home_join(); may be another's from now on
- * @waited:	the object in whose queue it was, or 0. A unit that it was just taking may be
- *		lost; nothing says so
+ * @waited:	the object in whose queue it was, or 0. A unit that it was just taking may
+ *		be lost; nothing says so
  */
 struct nopin_home_event {
 	struct ibv_qp *qp;
@@ -454,32 +457,32 @@ struct nopin_home_event {
 };
 
 /**
- * nopin_home_serve() - The calling thread is the home's, until there is something to
- * tell. To be called again at once: meanwhile nobody is woken.
+ * nopin_home_serve() - Serve the members, on the calling thread, until there is something
+ * to tell. To be called again at once: meanwhile no member is woken.
  * @how:	it waits for members
  * Return: 0; EINTR; ECANCELED: nopin_home_stop(); EBUSY: another thread does; EINVAL: @how;
  * EIO: the home cannot reach its own memory.
  */
 int nopin_home_serve(struct nopin_home *home, enum nopin_wait how,
 		     struct nopin_home_event *event);
-/** nopin_home_stop() - nopin_home_serve() returns, now and ever. */
+/** nopin_home_stop() - Have nopin_home_serve() return, now and ever. */
 int nopin_home_stop(struct nopin_home *home);
 
 /**
- * nopin_sem_create() - A semaphore of @units units.
+ * nopin_sem_create() - Create a semaphore of @units units.
  * @sem:	what members name it by; never 0
  * Return: 0; EINVAL: more than INT32_MAX; ENOSPC: there are too many objects.
  */
 int nopin_sem_create(struct nopin_home *home, uint32_t units, uint32_t *sem);
-/** nopin_waitq_create() - A wait queue; otherwise as nopin_sem_create(). */
+/** nopin_waitq_create() - Create a wait queue; otherwise as nopin_sem_create(). */
 int nopin_waitq_create(struct nopin_home *home, uint32_t *waitq);
 /** nopin_home_waiting() - Count those that wait now. Return: 0; EINVAL: no such object. */
 int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num);
 
 /**
- * nopin_member_create() - Of a home to which @qp is connected, or will be; until
- * nopin_member_destroy() that is the member's, with its completions. It has 8 sends
- * at least, and a send CQ of its own.
+ * nopin_member_create() - Create a member of the home to which @qp is connected, or will
+ * be. Until nopin_member_destroy() @qp is the member's, with its completions. It has 8
+ * sends at least, and a send CQ of its own.
  * @card:	for nopin_home_join()
  * Return: 0; EINVAL: @qp; ENOMEM; EMFILE: no descriptor to be woken by.
  *
@@ -488,54 +491,57 @@ int nopin_home_waiting(struct nopin_home *home, uint32_t object, uint32_t *num);
  */
 int nopin_member_create(struct ibv_qp *qp, struct nopin_member **member,
 			struct nopin_card *card);
-/** nopin_member_start() - @home: from nopin_home_join(). Return: 0; ENOMEM. */
+/** nopin_member_start() - Start a member. @home: from nopin_home_join(). Return: 0;
+ * ENOMEM; EINVAL: it was started before; EBUSY. */
 int nopin_member_start(struct nopin_member *member,
 		       const struct nopin_card *home);
 /**
- * nopin_member_destroy() - Leave, if the home is there; what was taken stays so. If it
- * does not serve it may report the member as DIED.
+ * nopin_member_destroy() - Leave, if the home is there; units that were taken stay so. A
+ * home that does not serve may report the member as DIED.
  */
 int nopin_member_destroy(struct nopin_member *member);
 
 /**
  * nopin_sem_wait() - Take a unit; first come, first served.
  * @timeout_ns:	UINT64_MAX: for ever. 250 ms more if the home does not serve
- * Return: 0; ETIMEDOUT; EINTR; EINVAL: @sem, @how; ENOTCONN: the semaphore may have a unit less,
- * which nobody has; EBUSY; EMFILE.
+ * Return: 0; ETIMEDOUT; EINTR; EINVAL: @sem, @how; ENOTCONN: the semaphore may have a
+ * unit less, which no member has; EBUSY; EMFILE.
  */
 int nopin_sem_wait(struct nopin_member *member, uint32_t sem,
 		   uint64_t timeout_ns, enum nopin_wait how);
-/** nopin_sem_trywait() - Return: as nopin_sem_wait(); EAGAIN: there is none. */
+/** nopin_sem_trywait() - Take a unit, without waiting for one. Return: as
+ * nopin_sem_wait(); EAGAIN: there is none. */
 int nopin_sem_trywait(struct nopin_member *member, uint32_t sem);
 /**
  * nopin_sem_post() - Give one back. May have to wait for a home that does not serve.
- * Return: 0; EOVERFLOW: there are INT32_MAX; EINVAL; ENOTCONN: it may have been given; EBUSY.
+ * Return: 0; EOVERFLOW: there are INT32_MAX; EINVAL; ENOTCONN: it may have been given;
+ * EBUSY.
  */
 int nopin_sem_post(struct nopin_member *member, uint32_t sem);
 
 /**
- * nopin_waitq_prepare() - To be called before the program looks whether it has to
- * wait: nopin_waitq_wait() with this @ticket sees every wake-up from now on.
+ * nopin_waitq_prepare() - Prepare to wait, before the program looks whether it has to:
+ * nopin_waitq_wait() with this @ticket sees every wake-up from now on.
  */
 int nopin_waitq_prepare(struct nopin_member *member, uint32_t waitq,
 			uint64_t *ticket);
 /**
- * nopin_waitq_wait() - Until it is woken; then the program looks again: it may be for
- * nothing.
+ * nopin_waitq_wait() - Wait until the member is woken; then the program looks again: the
+ * wake-up may be for nothing.
  * Return: as nopin_sem_wait().
  */
 int nopin_waitq_wait(struct nopin_member *member, uint32_t waitq,
 		     uint64_t ticket, uint64_t timeout_ns, enum nopin_wait how);
 /**
- * nopin_waitq_wake() - The first @num who wait, UINT64_MAX: all. Who is between
- * prepare and wait is woken too, if there were fewer.
+ * nopin_waitq_wake() - Wake the first @num members that wait, UINT64_MAX: all. If there
+ * were fewer, members between prepare and wait are woken too.
  * Return: as nopin_sem_post(); EINVAL: also if @num is 0.
  */
 int nopin_waitq_wake(struct nopin_member *member, uint32_t waitq, uint64_t num);
 
 /**
- * struct nopin_owner - Whose memory others write to, and who tells them which of it
- * is ready for that. The manual page describes all of it.
+ * struct nopin_owner - It has memory that other processes, its users, write to, and tells
+ * them which of it is ready for that. The manual page describes all of it.
  */
 struct nopin_owner;
 
@@ -550,33 +556,33 @@ struct nopin_owner_attr {
 };
 
 /**
- * nopin_owner_create() - @attr: NULL: all 0.
+ * nopin_owner_create() - Create an owner. @attr: NULL: all 0.
  * Return: 0; EINVAL: @attr; ENOMEM; EMFILE.
  */
 int nopin_owner_create(struct ibv_pd *pd, const struct nopin_owner_attr *attr,
 		       struct nopin_owner **owner);
 /**
- * nopin_owner_destroy() - Its users' calls fail with ENOTCONN.
+ * nopin_owner_destroy() - Destroy an owner: its users' calls fail with ENOTCONN.
  * Return: 0; EBUSY: a thread is in nopin_owner_serve(), or there are regions.
  */
 int nopin_owner_destroy(struct nopin_owner *owner);
 
 /**
- * nopin_owner_reg() - nopin_reg() of memory that users may ask for. @attr has
- * IBV_ACCESS_REMOTE_WRITE, not IBV_ACCESS_ZERO_BASED, and no upcalls of its own.
+ * nopin_owner_reg() - Register, as nopin_reg() does, memory that users may ask for. @attr
+ * has IBV_ACCESS_REMOTE_WRITE, not IBV_ACCESS_ZERO_BASED, and no upcalls of its own.
  * Return: as nopin_reg(); NULL with EINVAL: @attr.
  */
 struct ibv_mr *nopin_owner_reg(struct nopin_owner *owner,
 			       const struct nopin_reg_attr *attr, size_t size);
 /**
- * nopin_owner_dereg() - ibv_dereg_mr() of such a region, and users are told.
+ * nopin_owner_dereg() - Unregister such a region, as ibv_dereg_mr() does, and tell users.
  * Return: as ibv_dereg_mr(); EINVAL: it is none.
  */
 int nopin_owner_dereg(struct nopin_owner *owner, struct ibv_mr *mr);
 
 /**
- * nopin_owner_join() - A new user, at the other end of @qp. That is the owner's, with
- * its completions, until nopin_owner_serve() reports the user. It has the owner's
+ * nopin_owner_join() - Add the user at the other end of @qp. Until nopin_owner_serve()
+ * reports the user, @qp is the owner's, with its completions. It has the owner's
  * protection domain, 8 sends at least, and a send CQ of its own.
  * @theirs:	from nopin_cache_create()
  * @ours:	for nopin_cache_start(), when @qp is RTS
@@ -598,7 +604,7 @@ struct nopin_owner_event {
 };
 
 /**
- * nopin_owner_serve() - The calling thread is the owner's, until there is something
+ * nopin_owner_serve() - Serve the users, on the calling thread, until there is something
  * to tell. To be called again at once. Several threads may be in here: each makes
  * pages ready for one user at a time.
  * @how:	it waits for users and upcalls
@@ -606,7 +612,7 @@ struct nopin_owner_event {
  */
 int nopin_owner_serve(struct nopin_owner *owner, enum nopin_wait how,
 		      struct nopin_owner_event *event);
-/** nopin_owner_stop() - nopin_owner_serve() returns, now and ever. */
+/** nopin_owner_stop() - Have nopin_owner_serve() return, now and ever. */
 int nopin_owner_stop(struct nopin_owner *owner);
 
 /**
@@ -625,9 +631,9 @@ struct nopin_cache_attr {
 };
 
 /**
- * nopin_cache_create() - Of an owner to which @qp is connected, or will be; until
- * nopin_cache_destroy() that is the cache's, with its completions: data is written on
- * another. It has 8 sends at least, and a send CQ of its own.
+ * nopin_cache_create() - Create a cache of the owner to which @qp is connected, or will
+ * be. Until nopin_cache_destroy() @qp is the cache's, with its completions: data is
+ * written on another. It has 8 sends at least, and a send CQ of its own.
  * @card:	for nopin_owner_join()
  * Return: 0; EINVAL: @qp, @attr; ENOMEM; EMFILE: no descriptor to be woken by.
  *
@@ -636,7 +642,8 @@ struct nopin_cache_attr {
  */
 int nopin_cache_create(struct ibv_qp *qp, const struct nopin_cache_attr *attr,
 		       struct nopin_cache **cache, struct nopin_card *card);
-/** nopin_cache_start() - @owner: from nopin_owner_join(). Return: 0; EINVAL. */
+/** nopin_cache_start() - Start a cache. @owner: from nopin_owner_join(). Return: 0;
+ * EINVAL: it was started before; EBUSY. */
 int nopin_cache_start(struct nopin_cache *cache,
 		      const struct nopin_card *owner);
 /** nopin_cache_destroy() - Leave, if the owner is there. */
@@ -650,10 +657,9 @@ int nopin_cache_destroy(struct nopin_cache *cache);
  * @addr, @length: as in WRITEs, in one region of the owner, which is found out only if
  *		that is asked; up to 1 GiB, and no more blocks than the cache remembers
  * @timeout_ns:	to wait for the owner; UINT64_MAX: for ever
- * Return: 0; and else the caller may WRITE all the same, to whom it may happen that a
- * page is not there: ETIMEDOUT, EINTR: the owner goes on with it; EAGAIN: it was lost again
- * at once; EFAULT: the owner cannot have the pages; EINVAL: the range, @how; ENOTCONN;
- * EBUSY; EMFILE.
+ * Return: 0; and else the caller may WRITE all the same, but a page may not be there:
+ * ETIMEDOUT, EINTR: the owner goes on with it; EAGAIN: it was lost again at once; EFAULT:
+ * the owner cannot have the pages; EINVAL: the range, @how; ENOTCONN; EBUSY; EMFILE.
  */
 int nopin_cache_ready(struct nopin_cache *cache, uint64_t addr, uint64_t length,
 		      uint64_t timeout_ns, enum nopin_wait how);
@@ -668,7 +674,8 @@ int nopin_cache_ready(struct nopin_cache *cache, uint64_t addr, uint64_t length,
 struct nopin_cache_stats {
 	uint64_t hits, misses, invalidated, evicted, held;
 };
-/** nopin_cache_query() - @size: sizeof(*@out). Return: 0; EINVAL: @size; EBUSY. */
+/** nopin_cache_query() - Tell the counts of a cache. @size: sizeof(*@out). Return: 0;
+ * EINVAL: @size; EBUSY. */
 int nopin_cache_query(struct nopin_cache *cache, struct nopin_cache_stats *out,
 		      size_t size);
 

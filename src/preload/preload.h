@@ -44,25 +44,26 @@ struct node {
 bool node_find(int at, const char **path, struct node *node);
 
 /**
- * tables_lock() - To look at what is known of working directory and descriptors,
- * which a child inherits; the lock it does not, whoever held it.
+ * tables_lock() - Lock what is known of working directory and descriptors. A child
+ * inherits that, but not the lock, whichever thread held it.
  * Return: false, without the lock: no memory.
  */
 bool tables_lock(void);
 void tables_unlock(void);
 
-/** node_enter() - A directory of ours is the working directory from now on. */
+/** node_enter() - Note that a directory of ours is the working directory from now on. */
 void node_enter(const struct node *node);
-/** node_leave() - None of ours is. */
+/** node_leave() - Note that none of ours is. */
 void node_leave(void);
-/** node_cwd() - Return: whether one is; it is in @out then. */
+/** node_cwd() - Is one of ours the working directory? It is in @out then. False also if it
+ * is longer than @size allows. */
 bool node_cwd(char *out, size_t size);
 
 /**
- * text_open() - A descriptor of a file of ours. Whoever reads it from its beginning
- * gets what it says then, as with sysfs.
+ * text_open() - Open a file of ours. A program that reads it from its beginning gets what
+ * the file says then, as with sysfs.
  * @flags:	of open()
- * Return: -1 with errno.
+ * Return: a descriptor; -1 with errno.
  */
 int text_open(const struct node *node, int flags);
 

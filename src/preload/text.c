@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* text.c: files of ours that are open. Each is a memfd, so that whatever a program
- * does with its descriptor works. A file of sysfs is asked anew by each read() from
+/* text.c: files of ours that are open. Each is a memfd, so that all that a program does
+ * with its descriptor works. A file of sysfs is asked anew by each read() from
  * its beginning (perftest -W opens counters once and reads them twice), so read()
  * and pread() of these descriptors write it anew first. The C library's streams do
  * not call them: what fopen() opens stays as it was.

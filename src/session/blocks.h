@@ -26,14 +26,15 @@ struct blocks {
 
 enum { BLOCKS_MAX = 1 << 24 };
 
-/** blocks_init() - @cap: 1..BLOCKS_MAX. Return: 0; -EINVAL; -ENOMEM. */
+/** blocks_init() - Make an empty set. @cap: 1..BLOCKS_MAX. Return: 0; -EINVAL; -ENOMEM. */
 int blocks_init(struct blocks *b, uint32_t cap);
 void blocks_fini(struct blocks *b);
 /** blocks_use() - Is it there? Then it is the one that was used last. */
 bool blocks_use(struct blocks *b, uint64_t number);
-/** blocks_add() - Now it is. Return: whether the one that was used first had to go. */
+/** blocks_add() - Add @number, as used last. Return: true if another had to go, that used
+ * least recently. */
 bool blocks_add(struct blocks *b, uint64_t number);
-/** blocks_drop() - All of first..last. Return: how many there were. */
+/** blocks_drop() - Remove all of first..last. Return: how many there were. */
 uint32_t blocks_drop(struct blocks *b, uint64_t first, uint64_t last);
 
 #endif

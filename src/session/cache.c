@@ -2,8 +2,8 @@
 /* cache.c: what a user knows to be ready of an owner's memory. blocks.c is what
  * it knows, news.c how it learns that; this asks the owner, and waits.
  *
- * One request at a time is under way. Who gave up waiting for it leaves it: its answer
- * is read when it comes, by whoever looks then.
+ * One request at a time is under way. A call that gave up waiting for it leaves it: its
+ * answer is read when it comes, by the call that looks then.
  */
 #include "base/range.h"
 #include "session/caller.h"
@@ -145,8 +145,8 @@ static bool apply(struct nopin_cache *c, const struct news *n)
 	}
 }
 
-/* Who asks says how much was read. Who has not asked for half a row says that alone,
- * or the owner had to say that all is lost when the row is full. */
+/* A user that asks says how much was read. One that has not asked for half a row says
+ * that alone, or the owner had to say that all is lost when the row is full. */
 static void acknowledge(struct nopin_cache *c)
 {
 	if (c->reader.consumed - c->told < NEWS / 2)

@@ -10,7 +10,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* CALLER_BEAT_MS: what waits asks so often whether the other end lives. */
+/* CALLER_BEAT_MS: a call that waits asks so often whether the other end lives. */
 enum { CALLER_BEAT_MS = 250 };
 
 /**
@@ -35,7 +35,8 @@ struct patience {
 };
 
 /**
- * caller_open() - @c is all zero. Whatever it returns, caller_close() is to follow.
+ * caller_open() - Initialize @c, which is all zero, for calls on @qp. Also after an error
+ * caller_close() is to follow.
  * @bytes:	of its mail, zeroed
  * Return: 0; EINVAL: not what @qp must be; ENOMEM, EMFILE, ENODEV.
  */
@@ -48,17 +49,17 @@ void caller_close(struct caller *c);
  */
 struct nopin_card caller_card(const struct caller *c, const void *mail);
 
-/** caller_enter() - A call begins. Return: 0; EBUSY: another thread is in one; ENODEV. */
+/** caller_enter() - Begin a call. Return: 0; EBUSY: another thread is in one; ENODEV. */
 int caller_enter(struct caller *c);
 void caller_leave(struct caller *c);
 
-/** caller_now() - The time that calls wait by. */
+/** caller_now() - Return the time that calls wait by, in nanoseconds. */
 static inline uint64_t caller_now(const struct caller *c)
 {
 	return ext_now(c->link.qp->context);
 }
 
-/** caller_patience() - From now on for @timeout_ns. */
+/** caller_patience() - Return the patience for @timeout_ns from now on, waiting as @how. */
 struct patience caller_patience(const struct caller *c, uint64_t timeout_ns,
 				enum nopin_wait how);
 
@@ -73,7 +74,7 @@ int caller_lost(struct caller *c);
 int caller_ask(struct caller *c, const void *from, uint32_t len, uint64_t to);
 
 /**
- * caller_wait() - One stretch of waiting until @target answers came; @most_ns at most.
+ * caller_wait() - Wait for one stretch until @target answers came; @most_ns at most.
  * A call that never waits is to find out, too, that the other end is gone.
  * Return: 0: look again; ETIMEDOUT, EINTR, ENOTCONN.
  */

@@ -56,7 +56,7 @@ struct link {
 	bool failed;
 };
 
-/** link_check() - Return: 0; EINVAL: not what it takes. */
+/** link_check() - Check that @qp can be a link. Return: 0; EINVAL: not what it takes. */
 int link_check(struct ibv_qp *qp);
 /**
  * link_write() - Post a WRITE of @len bytes at @from, with key @lkey.
@@ -69,11 +69,12 @@ int link_atomic(struct link *l, struct ibv_send_wr wr, void *old,
 		uint32_t lkey);
 /** link_reap() - Take completions. */
 void link_reap(struct link *l);
-/** link_probe() - It took a while: is the peer there? Return: 0; ENOTCONN: no. */
+/** link_probe() - Look, after a while, whether the peer is there; ask if nothing is under
+ * way. Return: 0; ENOTCONN: no. */
 int link_probe(struct link *l);
 /** link_ask() - Ask whether the peer lives, by a WRITE of nothing. */
 int link_ask(struct link *l);
-/** link_fail() - From the return on nothing of the peer arrives. */
+/** link_fail() - End the connection: from the return on nothing of the peer arrives. */
 void link_fail(struct link *l);
 
 #endif

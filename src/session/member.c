@@ -2,7 +2,7 @@
 /* member.c: calls on semaphores and wait queues. sync_member.c says what is next;
  * this does it, on the member's queue pair, and waits.
  *
- * Who waits asks every now and then whether the home lives; the answer is the
+ * A member that waits asks every now and then whether the home lives; the answer is the
  * connection's. A wait that is late is over when the home says so, which may be
  * that it was not. If it says nothing, as its thread does not serve, the member goes
  * without an answer: what it was granted, or will be, the home takes back. Both

@@ -4,8 +4,8 @@
  *
  * Theory of operation. All that an owner tells a user is in one row and in one
  * order: the answer to a request, "these bytes are ready", and what was lost, "these
- * are not any more". Who reads the row from the beginning knows of nothing that was
- * lost before the record he read last. The row is a ring that the owner never
+ * are not any more". A user that reads the row from the beginning knows of nothing that was
+ * lost before the record it read last. The row is a ring that the owner never
  * overwrites: as the room ends it says "all is lost" once, which is true of whatever
  * the user may believe then, and from there until the next answer there is nothing
  * to add. Room for an answer and another "all is lost" is kept: a user asks for one
@@ -72,15 +72,17 @@ struct news_row {
 	uint64_t addr, last;
 };
 
-/** row_init() - For a user that knows nothing. @slot: of @cap >= NEWS_ROOM_MIN. */
+/** row_init() - Initialize the row of a user that knows nothing.
+ * @slot: of @cap >= NEWS_ROOM_MIN. */
 void row_init(struct news_row *r, struct news *slot, uint32_t cap);
-/** row_consumed() - The user says so, which may be nonsense: then it does not count. */
+/** row_consumed() - Note how many records the user says it has read. That may be nonsense:
+ * then it does not count. */
 void row_consumed(struct news_row *r, uint64_t consumed);
-/** row_lost() - addr..last is not ready any more. */
+/** row_lost() - Note, for the user, that addr..last is not ready any more. */
 void row_lost(struct news_row *r, uint64_t addr, uint64_t last);
-/** row_ask() - Work at a request begins. */
+/** row_ask() - Note that the owner begins to work at a request for addr..last. */
 void row_ask(struct news_row *r, uint64_t addr, uint64_t last);
-/** row_answer() - It ends. Return: false: no user asks that has not read. */
+/** row_answer() - Answer that request. Return: false: no user asks that has not read. */
 bool row_answer(struct news_row *r, enum news_result result);
 /**
  * row_send() - Find what is to be sent next: @num slots from @at on are contiguous, and
@@ -101,7 +103,7 @@ struct news_reader {
 };
 
 /**
- * reader_next() - The next record, copied.
+ * reader_next() - Copy the next record to @out.
  * @arrived:	batches
  * Return: 1; 0: there is none; -EPROTO: no owner writes that.
  */

@@ -4,9 +4,9 @@
  * what is said and in which order; this moves it, and looks after the users' lives
  * as home.c does.
  *
- * Upcalls raise the bell as requests do, so that one wait is for both. Whoever takes
- * an upcall holds the lock until it is in all rows; whoever answers holds it, too. So
- * what a request made ready and was lost since stands behind its answer, or is taken
+ * Upcalls raise the bell as requests do, so that one wait is for both. A thread that
+ * takes an upcall holds the lock until it is in all rows; one that answers holds it, too.
+ * So what a request made ready and was lost since stands behind its answer, or is taken
  * later. Pages are waited for without the lock.
  * What a user wrote may change at any time: it is copied, then looked at.
  */
@@ -189,7 +189,7 @@ static struct area *area_room(struct nopin_owner *o)
 	return &all[o->areas++];
 }
 
-/* What is new is not ready, whatever was there before. */
+/* A new region is not ready, even if one that was there before was. */
 static struct ibv_mr *reg(struct nopin_owner *o,
 			  const struct nopin_reg_attr *attr)
 {

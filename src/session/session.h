@@ -49,18 +49,20 @@ struct session {
 };
 
 /**
- * session_open() - @s is all zero. Whatever it returns, session_close() is to follow.
+ * session_open() - Initialize @s, which is all zero. Also after an error session_close() is
+ * to follow.
  * @alive_ns:	as a program asks for it; 0: 500 ms; at least 1 ms
  * Return: 0; ENOMEM, EMFILE, ENODEV.
  */
 int session_open(struct session *s, struct ibv_pd *pd, uint32_t seats,
 		 uint64_t alive_ns);
 
-/** session_close() - No thread is in a call. Peers are not told. */
+/** session_close() - Free all that @s has. No thread is in a call. Peers are not told. */
 void session_close(struct session *s);
 
 /**
- * session_finish() - Nothing of any user arrives from the return on. Lock held.
+ * session_finish() - End all connections: nothing of any user arrives from the return on.
+ * Lock held.
  */
 void session_finish(struct session *s);
 
@@ -94,7 +96,8 @@ void seat_say(struct session *s, struct seat *seat, const void *from,
 /** seat_beat() - Ask whether the user lives, if nothing was sent for long. */
 void seat_beat(struct session *s, struct seat *seat, uint64_t now_ns);
 
-/** seat_expel() - From the return on nothing of the user arrives. */
+/** seat_expel() - End the connection to a user, which is gone then, as @why says: from the
+ * return on nothing of it arrives. */
 void seat_expel(struct seat *seat, enum nopin_gone why);
 
 /**
@@ -105,7 +108,7 @@ void seat_expel(struct seat *seat, enum nopin_gone why);
 uint32_t session_report(struct session *s, struct seat *was);
 
 /**
- * session_enter() - A thread begins to serve, if at most @most do then.
+ * session_enter() - Begin to serve on the calling thread, if at most @most do then.
  * Return: 0; EBUSY; ENODEV.
  */
 int session_enter(struct session *s, uint32_t most);
@@ -124,7 +127,7 @@ int session_wait(struct session *s, uint64_t rung, uint64_t most_ns,
 /** session_stop() - Have all threads that serve return. Return: 0; ENODEV. */
 int session_stop(struct session *s);
 
-/** session_now() - The time that beats are judged by. */
+/** session_now() - Return the time that beats are judged by, in nanoseconds. */
 static inline uint64_t session_now(const struct session *s)
 {
 	return ext_now(s->pd->context);

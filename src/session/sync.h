@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sync.h: what a home and its members say to each other: the protocol of counting
- * semaphores and wait queues between processes. sync_home.h has what a message does at their
- * home, sync_member.h which step a member takes next. Nothing here moves words or messages,
- * does I/O, waits or knows the time: its caller does.
+ * semaphores and wait queues between processes. sync_home.h has what a message does at
+ * their home, sync_member.h which step a member takes next. Nothing here moves words or
+ * messages, does I/O, waits or knows the time: its caller does.
  *
  * Theory of operation. An object is a word in memory of one process, the home,
  * which all change with the NIC's atomics only; those of the NIC are not atomic
@@ -10,9 +10,9 @@
  * and swap between values that are not negative: the whole operation, so a member
  * that dies between two of them leaves nothing half done; if its connection fails in
  * one, that was done or not, and nobody knows: a unit may be lost. A negative word says
- * that members wait: it is the home's alone then, which has the queue, and who
- * finds one asks the home to do what he wanted. So the home always knows who
- * waits, a wake-up cannot pass a waiter by, and nobody overtakes the queue.
+ * that members wait: it is the home's alone then, which has the queue, and a member
+ * that finds one asks the home to do what it wanted. So the home always knows which
+ * members wait, a wake-up cannot pass a waiter by, and no member overtakes the queue.
  *
  *   semaphore:  units that are free, or -1: members wait
  *   wait queue: wake-ups so far, and SYNC_WAITED if members wait
@@ -40,7 +40,7 @@ enum {
 };
 #define SYNC_WAITED INT64_MIN
 
-/* Who names an object says what it takes it for. */
+/* A member that names an object says which kind it takes it for. */
 static inline uint32_t sync_id(enum sync_kind kind, uint32_t index)
 {
 	return (uint32_t)kind << 24 | index;

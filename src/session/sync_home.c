@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sync_home.c: the home of semaphores and wait queues: who waits, in the order of
- * coming, and who is next.
+/* sync_home.c: the home of semaphores and wait queues: which members wait, in the order
+ * of coming, and which is next.
  *
  * Invariant: the word of an object is negative from the moment that its queue has a
  * member until it has none. All changes of a negative word are made here, and they
@@ -81,7 +81,7 @@ static int64_t home_word_add(struct sync_home *h, uint32_t object,
 	return h->port.add(h->port.arg, object, (int64_t)delta);
 }
 
-/* The last one who waited does not any more. @wakes: how often that was a wake-up. */
+/* The last member that waited does not any more. @wakes: how often that was a wake-up. */
 static void word_release(struct sync_home *h, uint32_t object, uint64_t wakes)
 {
 	const struct sync_object *o = &h->object[object];
@@ -131,7 +131,7 @@ static enum sync_result sem_post(struct sync_home *h, uint32_t object)
 
 /* --- wait queues --------------------------------------------------------------- */
 
-/* Was there no wake-up after the first @wakes? If so the word says that somebody
+/* Was there no wake-up after the first @wakes? If so the word says that a member
  * waits. */
 static bool waitq_enter(struct sync_home *h, uint32_t object, uint64_t wakes)
 {
@@ -161,8 +161,8 @@ static void waitq_wait(struct sync_home *h, uint32_t object, uint32_t member,
 	h->port.answer(h->port.arg, member, SYNC_OK);
 }
 
-/* Who has looked and not come yet must not sleep: the number of wake-ups rises
- * unless all of this one went to members who were here before. */
+/* A member that has looked and not come yet must not sleep: the number of wake-ups
+ * rises unless all of this one went to members that were here before. */
 static void waitq_wake(struct sync_home *h, uint32_t object, uint64_t num)
 {
 	struct sync_object *o = &h->object[object];
@@ -244,7 +244,7 @@ bool home_take(struct sync_home *h, uint32_t member, const struct sync_msg *msg)
 	}
 	if (was == SEAT_WAITING || s->left || !home_is_known(msg->op))
 		return false;
-	s->state = SEAT_IDLE; /* who asks again has confirmed */
+	s->state = SEAT_IDLE; /* one that asks again has confirmed */
 	if (msg->op == SYNC_LEAVE) {
 		s->left = true;
 	} else if (msg->op == SYNC_GIVE_UP) {

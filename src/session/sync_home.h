@@ -52,20 +52,20 @@ struct sync_home {
 	struct sync_port port;
 };
 
-/** home_object() - Now it is one. The word is @word, the caller puts it there. */
+/** home_object() - Make @object one of @kind. The caller sets its word. */
 void home_object(struct sync_home *h, uint32_t object, enum sync_kind kind);
 /** home_waiting() - Count the queue. Return: 0; -EINVAL: there is no such @id. */
 int home_waiting(const struct sync_home *h, uint32_t id, uint32_t *num);
-/** home_join() - A free seat has a member. */
+/** home_join() - Give a free seat to a new member. */
 void home_join(struct sync_home *h, uint32_t member);
 /**
- * home_take() - The next message of a member, which may be anything at all.
+ * home_take() - Take the next message of a member, which may be anything at all.
  * Return: false: no member sends that. It did nothing; home_gone() is to follow.
  */
 bool home_take(struct sync_home *h, uint32_t member,
 	       const struct sync_msg *msg);
 /**
- * home_gone() - No message of the member comes any more, and none reaches it.
+ * home_gone() - Remove a member. No message of it comes any more, and none reaches it.
  * @confirmed:	the number that it confirmed last
  * Return: the object that it was waiting for, or UINT32_MAX.
  */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* So often the word may be another than what was believed; then the home does it,
- * whom nobody can be ahead of. */
+ * which no member can be ahead of. */
 enum { TRIES = 4 };
 
 static struct sync_step done(enum sync_result result)

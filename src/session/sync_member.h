@@ -19,7 +19,7 @@ enum call_kind {
 };
 
 /**
- * enum sync_todo - What is to be done next, and who is told what came out.
+ * enum sync_todo - The next thing to do, and the function that is told what came out.
  * TODO_SWAP:	@compare against the word of id, becoming @swap: call_swapped()
  * TODO_ASK:	@msg to the home, until it answers: call_answered()
  * TODO_CONFIRM: the number of the message that was answered: call_confirmed()
@@ -49,7 +49,8 @@ struct sync_call {
 
 struct sync_step call_begin(struct sync_call *c, enum call_kind kind,
 			    uint32_t id, uint64_t value, int64_t *guess);
-/** call_swapped() - @old: what the word was; the swap happened if it was that. */
+/** call_swapped() - Choose the step after TODO_SWAP. @old: the word before; the swap
+ * happened if that was @compare. */
 struct sync_step call_swapped(struct sync_call *c, int64_t old);
 struct sync_step call_answered(struct sync_call *c, enum sync_result result);
 struct sync_step call_confirmed(struct sync_call *c);

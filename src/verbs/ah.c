@@ -31,8 +31,8 @@ static bool is_multicast(const struct ipaddr *ip)
 }
 
 /**
- * ibv_create_ah() - Programs also create one to see whether a GID can be
- * reached. On Ethernet a global route header is mandatory (IBTA A16.5.1).
+ * ibv_create_ah() - Create an address handle. Programs also create one to see whether a
+ * GID can be reached. On Ethernet a global route header is mandatory (IBTA A16.5.1).
  */
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
@@ -127,7 +127,7 @@ static int gid_index(struct nic *nic, const struct ipaddr *ip)
 }
 
 /**
- * ibv_init_ah_from_wc() - The way back to where a datagram came from.
+ * ibv_init_ah_from_wc() - Find the way back to where a datagram came from.
  * Return: 0, or -1 with errno.
  */
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,

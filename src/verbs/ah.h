@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /**
- * ah_to_wqe() - Address a request to @qpn at @ah.
+ * ah_to_wqe() - Aim a request at @qpn of @ah.
  * Return: 0; EINVAL: @ah is NULL or not of the PD of the QP, @pd; no such @qpn.
  */
 int ah_to_wqe(const struct ibv_ah *ah, const struct ibv_pd *pd, uint32_t qpn,

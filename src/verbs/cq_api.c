@@ -164,7 +164,8 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 }
 
 /**
- * ibv_destroy_cq() - Waits until the program acknowledged every event it got.
+ * ibv_destroy_cq() - Destroy @cq, and wait until the program acknowledged every event it
+ * got.
  */
 int ibv_destroy_cq(struct ibv_cq *cq)
 {

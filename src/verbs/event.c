@@ -6,8 +6,8 @@
  *
  * A thread that fetched an event from nic/ is about to touch an object that
  * another thread may be destroying. So events carry a cookie: index and
- * generation in a table. Whoever fetched one looks the cookie up and counts the
- * event as handed out in one critical section; whoever destroys takes the
+ * generation in a table. A thread that fetched one looks the cookie up and counts the
+ * event as handed out in one critical section; a thread that destroys takes the
  * cookie out of the table first. Either the event was counted, and destroying
  * waits for its acknowledgement, or it is dropped and the next one is fetched.
  */

@@ -8,11 +8,11 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/** tracked_add() - Return: 0, or -ENOMEM. */
+/** tracked_add() - Give @t a cookie for its events. Return: 0, or -ENOMEM. */
 int tracked_add(struct tracked *t);
-/** tracked_del() - No event is handed out for @t any more. */
+/** tracked_del() - Forget @t: no event is handed out for it any more. */
 void tracked_del(struct tracked *t);
-/** tracked_wait() - Until *@acked reaches @handed_out. */
+/** tracked_wait() - Wait until *@acked reaches @handed_out. */
 void tracked_wait(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		  const uint32_t *acked, uint32_t handed_out);
 

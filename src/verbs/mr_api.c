@@ -33,8 +33,8 @@ int access_from_verbs(unsigned int access, uint32_t *out)
 	return 0;
 }
 
-/* The whole address space is asked for as NULL and SIZE_MAX, and only by those
- * who know what on-demand paging is.
+/* The whole address space is asked for as NULL and SIZE_MAX, and only by programs
+ * that know what on-demand paging is.
  */
 static int check_range(uint64_t addr, uint64_t length, uint64_t iova,
 		       uint32_t access)
@@ -95,7 +95,7 @@ static struct ibv_mr *reg_plain(struct ibv_pd *pd, void *addr, size_t length,
 		      (struct mr_attr){.minimum = 0});
 }
 
-/* Where a region begins for those who use its key. */
+/* Where a region begins for requests that use its key. */
 static uint64_t start_of(void *addr, unsigned int access)
 {
 	return access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
@@ -181,8 +181,8 @@ static bool rereg_flags_ok(const struct ibv_mr *mr, int flags,
 }
 
 /**
- * ibv_rereg_mr() - Keys stay, but of a region that gets another range, or that a
- * peer has invalidated.
+ * ibv_rereg_mr() - Change a region as @flags say. Its keys stay, but those of a region
+ * that gets another range, or that a peer has invalidated.
  * Return: 0 or IBV_REREG_MR_ERR_INPUT, with errno: the old region is as it was.
  */
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,

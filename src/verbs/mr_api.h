@@ -13,14 +13,15 @@ int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	      uint32_t flags, struct ibv_sge *sge, uint32_t num);
 
 /**
- * reg_mr() - A region of [addr, addr + length) of @pd, reachable at @iova.
+ * reg_mr() - Register [addr, addr + length) as a region of @pd, reachable at @iova.
  * @access:	enum ibv_access_flags
  * @more:	what else it is to have; PD, range and rights are filled in
  * Return: NULL, with errno.
  */
 struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 		      uint64_t iova, unsigned int access, struct mr_attr more);
-/** access_from_verbs() - Return: our rights, or -EINVAL for unknown ones. */
+/** access_from_verbs() - Convert to our rights. Return: 0; -EINVAL: unknown ones, or remote
+ * writing or atomics without local writing. */
 int access_from_verbs(unsigned int access, uint32_t *out);
 
 #endif

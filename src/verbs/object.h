@@ -53,7 +53,7 @@ struct vobj {
 };
 
 /**
- * struct tracked - Who can have events: events carry @cookie, not a pointer,
+ * struct tracked - An object that can have events: these carry @cookie, not a pointer,
  * so that one fetched while its object is destroyed is recognised.
  * @comp,@async: events handed to the program; destroying waits until as many
  *		were acknowledged. Protected by the table's lock.
@@ -144,8 +144,8 @@ static inline struct vctx *vctx_of(struct ibv_context *context)
 }
 
 /**
- * in_child() - Of the process that opened the device? Asked before a lock of
- * verbs/ is waited for: a thread that the child does not have may hold it.
+ * in_child() - Is this a child of the process that opened the device? Asked before a
+ * lock of verbs/ is waited for: a thread that the child does not have may hold it.
  */
 static inline bool in_child(struct ibv_context *context)
 {

@@ -65,7 +65,7 @@ static void wc_from_cqe(const struct cqe *cqe, struct ibv_wc *wc)
 	};
 }
 
-/** poll_cq() - Return: how many, or a negative errno. */
+/** poll_cq() - Take up to @num completions. Return: how many, or a negative errno. */
 int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct nic_cq *nic = vcq_of(cq)->nic;
@@ -191,8 +191,8 @@ static uint8_t read_no_lid_bits(struct ibv_cq_ex *cq)
 	return 0;
 }
 
-/** poll_api_init() - The readers of fields that create_cq_ext() refuses stay
- * NULL, as with hardware that lacks them.
+/** poll_api_init() - Install the iterator in @q. The readers of fields that create_cq_ext()
+ * refuses stay NULL, as with hardware that lacks them.
  */
 void poll_api_init(struct vcq *q)
 {

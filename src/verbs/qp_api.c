@@ -171,7 +171,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 	return qp;
 }
 
-/** ibv_qp_to_qp_ex() - NULL unless created with send_ops_flags. */
+/** ibv_qp_to_qp_ex() - Return @qp extended, or NULL unless created with send_ops_flags. */
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	struct vqp *q = vqp_of(qp);
@@ -200,7 +200,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/** ibv_query_qp() - Everything is filled in, whatever @mask says. */
+/** ibv_query_qp() - Fill in all of @attr and @init_attr, also if @mask names less. */
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
@@ -226,7 +226,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 }
 
 /**
- * ibv_destroy_qp() - Waits until the program acknowledged every event it got.
+ * ibv_destroy_qp() - Destroy @qp, and wait until the program acknowledged every event it
+ * got.
  */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {

@@ -84,7 +84,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-/** query_device_ext() - @size: of what the program's headers call *@attr. */
+/** query_device_ext() - Fill in @attr. @size: of what the program's headers call *@attr. */
 int query_device_ext(struct ibv_context *context,
 		     const struct ibv_query_device_ex_input *input,
 		     struct ibv_device_attr_ex *attr, size_t size)
@@ -166,7 +166,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 			      COMPAT_BYTES);
 }
 
-/* An empty slot is a GID of zeroes to those who ask without a way to hear of it. */
+/* An empty slot is a GID of zeroes to calls that have no way to say that it is empty. */
 static int ask_gid(struct ibv_context *context, uint8_t port, unsigned index,
 		   struct nic_gid *gid, bool *empty)
 {
@@ -299,8 +299,8 @@ static bool mac_in_link_local(const uint8_t *gid, uint8_t *mac)
 }
 
 /**
- * ibv_resolve_eth_l2_from_gid() - Knows our own addresses and those that
- * contain the answer. Only drivers of hardware need others.
+ * ibv_resolve_eth_l2_from_gid() - Find the MAC address of a GID that is our own, or that
+ * contains the answer. Only drivers of hardware need others.
  */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				struct ibv_ah_attr *attr,

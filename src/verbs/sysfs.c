@@ -344,7 +344,7 @@ const char *ibv_get_sysfs_path(void)
 }
 
 /**
- * ibv_read_sysfs_file() - The text of a file, without the end of its line.
+ * ibv_read_sysfs_file() - Read the text of a file, without the end of its line.
  * @file:	"." gives the names in directory @dir, one a line, those of
  *		directories with a slash: what the preload library needs
  * Return: bytes in @buf, NUL not counted; or -1 with errno.
