@@ -55,7 +55,8 @@ enum { MOVES_MAX = 192 };
  * failure.
  * @num:	entries in use
  * @done:	out: entries executed whole; == num on success
- * @error:	out: 0, or -EFAULT (another -errno is the host's) for entry @done (which may be half done)
+ * @error:	out: 0, or that of entry @done, which may be half done: -EFAULT, or another
+ *		-errno of the host
  */
 struct moves {
 	unsigned num;
