@@ -112,22 +112,14 @@ static bool exec_receive(struct qp *qp, const struct pkt *p)
 	       receive_take(m->source, &m->recv);
 }
 
-/* EXEC_OK: there is a resource for @p, or it needs none. */
-static enum exec_result check_resource(struct qp *qp, const struct pkt *p,
-				       const struct rx_run *run)
+/* Is there a resource for @p, or does it need none? */
+static bool check_resource(struct qp *qp, const struct pkt *p)
 {
-	const uint32_t coming = qp->resp.replay.coming;
-	uint32_t room, pending;
-
 	if (!(p->op & (OPF_READ | OPF_ATOMIC)))
-		return EXEC_OK;
-	pending = replay_pending(qp, &room) + coming;
-	if (pending >= qp->attr.max_dest_rd_atomic)
-		return exec_fail(qp, p, &invalid_request);
-	if (coming < room)
-		return EXEC_OK;
-	qp->resp.replay.full = true;
-	return run->num ? EXEC_FULL : EXEC_DROP;
+		return true;
+	return replay_pending(qp) + qp->resp.replay.coming <
+		       qp->attr.max_dest_rd_atomic &&
+	       replay_make_room(qp);
 }
 
 static bool length_ok(const struct qp *qp, const struct pkt *p)
@@ -287,7 +279,6 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 {
 	struct message before;
 	unsigned moves = run->moves.num, holds = run->holds.num;
-	enum exec_result res;
 	enum verdict v;
 
 	if (run->num && (run->pkt[run->num - 1].pkt->op & OPF_INV))
@@ -300,10 +291,7 @@ enum exec_result resp_execute(struct qp *qp, const struct pkt *p,
 	if (!exec_receive(qp, p))
 		return EXEC_RNR;
 	before = qp->resp.msg;
-	res = check_resource(qp, p, run);
-	if (res != EXEC_OK)
-		return res;
-	if (!length_ok(qp, p))
+	if (!check_resource(qp, p) || !length_ok(qp, p))
 		return exec_fail(qp, p, &invalid_request);
 	v = exec_plan(qp, p, payload, run);
 	if (v == V_OK) {

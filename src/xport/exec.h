@@ -17,7 +17,6 @@ enum exec_result {
 	EXEC_WAIT,
 	EXEC_RNR,
 	EXEC_NAK,
-	EXEC_DROP, /* no room: as if it had been lost */
 };
 
 enum exec_result resp_execute(struct qp *qp, const struct pkt *pkt,

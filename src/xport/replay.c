@@ -13,6 +13,7 @@
 #include "base/verdict.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
+#include "mem/waiter.h"
 #include "ring/cqe.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
@@ -27,6 +28,7 @@
 #include "xport/deadline.h"
 #include "xport/dialect.h"
 #include "xport/fault.h"
+#include "xport/hold.h"
 #include "xport/kick.h"
 #include "xport/life.h"
 #include "xport/owe.h"
@@ -68,19 +70,49 @@ void replay_release(struct qp *qp)
 	qp->resp.replay.size = 0;
 }
 
-uint32_t replay_pending(const struct qp *qp, uint32_t *room)
+uint32_t replay_pending(const struct qp *qp)
 {
 	const struct resp *r = &qp->resp;
 	uint32_t n = 0;
 
-	*room = r->replay.size;
 	for (uint32_t i = r->replay.at; i != r->replay.next; i++) {
 		const struct resource *s = resource_at(&r->replay, i);
 
 		n += !s->again && s->at < s->num;
-		--*room;
 	}
 	return n;
+}
+
+/* Go on to what is not answered whole. */
+static void pass_answered(struct resp_replay *r)
+{
+	for (; r->at != r->next; r->at++) {
+		const struct resource *s = resource_at(r, r->at);
+
+		if (s->at < s->num)
+			break;
+	}
+}
+
+bool replay_make_room(struct qp *qp)
+{
+	struct resp_replay *r = &qp->resp.replay;
+
+	while (r->next - r->at + r->coming >= r->size) {
+		struct resource *s = resource_at(r, r->at);
+
+		if (!s->again && s->at < s->num)
+			return false;
+		if (r->wait.ticket.v && r->waits == r->at) {
+			waiter_cancel(qp->x->mem, &r->wait);
+			hold_over(qp);
+		}
+		s->at = s->num;
+		pass_answered(r);
+		ack_rest(qp);
+		qp_kick(qp);
+	}
+	return true;
 }
 
 void replay_planned(struct qp *qp)
@@ -243,6 +275,7 @@ static bool answer_read(struct qp *qp, struct burst *b, struct resource *s,
 	burst_unseg(b, hold, move);
 	qp->x->starved |= v == V_NO_RESOURCE;
 	if (v == V_WAIT || v == V_NO_RESOURCE) {
+		qp->resp.replay.waits = qp->resp.replay.at;
 		fault_source(qp, psn, true);
 		ahead_responses(qp);
 	} else if (!b->nsegs) {
@@ -280,10 +313,6 @@ bool replay_tx(struct qp *qp, struct burst *b)
 		before = s;
 	}
 	burst_trim(b);
-	if (r->replay.full && r->replay.next - r->replay.at < r->replay.size) {
-		r->replay.full = false;
-		qp_drainable(qp);
-	}
 	if (!b->nsegs)
 		return false;
 	flight_note(&qp->log, qp->x->now, FLIGHT_TX, 0, b->bytes[0],

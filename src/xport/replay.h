@@ -17,8 +17,16 @@ bool replay_tx(struct qp *qp, struct burst *b);
 void replay_unsent(struct qp *qp, const struct burst *b, int error);
 
 /** replay_pending() - Count the READs and atomics that are not answered whole, without
- * repeated answers; @room: in the ring. */
-uint32_t replay_pending(const struct qp *qp, uint32_t *room);
+ * repeated answers. */
+uint32_t replay_pending(const struct qp *qp);
+
+/**
+ * replay_make_room() - Make room for one READ or atomic more, in a QP whose requester has
+ * less to be answered than was agreed. Give up answering the oldest ones again for that:
+ * twice as many as were agreed were asked for since, so the requester has those answers.
+ * Return: true, as what is answered for the first time has nothing else behind it.
+ */
+bool replay_make_room(struct qp *qp);
 
 /**
  * replay_planned() - Keep room for one more READ or atomic, in the run that is planned.

@@ -82,7 +82,7 @@ void resp_reset(struct qp *qp)
 	r->life++;
 	deadlines_none(r->at, RESP_DEADLINES);
 	r->replay.next = r->replay.at = 0;
-	r->replay.answering = r->replay.full = false;
+	r->replay.answering = false;
 	r->gso = (struct gso_watch){.doubts = 0};
 	win_reset(qp->x, &r->win, qp->attr.rq_psn);
 }
@@ -218,9 +218,6 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 		return RX_NEXT;
 	case EXEC_RNR:
 		not_ready(qp, p->psn);
-		return RX_NEXT;
-	case EXEC_DROP:
-		count(qp->x->cnt, CNT_drop_no_slot);
 		return RX_NEXT;
 	case EXEC_NAK:
 		resp_settle(qp);

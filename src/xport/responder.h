@@ -92,13 +92,12 @@ struct resp_hold {
  * @coming:	READs and atomics of the run that moves
  * @bursts:	counts bursts of responses
  * @answering:	one is on its way to the socket: an ACK must not overtake it
- * @full:	a request found no place, and may be kept: it is to be told of one
- * @wait:	for the source page of a response
+ * @wait:	for the source page of a response of @waits, which @at may be before
  */
 struct resp_replay {
 	struct resource *res;
-	uint32_t size, next, at, coming, bursts;
-	bool answering, full;
+	uint32_t size, next, at, coming, bursts, waits;
+	bool answering;
 	struct waiter wait;
 };
 

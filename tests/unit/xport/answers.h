@@ -151,17 +151,14 @@ static inline void check(unsigned i, uint8_t opcode, psn_t psn, uint32_t len)
 
 static inline uint32_t pending(void)
 {
-	uint32_t room;
-
-	return replay_pending(&s.qp, &room);
+	return replay_pending(&s.qp);
 }
 
 static inline uint32_t room(void)
 {
-	uint32_t n;
+	const struct resp_replay *r = &s.qp.resp.replay;
 
-	replay_pending(&s.qp, &n);
-	return n;
+	return r->size - (r->next - r->at);
 }
 
 #endif

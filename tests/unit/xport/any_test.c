@@ -268,8 +268,7 @@ static psn_t some_request(void)
 /* So many READs and atomics an honest peer has under way, as @p would be one more. */
 static bool too_many(void)
 {
-	uint32_t room,
-		n = replay_pending(&s.qp, &room) + s.qp.resp.replay.coming;
+	uint32_t n = replay_pending(&s.qp) + s.qp.resp.replay.coming;
 
 	list_for_each(l, &s.qp.resp.win.waiting) {
 		const struct accepted *w = list_entry(l, struct accepted, link);
