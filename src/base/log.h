@@ -12,6 +12,7 @@ extern const char *const log_level_names[LOG_NUM];
 
 /** log_set() - Set the level, and the writer as log_to() does. */
 void log_set(enum log_level level, void (*write)(const char *line, int len));
+
 /** log_to() - Install the writer of finished lines; NULL, as at first: none is written.
  * @write:	@line ends with a newline, is @len bytes long and gone on return */
 void log_to(void (*write)(const char *line, int len));

@@ -5,7 +5,6 @@
 #ifndef NOPIN_BASE_TIMERQ_H
 #define NOPIN_BASE_TIMERQ_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define TIME_NEVER UINT64_MAX

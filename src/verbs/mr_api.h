@@ -9,6 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/**
+ * advise_mr() - Do what ibv_advise_mr(3) asks for.
+ * @sge:	@num of them, each within a region of @pd
+ * Return: 0; an errno.
+ */
 int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	      uint32_t flags, struct ibv_sge *sge, uint32_t num);
 

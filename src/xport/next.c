@@ -7,8 +7,9 @@
 
 enum { NEVER = NEXT_NUM };
 
-/* In the order of enum next_state. Who holds is told to go on by NEXT_FORGIVEN, so nothing
- * else ends a hold. */
+/* A row has what it is after the event, by what it was: UNSAID, GAP, RNR, FORGOT,
+ * FORGOT_RNR, HELD. A requester that holds is told to go on by NEXT_FORGIVEN, so no other
+ * event ends a hold. */
 static const uint8_t edges[NEXT_EVENTS][NEXT_NUM] = {
 	[NEXT_CAME] = {NEXT_UNSAID, NEXT_UNSAID, NEXT_UNSAID, NEXT_FORGOT,
 		       NEXT_FORGOT, NEXT_HELD},
