@@ -18,7 +18,7 @@ struct spt;
 void entry_over(struct spt *s, uint64_t e, uint64_t set,
 		enum upcall_reason why);
 
-/** entry_end() - End an entry likewise that is in its place, and clear that. */
+/** entry_end() - End the entry at @e as entry_over() does, and clear its place. */
 void entry_end(struct spt *s, uint64_t *e, enum upcall_reason why);
 
 /** entry_wasted() - Count a page that was fetched ahead and not used, if @e is one. */
@@ -35,8 +35,8 @@ void entry_set(struct mem *m, uint64_t vpn, uint64_t *e, uint64_t old,
 	       uint64_t new);
 
 /**
- * spt_replace() - End an entry of set @set, although nothing happened to its page, as
- * entry_over() does. spt_was_replaced() remembers the page.
+ * spt_replace() - End an entry of set @set as entry_over() does, although nothing happened
+ * to its page: spt_was_replaced() is true of that once.
  */
 void spt_replace(struct mem *m, uint64_t e, uint64_t set);
 

@@ -39,7 +39,7 @@ void watch_count(struct mem *m, uint64_t vpn, uint64_t old, uint64_t new)
 
 	while ((mr = watch_next(&m->watch, vpn, &at))) {
 		mr->known += e_known(&m->spt, new, mr);
-		/* a program that registers too often counts some too few */
+		/* for a program that registers too often some too few are counted */
 		if (mr->known > 0)
 			mr->known -= e_known(&m->spt, old, mr);
 	}

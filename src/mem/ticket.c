@@ -550,7 +550,7 @@ static void ticket_wake(struct mem *m, struct ticket *t, bool bad,
 	}
 }
 
-/* A page that was foreseen is ready, and a waiter (@w) waits for it, or none yet. */
+/* A page that was foreseen is ready. If a waiter waits for it already, that is a hit. */
 static void ticket_foreseen(struct mem *m, const struct ticket *t, uint64_t vpn,
 			    bool writable, uint64_t at)
 {

@@ -15,8 +15,8 @@ struct fd_kept {
 
 /**
  * fd_kept() - Open by @open(@arg), or return the one that was kept.
- * @keep:	it stays open until fd_drop(): a thread that opens takes the program's
- *		lowest number for a moment, so this is done once, on one of the program's
+ * @keep:	it stays open until fd_drop(): to open takes the program's lowest number
+ *		for a moment, so this is done once, on a thread of the program's
  * Return: a descriptor, for fd_unkept(), or what @open() returned. Callers take turns.
  */
 int fd_kept(struct fd_kept *k, bool keep, int (*open)(int arg), int arg);

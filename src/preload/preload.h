@@ -56,7 +56,7 @@ void node_enter(const struct node *node);
 /** node_leave() - Note that none of ours is. */
 void node_leave(void);
 /** node_cwd() - Is one of ours the working directory? It is in @out then. False also if it
- * is longer than @size allows. */
+ * is longer than @size allows, or without memory. */
 bool node_cwd(char *out, size_t size);
 
 /**

@@ -31,8 +31,8 @@ int blocks_init(struct blocks *b, uint32_t cap);
 void blocks_fini(struct blocks *b);
 /** blocks_use() - Is it there? Then it is the one that was used last. */
 bool blocks_use(struct blocks *b, uint64_t number);
-/** blocks_add() - Add @number, as used last. Return: true if another had to go, that used
- * least recently. */
+/** blocks_add() - Add @number, or note that it is there: it is the one used last. Return:
+ * true if another had to go, the one used least recently. */
 bool blocks_add(struct blocks *b, uint64_t number);
 /** blocks_drop() - Remove all of first..last. Return: how many there were. */
 uint32_t blocks_drop(struct blocks *b, uint64_t first, uint64_t last);

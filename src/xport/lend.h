@@ -9,8 +9,8 @@
 struct peer;
 struct xport;
 
-/** flow_read_chunk() - Return the packets that one READ request of a QP with path MTU @mtu
- * asks for at most: the smallest MTU has the most. */
+/** flow_read_chunk() - Return how many packets one READ request of a QP with path MTU @mtu
+ * asks for at most. The smallest MTU has the most. */
 uint32_t flow_read_chunk(const struct xport *x, uint32_t mtu);
 
 /** flow_share() - Return the part of push_budget that each of our peers is to have. */

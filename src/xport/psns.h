@@ -66,7 +66,8 @@ static inline void psns_unsent(struct req_psns *p, psn_t from, psn_t max)
 	p->max = max;
 }
 
-/** psns_aimed() - Send next what is at @psn, for the length of one burst.
+/** psns_aimed() - Send next what is at @psn. The caller aims back after the burst, unless
+ * that went farther.
  * Return: what would have been next. */
 static inline psn_t psns_aimed(struct req_psns *p, psn_t psn)
 {
