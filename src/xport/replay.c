@@ -297,13 +297,10 @@ bool replay_tx(struct qp *qp, struct burst *b)
 	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
 	b->res = r->replay.at;
 	r->replay.bursts++;
-	while (replay_busy(qp)) {
+	for (pass_answered(&r->replay); replay_busy(qp);
+	     pass_answered(&r->replay)) {
 		struct resource *s = resource_at(&r->replay, r->replay.at);
 
-		if (s->at == s->num) {
-			r->replay.at++;
-			continue;
-		}
 		if (s != before)
 			s->was = s->at;
 		s->burst = r->replay.bursts;
