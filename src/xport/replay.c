@@ -297,10 +297,13 @@ bool replay_tx(struct qp *qp, struct burst *b)
 	burst_reset(b, qp, qp->peer, qp_dialect(qp)->ext);
 	b->res = r->replay.at;
 	r->replay.bursts++;
-	for (pass_answered(&r->replay); replay_busy(qp);
-	     pass_answered(&r->replay)) {
+	while (replay_busy(qp)) {
 		struct resource *s = resource_at(&r->replay, r->replay.at);
 
+		if (s->at == s->num) {
+			r->replay.at++;
+			continue;
+		}
 		if (s != before)
 			s->was = s->at;
 		s->burst = r->replay.bursts;
