@@ -205,7 +205,7 @@ void fault_resolved(struct qp *qp)
 	if (!next_forgot(r->next) || r->dead)
 		return;
 	fault_forgiven(qp);
-	r->at[RESP_SILENCE] = TIME_NEVER;
+	rnr_silence_end(qp);
 	if (told)
 		return;
 	resp_next(r, NEXT_ASKED);

@@ -48,6 +48,29 @@ void rnr_silence(struct qp *qp)
 	qp_rearm(qp);
 }
 
+void rnr_silence_end(struct qp *qp)
+{
+	struct resp *r = &qp->resp;
+
+	if (!next_forgot(r->next) && !r->replay.wait.ticket.v)
+		r->at[RESP_SILENCE] = TIME_NEVER;
+}
+
+void rnr_silence_again(struct qp *qp)
+{
+	struct resp *r = &qp->resp;
+	const uint64_t half = sat_add(qp->x->now, half_timeout_ns(qp));
+
+	if (next_forgot(r->next) || r->win.num)
+		return;
+	/* further off, it was told to pause */
+	if (deadline_waits(r->at[RESP_SILENCE]) && r->at[RESP_SILENCE] > half)
+		return;
+	r->at[RESP_SILENCE] = TIME_NEVER;
+	if (r->replay.wait.ticket.v)
+		rnr_silence(qp);
+}
+
 /* As long again as it has taken: so a budget of 6 lasts for a page that takes
  * 2.5 s (655 ms is the longest that can be said), where 6 times the program's
  * own timer often is less than one ACK timeout. */

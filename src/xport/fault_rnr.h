@@ -10,6 +10,12 @@ struct qp;
 /** rnr_silence() - Start the time after which a standard requester is told RNR. */
 void rnr_silence(struct qp *qp);
 
+/** rnr_silence_end() - Forget that time, unless a READ waits for its page. */
+void rnr_silence_end(struct qp *qp);
+
+/** rnr_silence_again() - Start that time anew, as the requester hears a response. */
+void rnr_silence_again(struct qp *qp);
+
 /** fault_silence_over() - Tell a standard requester RNR, as that time is over. */
 void fault_silence_over(struct qp *qp);
 

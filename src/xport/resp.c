@@ -195,7 +195,8 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	resp_next(r, NEXT_CAME);
 	if (r->ack.page_rnr.syndrome && r->ack.page_rnr.psn == p->psn) {
 		r->ack.page_rnr = (struct nak){0};
-		r->at[RESP_SILENCE] = TIME_NEVER;
+		if (!r->replay.wait.ticket.v)
+			r->at[RESP_SILENCE] = TIME_NEVER;
 	}
 	if (r->wait.ticket.v && p->psn == r->plan) {
 		fault_request(qp, p, payload);
@@ -554,9 +555,9 @@ void resp_commit(struct rx_run *run)
 		}
 	}
 	if (!qp->resp.win.num) {
-		qp->resp.at[RESP_SILENCE] = TIME_NEVER;
 		if (!qp->resp.wait.ticket.v)
 			fault_resolved(qp);
+		rnr_silence_end(qp);
 	}
 	if (qp->state != QPS_ERR)
 		resp_settle(qp);

@@ -13,6 +13,7 @@
 #include "xport/burst.h"
 #include "xport/control.h"
 #include "xport/dialect.h"
+#include "xport/fault_rnr.h"
 #include "xport/live.h"
 #include "xport/open.h"
 #include "xport/owe.h"
@@ -89,12 +90,14 @@ static bool rc_tx(struct qp *qp, struct burst *b)
 
 static void rc_tx_commit(struct qp *qp, const struct burst *b, int error)
 {
-	if (error != -EFAULT && error != -EAGAIN)
-		return;
-	if (b->request)
+	const bool unsent = error == -EFAULT || error == -EAGAIN;
+
+	if (unsent && b->request)
 		req_unsent(qp, b, error);
-	else
+	else if (unsent)
 		replay_unsent(qp, b, error);
+	else if (!error && !b->request)
+		rnr_silence_again(qp);
 }
 
 enum rx_result rc_rx(struct qp *qp, const struct pkt *pkt,

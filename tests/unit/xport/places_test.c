@@ -211,6 +211,22 @@ static void replay_make_room__of_what_was_told(void **state)
 	assert_true(r->ack.xack & XACK_RESUME);
 }
 
+/* It was silence of its own: what waits next has as much. */
+static void replay_make_room__of_what_was_not_told_yet(void **state)
+{
+	const uint64_t *at = &s.qp.resp.at[RESP_SILENCE];
+	uint64_t silence;
+
+	(void)state;
+	copy_waits();
+	silence = *at - s.x.now;
+	s.x.now += BENCH_MS;
+	spt_unmap(s.mem, page_of(bench_page(1)), 1);
+	read_comes(2, 1);
+	assert_int_equal(make(), 0);
+	assert_int_equal(*at, s.x.now + silence);
+}
+
 /* A READ that waits stays where it is in line, when a copy before it is given up. */
 static void replay_make_room__before_one_that_waits(void **state)
 {
@@ -333,6 +349,9 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(
 			replay_make_room__of_what_was_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			replay_make_room__of_what_was_not_told_yet,
+			setup_standard, teardown),
 		cmocka_unit_test_setup_teardown(
 			replay_make_room__before_one_that_waits, setup,
 			teardown),
