@@ -458,6 +458,8 @@ static enum rx_result take_response(struct qp *qp, const struct pkt *p,
 		comp_fail_wqe(qp, index, WC_BAD_RESP_ERR, CAUSE_RESPONSE);
 		return RX_NEXT;
 	}
+	/* the peer was ready for it, whatever becomes of it here */
+	r->rnr_retries = qp->attr.rnr_retry;
 	if (!run->qp && !qp->rx_moving)
 		comp_placed(qp, p->psn);
 	if (win_behind(&r->win) || (qp->rx_moving && !run->qp)) {

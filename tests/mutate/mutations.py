@@ -2105,6 +2105,8 @@ MUTATIONS = [
     ("resp: a packet that came is to come again for a page", "src/xport/resp.c",
      "\t\tr->ack.page_rnr = (struct nak){0};\n",
      ""),
+    ("reply: the peer pays for our page", "src/xport/reply.c",
+     "\tr->rnr_retries = qp->attr.rnr_retry;\n", ""),
     ("resp: the silence of before an RNR goes on", "src/xport/resp.c",
      "\t\tif (!r->replay.wait.ticket.v)\n\t\t\tr->at[RESP_SILENCE] = TIME_NEVER;\n",
      ""),

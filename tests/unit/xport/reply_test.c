@@ -516,6 +516,23 @@ static void reply__page_that_is_missing(void **state)
 	none_completes();
 }
 
+/* The peer was ready, so it may say RNR as often as ever: if that is asked for again, or
+ * of what is behind it. */
+static void reply__response_after_rnrs(void **state)
+{
+	(void)state;
+	post(WR_READ, 0, 8);
+	post(WR_READ, 1, 8);
+	assert_int_equal(send_all(), 2);
+	spt_unmap(s.mem, page_of(bench_page(0)), 1);
+	for (int i = 0; i < 2; i++) {
+		s.qp.req.rnr_retries = 0;
+		response(i, 8);
+		none_completes();
+		assert_int_equal(s.qp.req.rnr_retries, RETRIES);
+	}
+}
+
 /* A page went between the look at it and the move: what was planned is kept. */
 static void reply__page_that_went(void **state)
 {
@@ -578,6 +595,7 @@ int main(void)
 		NOPIN(reply__response_that_is_late),
 		BOTH(reply__ack_overtakes_no_response),
 		BOTH(reply__page_that_is_missing),
+		BOTH(reply__response_after_rnrs),
 		NOPIN(reply__page_that_went),
 		BOTH(reply__where_nothing_may_be_written),
 	};
