@@ -3,7 +3,7 @@
  * and the commit run under the engine lock and do no I/O on application memory;
  * the move runs without a lock and may take as long as a page takes.
  * A driver (progress.c, or the simulator's scheduler) calls, for receiving:
- *     engine_receive(); while (engine_rx_plan()) { move; commit; }
+ *     inlet_receive(); while (engine_rx_plan()) { move; commit; }
  * and for everything else:
  *     while (engine_plan()) { move; commit; }
  */
@@ -27,6 +27,7 @@
 #include "nic/due.h"
 #include "nic/events.h"
 #include "nic/handoff.h"
+#include "nic/inlet.h"
 #include "nic/lock.h"
 #include "nic/peers.h"
 #include "nic/posted.h"
@@ -41,7 +42,6 @@
 #include "os/copy.h"
 #include "os/net.h"
 #include "os/pages.h"
-#include "os/wait.h"
 #include "wire/icrc.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
@@ -58,65 +58,6 @@
 #include <errno.h>
 
 /* --- receiving --------------------------------------------------------------- */
-
-void engine_closed(struct nic *nic)
-{
-	if (__atomic_exchange_n(&nic->closed, true, __ATOMIC_RELAXED))
-		return;
-	handoff_leave(&nic->engine);
-	os_kick(nic->os);
-}
-
-static void rx_begin(struct step *s)
-{
-	s->kind = STEP_RX;
-	s->taken = 0;
-	s->at = 0;
-	s->npkts = 0;
-	s->majflt = 0;
-	s->scatter.qp = NULL;
-	s->lost = s->efault = false;
-	rx_run_init(&s->run);
-}
-
-bool engine_receive(struct nic *nic, struct step *s)
-{
-	struct iovec iov = {s->buf, sizeof(s->buf)};
-	int n;
-
-	rx_begin(s);
-	/* the numbers may be somebody else's by now */
-	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
-		return false;
-	if (__atomic_load_n(&nic->rx.peek, __ATOMIC_RELAXED) &&
-	    scatter_receive(nic, s))
-		return true;
-	s->rx = (struct os_rx){.port = -1};
-	n = os_recv(nic->os, &iov, 1, &s->rx, OS_TAKE);
-	if (n == -EBADF)
-		engine_closed(nic);
-	if (n <= 0)
-		return false;
-	if (nic->cfg.scatter && s->rx.len > 2 * s->rx.seg &&
-	    s->rx.seg >= SCATTER_MIN + SIDE_BYTES)
-		__atomic_store_n(&nic->rx.peek, 1, __ATOMIC_RELAXED);
-	return true;
-}
-
-bool engine_inherit(struct nic *nic, struct step *s)
-{
-	struct step *from = nic->rx.rest;
-
-	if (!from)
-		return false;
-	rx_begin(s);
-	s->rx = from->rx;
-	s->taken = s->rx.len = from->rx.len - from->at;
-	memcpy(s->buf, from->buf + from->at, s->rx.len);
-	from->at = from->rx.len;
-	__atomic_store_n(&nic->rx.rest, NULL, __ATOMIC_RELAXED);
-	return true;
-}
 
 static bool intact(struct nic *nic, const struct pkt *p,
 		   const struct os_rx *from, const uint8_t *bytes, uint32_t len)
@@ -281,10 +222,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 		s->at += len;
 	}
 	CHECK(res != RX_FULL || s->run.qp);
-	if (s->at < s->rx.len)
-		__atomic_store_n(&nic->rx.rest, s, __ATOMIC_RELAXED);
-	else if (nic->rx.rest == s)
-		__atomic_store_n(&nic->rx.rest, NULL, __ATOMIC_RELAXED);
+	inlet_rest(nic, s);
 	return s->run.qp != NULL || s->at < s->rx.len;
 }
 
@@ -375,8 +313,7 @@ static void run_timers(struct nic *nic)
 	struct timer *t;
 
 	if (!nic->cfg.manual)
-		nic->x.now = MIN(
-			now, __atomic_load_n(&nic->rx.heard, __ATOMIC_RELAXED));
+		nic->x.now = MIN(now, inlet_heard(nic));
 	while ((t = timerq_pop(&nic->x.timers, nic->x.now)))
 		qp_timeout(container_of(t, struct qp, timer));
 	peers_timers(nic);
@@ -572,7 +509,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		count(&nic->cnt, CNT_tx_bursts);
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
-			engine_closed(nic);
+			inlet_closed(nic);
 		if (s->error == -EMSGSIZE)
 			peers_too_large(nic, b->peer,
 					b->nsegs > 1 ? b->seg_len : b->total);

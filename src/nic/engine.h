@@ -8,17 +8,6 @@
 
 struct step;
 
-/** engine_closed() - Note that the program closed our descriptors, and wake the background
- * thread. Context: any thread. */
-void engine_closed(struct nic *nic);
-
-/** engine_receive() - Fill @s from the sockets. No lock. false: nothing. */
-bool engine_receive(struct nic *nic, struct step *s);
-
-/** engine_inherit() - Take what a thread whose token we took over did not plan yet of its
- * burst, as if we had received it. Lock held. false: nothing. */
-bool engine_inherit(struct nic *nic, struct step *s);
-
 /** engine_rx_plan() - Plan the next packets that @s received. true: @s has moves to execute
  * and commit; call again. */
 bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns);

@@ -18,6 +18,7 @@
 #include "nic/due.h"
 #include "nic/engine.h"
 #include "nic/handoff.h"
+#include "nic/inlet.h"
 #include "nic/lock.h"
 #include "nic/sleepers.h"
 #include "nic/step.h"
@@ -39,50 +40,16 @@ enum {
 	WORK_ROUNDS = 32, /* steps that a program's thread does in one call */
 };
 
-/* @mine: our token; @taken: bytes received and committed, at least 1, or 0 if the
- * sockets were empty. A thread that is overtaken in here may still count its bytes to the
- * next holder's: that is as good as having received them a little later.
- */
-static void heard(struct nic *nic, uint64_t mine, uint32_t taken)
-{
-	uint64_t bytes, from, from_ns = mine >> 1;
-
-	if (__atomic_load_n(&nic->rx.token, __ATOMIC_RELAXED) != mine)
-		return; /* it was taken over */
-	bytes = __atomic_add_fetch(&nic->rx.hear_bytes, taken,
-				   __ATOMIC_RELAXED);
-	if (taken && bytes < nic->rcvbuf)
-		return;
-	from = taken ? __atomic_load_n(&nic->rx.hear_from, __ATOMIC_RELAXED)
-		     : from_ns;
-	__atomic_store_n(&nic->rx.heard, from, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->rx.hear_from, from_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&nic->rx.hear_bytes, 0, __ATOMIC_RELAXED);
-}
-
 static bool progress_take(struct nic *nic, struct step *s, uint64_t token)
 {
 	struct os_usage before = usage_begin(nic, CNT_own_majflt);
 	bool got;
 
 	s->token = token;
-	got = engine_receive(nic, s);
+	got = inlet_receive(nic, s);
 	if (accounted(nic, CNT_own_majflt))
 		before.majflt += s->majflt;
 	usage_end(nic, CNT_own_majflt, before, NULL);
-	return got;
-}
-
-static bool inherit(struct nic *nic, struct step *s)
-{
-	bool got;
-
-	if (!__atomic_load_n(&nic->rx.rest, __ATOMIC_RELAXED))
-		return false;
-	handoff_lock(&nic->engine);
-	got = engine_inherit(nic, s);
-	handoff_leave(&nic->engine);
-	handoff_unlock(&nic->engine);
 	return got;
 }
 
@@ -95,7 +62,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	if (!mine)
 		return false;
 	s = step_get(nic);
-	if (s && (inherit(nic, s) || progress_take(nic, s, mine))) {
+	if (s && (inlet_inherit(nic, s) || progress_take(nic, s, mine))) {
 		got = true;
 		begun = os_step_begin();
 		handoff_lock(&nic->engine);
@@ -112,7 +79,7 @@ bool progress_receive(struct nic *nic, uint64_t *now_ns)
 	}
 	if (s) {
 		if (got || s->rx.all)
-			heard(nic, mine, got ? MAX(1, s->taken) : 0);
+			inlet_taken(nic, mine, got ? MAX(1, s->taken) : 0);
 		step_put(nic, s);
 	}
 	token_give(nic, mine);
@@ -195,7 +162,7 @@ void progress_work(struct nic *nic, bool flush_acks)
 bool progress_due(struct nic *nic)
 {
 	return handoff_left(&nic->engine) || os_pages_waiting(nic->os) ||
-	       __atomic_load_n(&nic->rx.heard, __ATOMIC_RELAXED) >=
+	       inlet_heard(nic) >=
 		       __atomic_load_n(&nic->deadline, __ATOMIC_RELAXED);
 }
 
@@ -278,7 +245,7 @@ void progress_hear(struct nic *nic)
 	int waits = 0;
 
 	while (!progress_elsewhere(nic) && waits < HEAR_WAITS &&
-	       __atomic_load_n(&nic->rx.heard, __ATOMIC_RELAXED) < from) {
+	       inlet_heard(nic) < from) {
 		if (progress_receive(nic, &now)) {
 			if (progress_due(nic))
 				progress_run(nic, false, now);
@@ -299,7 +266,7 @@ void progress_closed(struct nic *nic)
 	if (!os_closed(nic->os) ||
 	    __atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
 		return;
-	engine_closed(nic);
+	inlet_closed(nic);
 	progress_work(nic, false);
 }
 

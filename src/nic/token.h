@@ -12,9 +12,9 @@ struct step;
 /**
  * struct nic_rx - Taking packets from the sockets.
  * @token:	which thread takes, since when (token.c)
- * @rest:	the step that moves while part of its burst is not planned yet
+ * @rest:	the step that moves while part of its burst is not planned yet (inlet.c)
  * @heard:	all that had come by then has been taken from the sockets and
- *		committed; timers run no further (relaxed)
+ *		committed; timers run no further (relaxed; inlet.c)
  * @hear_from, @hear_bytes: what becomes @heard when so much was taken that
  *		nothing older can be left (token)
  * @peek:	a large transfer is in progress (relaxed)

@@ -82,7 +82,7 @@ inline token_give(mine)
 	}
 }
 
-/* engine_inherit() */
+/* inlet_inherit() */
 inline inherit(me, from)
 {
 	take_lock();

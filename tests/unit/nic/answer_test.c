@@ -3,6 +3,7 @@
  * is at meanwhile. In all of it side 0 asks and side 1 answers.
  */
 #include "nic/engine.h"
+#include "nic/inlet.h"
 #include "nic/step.h"
 #include "steps.h"
 #include "wire/opcode.h"
@@ -29,7 +30,7 @@ static struct step *write_seen(void)
 	slow->run.num = 0;
 	for (int i = 0; i < TRIES && !slow->run.num; i++) {
 		pump(&side[0]);
-		if (engine_receive(nic, slow))
+		if (inlet_receive(nic, slow))
 			engine_rx_plan(nic, slow, os_now(nic->os));
 		else
 			idle(nic);
@@ -72,7 +73,7 @@ static void answer_arrives(void)
 	plan_move_commit(side[1].nic, &side[1].nic->steps.v[3]);
 	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && side[0].qp->sq.cons == done; i++) {
-		if (!engine_receive(nic, step)) {
+		if (!inlet_receive(nic, step)) {
 			idle(nic);
 			continue;
 		}

@@ -3,6 +3,7 @@
  * mind that another step overtook it.
  */
 #include "nic/engine.h"
+#include "nic/inlet.h"
 #include "nic/progress.h"
 #include "nic/step.h"
 #include "nic/stint.h"
@@ -25,7 +26,7 @@ static void plan_arriving(struct step *step)
 	send_all(&side[1]);
 	know_pages(&side[0]);
 	nic->rx.peek = 0;
-	assert_true(engine_receive(nic, step));
+	assert_true(inlet_receive(nic, step));
 	assert_true(engine_rx_plan(nic, step, os_now(nic->os)));
 	assert_int_equal(step->run.moves.num, 1);
 }
@@ -214,7 +215,7 @@ static void progress_receive__rest_of_an_overtaken_burst(void **state)
 	send_all(&side[0]);
 	know_pages(&side[1]);
 	nic->rx.peek = 0;
-	assert_true(engine_receive(nic, slow));
+	assert_true(inlet_receive(nic, slow));
 	assert_true(engine_rx_plan(nic, slow, os_now(nic->os)));
 	assert_true(slow->at < slow->rx.len);
 	assert_ptr_equal(nic->rx.rest, slow);
@@ -257,7 +258,7 @@ static void read__a_gap_is_closed_once(void **state)
 		post(&side[0], WR_READ, 64);
 	send_all(&side[0]);
 	pump(&side[1]);
-	while (!engine_receive(side[0].nic, step))
+	while (!inlet_receive(side[0].nic, step))
 		pump(&side[1]);
 	step->at = step->rx.seg; /* lost */
 	finish_receive(side[0].nic, step);
@@ -348,7 +349,7 @@ static void ack__of_what_is_behind_a_moving_response(void **state)
 	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && !slow->run.num; i++) {
 		pump(&side[1]);
-		if (engine_receive(nic, slow))
+		if (inlet_receive(nic, slow))
 			engine_rx_plan(nic, slow, os_now(nic->os));
 	}
 	assert_int_equal(slow->run.num, 1);

@@ -72,7 +72,7 @@ static inline void request_is_planned(struct step *rx)
 	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && !out; i++) {
 		pump(&side[0]);
-		if (engine_receive(nic, rx))
+		if (inlet_receive(nic, rx))
 			out = engine_rx_plan(nic, rx, os_now(nic->os)) &&
 			      rx->run.qp;
 		else

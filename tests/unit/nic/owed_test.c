@@ -128,7 +128,7 @@ static void receive_twice(struct step *rx, struct step *twin,
 	nic->rx.peek = 0;
 	for (int i = 0; i < TRIES && !seen(resp()->next); i++) {
 		pump(&side[0]);
-		if (!engine_receive(nic, rx)) {
+		if (!inlet_receive(nic, rx)) {
 			idle(nic);
 			continue;
 		}

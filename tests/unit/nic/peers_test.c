@@ -7,6 +7,7 @@
 #include "mem/spt.h"
 #include "nic/completion.h"
 #include "nic/engine.h"
+#include "nic/inlet.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
 #include "nic/peers.h"
@@ -33,7 +34,7 @@ static void pump(struct nic *nic, bool receive)
 	struct step *s = &nic->steps.v[1];
 	uint64_t now;
 
-	while (receive && engine_receive(nic, s))
+	while (receive && inlet_receive(nic, s))
 		while (engine_rx_plan(nic, s, os_now(nic->os))) {
 			engine_move(nic, s);
 			engine_commit(nic, s, os_now(nic->os));

@@ -220,7 +220,7 @@ static inline bool believed(void)
 	for (int i = 0; i < TRIES; i++) {
 		struct step *step = &guest->steps.v[1];
 
-		if (engine_receive(guest, step))
+		if (inlet_receive(guest, step))
 			finish_receive(guest, step);
 		else
 			idle(guest);

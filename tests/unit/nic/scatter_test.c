@@ -25,7 +25,7 @@ static struct step *plan_burst(enum wr_op op)
 		send_all(&side[0]);
 		for (int k = 0; k < TRIES && r->replay.at == r->replay.next;
 		     k++)
-			if (engine_receive(nic, tx))
+			if (inlet_receive(nic, tx))
 				finish_receive(nic, tx);
 			else
 				idle(nic);
@@ -50,7 +50,7 @@ static void receive_burst(struct nic *nic, struct step *rx)
 {
 	for (int k = 0; k < TRIES; k++) {
 		nic->rx.peek = 1;
-		if (!engine_receive(nic, rx))
+		if (!inlet_receive(nic, rx))
 			idle(nic);
 		else if (rx->rx.len > SEG)
 			return;

@@ -11,6 +11,7 @@
 #include "nic/completion.h"
 #include "nic/engine.h"
 #include "nic/holder.h"
+#include "nic/inlet.h"
 #include "nic/peers.h"
 #include "nic/refresh.h"
 #include "nic/step.h"
@@ -101,7 +102,7 @@ static inline void pump(struct side *s)
 	struct step *step = &s->nic->steps.v[1];
 
 	(void)roce_turn(s->nic, 0);
-	while (engine_receive(s->nic, step))
+	while (inlet_receive(s->nic, step))
 		finish_receive(s->nic, step);
 	send_all(s);
 }
@@ -178,7 +179,7 @@ static inline void receive_silently(void)
 	struct step *step = &nic->steps.v[1];
 
 	pump(&side[0]); /* its NIC may be who forwards */
-	if (engine_receive(nic, step))
+	if (inlet_receive(nic, step))
 		finish_receive(nic, step);
 	else
 		idle(nic);

@@ -224,7 +224,7 @@ static void suspend__end_is_said(void **state)
 	assert_int_equal(nic_mr_resume(side[1].nic, side[1].key), 0);
 	for (int i = 0; i < TRIES && deadline_waits(r->at[REQ_SUSPEND]); i++) {
 		pump(&side[1]);
-		if (engine_receive(nic, &nic->steps.v[1]))
+		if (inlet_receive(nic, &nic->steps.v[1]))
 			finish_receive(nic, &nic->steps.v[1]);
 	}
 	assert_false(deadline_waits(r->at[REQ_SUSPEND]));

@@ -6,6 +6,7 @@
 #include "mem/spt.h"
 #include "nic/demux.h"
 #include "nic/engine.h"
+#include "nic/inlet.h"
 #include "nic/lock.h"
 #include "nic/progress.h"
 #include "nic/step.h"
@@ -39,7 +40,7 @@ static void receive_in_place(struct side *s, struct step *step)
 	know_pages(s);
 	for (;;) {
 		s->nic->rx.peek = 1;
-		assert_true(engine_receive(s->nic, step));
+		assert_true(inlet_receive(s->nic, step));
 		if (step->scatter.qp)
 			break;
 		finish_receive(s->nic, step);
@@ -195,7 +196,7 @@ static void responses_failed__all_are_asked_for_again(void **state)
 	pump(&side[1]);
 	know_pages(&side[0]);
 	side[0].nic->rx.peek = 0;
-	assert_true(engine_receive(side[0].nic, step));
+	assert_true(inlet_receive(side[0].nic, step));
 	assert_true(engine_rx_plan(side[0].nic, step, os_now(side[0].nic->os)));
 	assert_int_equal(step->run.num, 2);
 	n = take_slots(side[0].nic, slot, ARRAY_SIZE(slot));
@@ -223,7 +224,7 @@ static void replay__the_tail_only(void **state)
 	pump(&side[1]);
 	know_pages(&side[0]);
 	side[0].nic->rx.peek = 0;
-	assert_true(engine_receive(side[0].nic, step));
+	assert_true(inlet_receive(side[0].nic, step));
 	assert_true(step->rx.len >= (CAME + LOST) * step->rx.seg);
 	step->rx.len = CAME * step->rx.seg;
 	finish_receive(side[0].nic, step);
@@ -388,7 +389,7 @@ static void replay__headers_are_of_their_own_read(void **state)
 	post(&side[0], WR_READ, A);
 	post_at(&side[0], WR_READ, AT_B, B);
 	send_all(&side[0]);
-	while (engine_receive(s->nic, step))
+	while (inlet_receive(s->nic, step))
 		finish_receive(s->nic, step);
 	a = &r->replay.res[r->replay.at % RESOURCES_MAX];
 	b = &r->replay.res[(r->replay.at + 1) % RESOURCES_MAX];
@@ -439,7 +440,7 @@ static void fault__resume_ends_the_hold(void **state)
 	know_pages(&side[1]);
 	spt_unmap(nic->mem, vpn, 1);
 	n = take_slots(nic, slot, ARRAY_SIZE(slot));
-	assert_true(engine_receive(nic, step));
+	assert_true(inlet_receive(nic, step));
 	finish_receive(nic, step);
 	assert_true(engine_plan(nic, step, true, os_now(nic->os)));
 	plan_move_commit(nic, step);
@@ -482,7 +483,7 @@ static void engine_move__where_it_was_planned_to(void **state)
 	engine_move(side[0].nic, step);
 	p->ep = was;
 	engine_commit(side[0].nic, step, os_now(side[0].nic->os));
-	assert_true(engine_receive(side[1].nic, &side[1].nic->steps.v[2]));
+	assert_true(inlet_receive(side[1].nic, &side[1].nic->steps.v[2]));
 	finish_receive(side[1].nic, &side[1].nic->steps.v[2]);
 	assert_int_equal(wait_cqe(&side[0]).status, WC_SUCCESS);
 }

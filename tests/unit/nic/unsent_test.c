@@ -35,7 +35,7 @@ static void receive_response(struct side *side_, struct step *s)
 
 	side_->nic->rx.peek = 0;
 	for (int i = 0; i < TRIES; i++) {
-		if (!engine_receive(side_->nic, s)) {
+		if (!inlet_receive(side_->nic, s)) {
 			pump(peer);
 			idle(side_->nic);
 			continue;
