@@ -287,16 +287,24 @@ static void silence__of_a_read_whose_page_came(void **state)
 	assert_false(deadline_waits(r->at[RESP_SILENCE]));
 }
 
+/* A READ waits, and a WRITE behind it. Return: when their peer is told. */
+static uint64_t both_wait(void)
+{
+	uint64_t at;
+
+	assert_int_equal(read_comes(0, 0, 1), 0);
+	at = s.qp.resp.at[RESP_SILENCE];
+	write_comes(1);
+	return at;
+}
+
 /* Unless a request waits as well, or was forgotten as there was no slot. */
 static void silence__of_a_request_behind_a_read(void **state)
 {
 	const struct resp *r = &s.qp.resp;
-	uint64_t at;
+	const uint64_t at = both_wait();
 
 	(void)state;
-	assert_int_equal(read_comes(0, 0, 1), 0);
-	at = r->at[RESP_SILENCE];
-	write_comes(1);
 	page_comes();
 	assert_int_equal(answer(), 1);
 	assert_int_not_equal(r->wait.ticket.v, 0);
@@ -325,12 +333,9 @@ static void silence__of_what_was_forgotten_behind_a_read(void **state)
 static void silence__of_a_request_that_is_kept(void **state)
 {
 	const struct resp *r = &s.qp.resp;
-	uint64_t at;
+	const uint64_t at = both_wait();
 
 	(void)state;
-	assert_int_equal(read_comes(0, 0, 1), 0);
-	at = r->at[RESP_SILENCE];
-	write_comes(1);
 	pages_brought(s.mem);
 	assert_int_equal(answer(), 1);
 	assert_int_equal(r->wait.ticket.v, 0);
