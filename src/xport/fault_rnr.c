@@ -48,23 +48,29 @@ void rnr_silence(struct qp *qp)
 	qp_rearm(qp);
 }
 
-void rnr_silence_end(struct qp *qp)
+void rnr_silence_heeded(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
 
-	if (!next_forgot(r->next) && !r->replay.wait.ticket.v)
+	if (!r->replay.wait.ticket.v)
 		r->at[RESP_SILENCE] = TIME_NEVER;
+}
+
+void rnr_silence_end(struct qp *qp)
+{
+	if (!next_forgot(qp->resp.next))
+		rnr_silence_heeded(qp);
 }
 
 void rnr_silence_again(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
-	const uint64_t half = sat_add(qp->x->now, half_timeout_ns(qp));
+	const uint64_t at = r->at[RESP_SILENCE];
 
-	if (next_forgot(r->next) || r->win.num)
+	if (!deadline_waits(at) || next_forgot(r->next) || r->win.num)
 		return;
 	/* further off, it was told to pause */
-	if (deadline_waits(r->at[RESP_SILENCE]) && r->at[RESP_SILENCE] > half)
+	if (at > sat_add(qp->x->now, half_timeout_ns(qp)))
 		return;
 	r->at[RESP_SILENCE] = TIME_NEVER;
 	if (r->replay.wait.ticket.v)

@@ -10,7 +10,12 @@ struct qp;
 /** rnr_silence() - Start the time after which a standard requester is told RNR. */
 void rnr_silence(struct qp *qp);
 
-/** rnr_silence_end() - Forget that time, unless a READ waits for its page. */
+/** rnr_silence_heeded() - Forget that time, as the requester came again after an RNR, unless
+ * a READ waits for its page. */
+void rnr_silence_heeded(struct qp *qp);
+
+/** rnr_silence_end() - Forget that time, unless a READ waits for its page or what
+ * comes next was forgotten. */
 void rnr_silence_end(struct qp *qp);
 
 /** rnr_silence_again() - Start that time anew, as the requester hears a response. */

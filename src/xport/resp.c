@@ -195,8 +195,7 @@ static enum rx_result take_next(struct qp *qp, const struct pkt *p,
 	resp_next(r, NEXT_CAME);
 	if (r->ack.page_rnr.syndrome && r->ack.page_rnr.psn == p->psn) {
 		r->ack.page_rnr = (struct nak){0};
-		if (!r->replay.wait.ticket.v)
-			r->at[RESP_SILENCE] = TIME_NEVER;
+		rnr_silence_heeded(qp);
 	}
 	if (r->wait.ticket.v && p->psn == r->plan) {
 		fault_request(qp, p, payload);
