@@ -22,6 +22,7 @@
 #include "mem/upcall.h"
 #include "mem/waiter.h"
 #include "nic/acks.h"
+#include "nic/closed.h"
 #include "nic/demux.h"
 #include "nic/device.h"
 #include "nic/due.h"
@@ -418,11 +419,6 @@ static void publish(struct nic *nic)
 			 __ATOMIC_RELAXED);
 }
 
-static bool died(const struct nic *nic)
-{
-	return __atomic_load_n(&nic->closed, __ATOMIC_RELAXED) && !nic->dead;
-}
-
 bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 		 uint64_t now_ns)
 {
@@ -432,7 +428,7 @@ bool engine_plan(struct nic *nic, struct step *s, bool flush_acks,
 	refresh_pages(nic);
 	posted_take(nic);
 	take_pages(nic);
-	if (died(nic))
+	if (closed_untold(nic))
 		events_died(nic);
 	if (!nic->dead)
 		run_timers(nic);
@@ -462,7 +458,8 @@ bool engine_settled(struct nic *nic, bool flush_acks, uint64_t now_ns)
 	    !list_empty(&x->work.fired) || !list_empty(&x->work.raised) ||
 	    !list_empty(&x->work.errors) || !list_empty(&x->work.opens) ||
 	    x->starved || os_pages_waiting(nic->os) || ticket_new(nic->mem) ||
-	    moved_waiters(nic->mem) || upcalls_news(nic->mem) || died(nic) ||
+	    moved_waiters(nic->mem) || upcalls_news(nic->mem) ||
+	    closed_untold(nic) ||
 	    __atomic_load_n(&nic->posted, __ATOMIC_RELAXED) ||
 	    acks_wait(nic, flush_acks))
 		return false;
@@ -509,7 +506,7 @@ void engine_commit(struct nic *nic, struct step *s, uint64_t now_ns)
 		count(&nic->cnt, CNT_tx_bursts);
 		count_add(&nic->cnt, CNT_tx_bytes, s->burst.total);
 		if (s->error == -EBADF)
-			inlet_closed(nic);
+			closed_note(nic);
 		if (s->error == -EMSGSIZE)
 			peers_too_large(nic, b->peer,
 					b->nsegs > 1 ? b->seg_len : b->total);

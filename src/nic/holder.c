@@ -3,6 +3,7 @@
 #include "nic/holder.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "nic/closed.h"
 #include "nic/device.h"
 #include "nic/lock.h"
 #include "nic/progress.h"
@@ -114,7 +115,7 @@ uint64_t roce_turn(struct nic *nic, uint64_t until)
 					    __ATOMIC_RELAXED);
 
 	/* the numbers may be somebody else's by now */
-	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED)) {
+	if (closed_noted(nic)) {
 		holder_closed(nic);
 		return until;
 	}

@@ -2,6 +2,7 @@
 /* inlet.c: receiving, and what is known by that: until when nothing can be left that a
  * timer should have waited for. */
 #include "nic/inlet.h"
+#include "nic/closed.h"
 #include "nic/device.h"
 #include "nic/handoff.h"
 #include "nic/lock.h"
@@ -13,14 +14,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-void inlet_closed(struct nic *nic)
-{
-	if (__atomic_exchange_n(&nic->closed, true, __ATOMIC_RELAXED))
-		return;
-	handoff_leave(&nic->engine);
-	os_kick(nic->os);
-}
 
 static void rx_begin(struct step *s)
 {
@@ -41,7 +34,7 @@ bool inlet_receive(struct nic *nic, struct step *s)
 
 	rx_begin(s);
 	/* the numbers may be somebody else's by now */
-	if (__atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+	if (closed_noted(nic))
 		return false;
 	if (__atomic_load_n(&nic->rx.peek, __ATOMIC_RELAXED) &&
 	    scatter_receive(nic, s))
@@ -49,7 +42,7 @@ bool inlet_receive(struct nic *nic, struct step *s)
 	s->rx = (struct os_rx){.port = -1};
 	n = os_recv(nic->os, &iov, 1, &s->rx, OS_TAKE);
 	if (n == -EBADF)
-		inlet_closed(nic);
+		closed_note(nic);
 	if (n <= 0)
 		return false;
 	if (nic->cfg.scatter && s->rx.len > 2 * s->rx.seg &&

@@ -10,10 +10,6 @@
 struct nic;
 struct step;
 
-/** inlet_closed() - Note that the program closed our descriptors, and wake the background
- * thread. Context: any thread. */
-void inlet_closed(struct nic *nic);
-
 /** inlet_receive() - Fill @s with what came. No lock. false: nothing. */
 bool inlet_receive(struct nic *nic, struct step *s);
 

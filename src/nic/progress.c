@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/counters.h"
 #include "nic/acks.h"
+#include "nic/closed.h"
 #include "nic/device.h"
 #include "nic/due.h"
 #include "nic/engine.h"
@@ -263,10 +264,9 @@ void progress_hear(struct nic *nic)
 /* That wakes no thread: the next that waits finds out. */
 void progress_closed(struct nic *nic)
 {
-	if (!os_closed(nic->os) ||
-	    __atomic_load_n(&nic->closed, __ATOMIC_RELAXED))
+	if (!os_closed(nic->os) || closed_noted(nic))
 		return;
-	inlet_closed(nic);
+	closed_note(nic);
 	progress_work(nic, false);
 }
 
