@@ -73,6 +73,12 @@ static inline void met_add(struct met *m, struct met more)
 		    MET_FAULTS_MAX;
 }
 
+/** account_copy() - Copy @a, or (NULL) an account that nothing was counted in. */
+static inline struct account account_copy(const struct account *a)
+{
+	return a ? *a : (struct account){.n = {0}};
+}
+
 /** hist_bucket() - Find the bucket of a time. */
 static inline unsigned hist_bucket(uint64_t ns)
 {

@@ -9,8 +9,8 @@
  *
  * Everything is counted three times: for the NIC, for the waiter's owner (a QP)
  * and for the region. What no QP or no region that exists answers for is counted
- * for nobody, so that each of the three has the same sums. A region's account is
- * made at its first fault: most have none.
+ * for nobody, so that each of the three has the same sums. The account of a QP and of a
+ * region is made at its first fault: most have none.
  */
 #include "mem/account.h"
 #include "base/account.h"
@@ -24,17 +24,26 @@
 #include "mem/state.h"
 #include "mem/waiter.h"
 
-/* The region's account; while there is no memory for one, and if the region is
- * gone, nobody's. */
-static struct account *account_of(struct mem *m, uint32_t key)
+/* The account at @place, made if there is none; if @place is NULL, and while there is
+ * no memory for one, nobody's. */
+static struct account *account_at(struct account **place,
+				  struct account *nobodys)
 {
-	struct mr *mr = key ? mr_by_key(m, key) : NULL;
+	if (!place)
+		return nobodys;
+	if (!*place)
+		*place = heap_alloc_ready(sizeof(**place));
+	return *place ? *place : nobodys;
+}
 
-	if (!mr)
-		return &m->account.no_mr;
-	if (!mr->account)
-		mr->account = heap_alloc_ready(sizeof(*mr->account));
-	return mr->account ? mr->account : &m->account.no_mr;
+/* Add the account of what ceases to exist to nobody's. */
+static void account_gone(struct account **place, struct account *nobodys)
+{
+	if (!*place)
+		return;
+	account_add(nobodys, *place);
+	heap_free(*place);
+	*place = NULL;
 }
 
 /**
@@ -44,11 +53,14 @@ struct three {
 	struct account *of[3];
 };
 
-static struct three three_of(struct mem *m, struct account *owner, uint32_t key)
+static struct three three_of(struct mem *m, struct account **owner,
+			     uint32_t key)
 {
-	return (struct three){{&m->account.all,
-			       owner ? owner : &m->account.no_owner,
-			       account_of(m, key)}};
+	struct mr *mr = key ? mr_by_key(m, key) : NULL;
+
+	return (struct three){
+		{&m->account.all, account_at(owner, &m->account.no_owner),
+		 account_at(mr ? &mr->account : NULL, &m->account.no_mr)}};
 }
 
 static void three_count(const struct three *t, enum account_item i, uint64_t n)
@@ -66,7 +78,7 @@ static void three_delay(const struct three *t, uint64_t ns)
 /**
  * mem_account() - See account.h.
  */
-void mem_account(struct mem *m, struct account *owner, uint32_t key,
+void mem_account(struct mem *m, struct account **owner, uint32_t key,
 		 enum account_item i, uint64_t n)
 {
 	const struct three t = three_of(m, owner, key);
@@ -226,7 +238,7 @@ void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
  * @mr:		region
  * @ns:		since it was planned
  */
-void fault_cheap_end(struct mem *m, struct account *owner, const struct mr *mr,
+void fault_cheap_end(struct mem *m, struct account **owner, const struct mr *mr,
 		     uint64_t ns)
 {
 	const struct three t = three_of(m, owner, mr->row->key);
@@ -248,9 +260,9 @@ struct met waiter_met(struct waiter *w)
 /**
  * mem_account_gone() - See account.h.
  */
-void mem_account_gone(struct mem *m, const struct account *a)
+void mem_account_gone(struct mem *m, struct account **owner)
 {
-	account_add(&m->account.no_owner, a);
+	account_gone(owner, &m->account.no_owner);
 }
 
 /**
@@ -261,11 +273,7 @@ void mem_account_gone(struct mem *m, const struct account *a)
  */
 void mr_account_gone(struct mem *m, struct mr *mr)
 {
-	if (!mr->account)
-		return;
-	account_add(&m->account.no_mr, mr->account);
-	heap_free(mr->account);
-	mr->account = NULL;
+	account_gone(&mr->account, &m->account.no_mr);
 }
 
 /**
@@ -295,11 +303,9 @@ bool mr_account_next(const struct mem *m, uint32_t *at, uint32_t *key,
 		if (!region && ++looked < KEY_CHUNK)
 			continue;
 		*key = region ? row->key : 0;
-		*out = (struct account){.n = {0}};
+		*out = account_copy(region ? row->mr->account : NULL);
 		if (region)
 			mr_attr_copy(row->mr, attr);
-		if (region && row->mr->account)
-			*out = *row->mr->account;
 		++*at;
 		return true;
 	}

@@ -13,10 +13,11 @@ struct mr_attr;
 struct waiter;
 
 /**
- * mem_account() - Count @n of @i for the NIC, for @owner (may be NULL), and for
- * the region of @key (0: none).
+ * mem_account() - Count @n of @i for the NIC, for an owner, and for the region of @key (0:
+ * none).
+ * @owner:	where it has its account, which is made if there is none; or NULL
  */
-void mem_account(struct mem *m, struct account *owner, uint32_t key,
+void mem_account(struct mem *m, struct account **owner, uint32_t key,
 		 enum account_item i, uint64_t n);
 
 /** mem_account_answer() - Count that @s answered the fault that @w waits for. */
@@ -34,9 +35,9 @@ struct met waiter_met(struct waiter *w);
 
 /**
  * mem_account_gone() - Add the account of an owner that ceases to exist to that of no
- * owner. No waiter names @a.
+ * owner, and free it. No waiter names @owner.
  */
-void mem_account_gone(struct mem *m, const struct account *a);
+void mem_account_gone(struct mem *m, struct account **owner);
 
 /**
  * mem_account_copy() - Copy the account of the NIC, and the parts of it that no owner,

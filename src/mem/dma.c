@@ -362,7 +362,7 @@ static void foresee(const struct walk *w, uint64_t vpn, bool hit)
 /* All pages are ready. Of some this is the first use. */
 static void walk_use(const struct walk *w, const struct waiter *wait)
 {
-	struct account *owner = wait ? wait->account : w->d->account;
+	struct account **owner = wait ? wait->account : w->d->account;
 	struct mem *m = w->m;
 	unsigned hits = 0;
 

@@ -35,7 +35,7 @@ enum { HOLDS_MAX = 96, ATOMIC_BYTES = 8 };
  */
 struct holds {
 	struct list link;
-	struct account *account;
+	struct account **account;
 	uint64_t cheap_ns;
 	unsigned num;
 	struct hold h[HOLDS_MAX];
@@ -68,7 +68,7 @@ struct dma {
 	bool write, remote, ready, more;
 	uint64_t ahead, follow;
 	struct share *share;
-	struct account *account;
+	struct account **account;
 };
 
 /**

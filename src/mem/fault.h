@@ -25,7 +25,7 @@ void fault_end(struct mem *m, struct waiter *w, uint64_t now_ns);
 void fault_give_up(struct mem *m, struct waiter *w);
 void fault_cheap(struct mem *m, struct waiter *w, const struct mr *mr,
 		 unsigned inlined, unsigned dropped);
-void fault_cheap_end(struct mem *m, struct account *owner, const struct mr *mr,
+void fault_cheap_end(struct mem *m, struct account **owner, const struct mr *mr,
 		     uint64_t ns);
 void mr_account_gone(struct mem *m, struct mr *mr);
 

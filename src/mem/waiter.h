@@ -42,7 +42,7 @@ struct waiter_access {
  * @owner:	handed back by ticket_done() and moved_take(); the caller's
  * @since_ns:	when the wait began
  * @set:	what may answer the page that it waits for, or waited for last
- * @account:	the owner's, or NULL; set it after waiter_init()
+ * @account:	where the owner has its own (mem_account()), or NULL; set it after waiter_init()
  * @share:	of whose tickets it takes (share_get()), or NULL: the NIC's own,
  *		without bound but the NIC's
  * @turn:	a ticket is kept for it
@@ -59,7 +59,7 @@ struct waiter {
 	struct waiter_access access;
 	strategies_t set;
 	uint64_t since_ns;
-	struct account *account;
+	struct account **account;
 	struct share *share;
 	bool turn, advice;
 	uint8_t fault; /* enum fault_state */

@@ -143,7 +143,7 @@ static void stat_copy_qps(struct nic *nic, struct stat_all *s)
 			(struct stat_qp){.qpn = qp->cfg.qpn,
 					 .dest_qpn = qp->attr.dest_qpn,
 					 .state = qp->state,
-					 .account = qp->account};
+					 .account = account_copy(qp->account)};
 	}
 	nic_unlock(nic);
 }

@@ -50,7 +50,7 @@ enum {
  * @forgotten:	for how many fetches in turn of its page one was dropped, which it
  *		was, and when the last of them began
  * @peer:	NULL: datagrams
- * @account:	the QP's
+ * @account:	where the QP has its own
  */
 struct window {
 	psn_t head, next;
@@ -64,7 +64,7 @@ struct window {
 	uint64_t forgotten_ns;
 	uint32_t *held;
 	struct peer *peer;
-	struct account *account;
+	struct account **account;
 };
 
 #endif

@@ -82,7 +82,7 @@ struct qp {
 	struct resp resp;
 	struct ud ud;
 	struct flight log;
-	struct account account;
+	struct account *account; /* made at its first fault */
 	struct share *share; /* of its peer in its PD, while it has one */
 	struct list shares; /* datagrams come from anybody: its own */
 };

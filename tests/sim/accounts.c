@@ -207,7 +207,8 @@ void node_mix(const struct node *node)
 	list_for_each(l, &nic->qps.all) {
 		const struct nic_qp *qp = list_entry(l, struct nic_qp, all);
 
-		account_mix(node, qp->qp.cfg.qpn, &qp->qp.account);
+		one = account_copy(qp->qp.account);
+		account_mix(node, qp->qp.cfg.qpn, &one);
 	}
 	while (mr_account_next(nic->mem, &at, &key, &attr, &one))
 		account_mix(node, key, &one);
@@ -225,7 +226,8 @@ void node_accounts(const struct node *node, bool over)
 	list_for_each(l, &nic->qps.all) {
 		const struct nic_qp *qp = list_entry(l, struct nic_qp, all);
 
-		account_add(&qps, &qp->qp.account);
+		one = account_copy(qp->qp.account);
+		account_add(&qps, &one);
 		open += open_faults(&qp->qp, &waits);
 	}
 	account_same(node, &all, &qps);

@@ -376,7 +376,7 @@ static void account_is(const struct account *a, uint64_t pages, uint64_t hits)
 
 static void foresee__accounted(void **state)
 {
-	struct account all, no_owner, no_mr, owner = {.n = {0}}, region;
+	struct account all, no_owner, no_mr, region, *owner = NULL;
 	struct mr_attr attr;
 	uint32_t at = 0, key;
 	struct fix f;
@@ -391,9 +391,10 @@ static void foresee__accounted(void **state)
 	assert_int_equal(key, f.all);
 	account_is(&all, 1, 1);
 	account_is(&no_owner, 1, 0);
-	account_is(&owner, 0, 1);
+	account_is(owner, 0, 1);
 	account_is(&region, 1, 1);
 	account_is(&no_mr, 0, 0);
+	mem_account_gone(f.m, &owner);
 	fix_close(&f);
 }
 

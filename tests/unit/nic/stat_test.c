@@ -61,7 +61,7 @@ static void check_account(const json_t *o, const struct account *a)
 
 static void stat_text__what_was_met(void **state)
 {
-	const struct account *qp = &side[0].qp->qp.account;
+	const struct account *qp;
 	const json_t *list, *nic;
 	char key[16];
 	json_t *all;
@@ -76,6 +76,7 @@ static void stat_text__what_was_met(void **state)
 	nic = json_object_get(all, "nic");
 	assert_int_equal(number(json_object_get(nic, "counters"), "faults"),
 			 side[0].nic->cnt.v[CNT_faults]);
+	qp = side[0].qp->qp.account;
 	assert_true(qp->n[ACCT_faults] > 0);
 	check_account(json_object_get(nic, "account"), qp);
 

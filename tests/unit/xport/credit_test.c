@@ -52,7 +52,7 @@ static struct {
 	struct mem *mem;
 	struct xport x;
 	struct counters cnt;
-	struct account account;
+	struct account *account;
 	struct rnd rnd;
 	struct pair pair[PEERS];
 	struct msg wire[WIRE];
