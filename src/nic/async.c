@@ -10,6 +10,7 @@
 #include "nic/progress.h"
 #include "nic/qp.h"
 #include "nic/refused.h"
+#include "nic/srq.h"
 #include "os/wait.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
 	pthread_mutex_init(&a->lock, NULL);
 	list_init(&a->cqs);
 	list_init(&a->qps);
+	list_init(&a->srqs);
 	nic_lock(nic);
 	list_add_tail(&nic->asyncs, &a->all);
 	nic_unlock(nic);
@@ -85,11 +87,19 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 
 		*ev = (struct nic_event){NIC_EVENT_CQ_ERR, cq->cookie};
 		list_del(&cq->async_link);
+	} else if (!list_empty(&a->srqs)) {
+		struct nic_srq *srq = list_entry(a->srqs.next, struct nic_srq,
+						 async_link);
+
+		*ev = (struct nic_event){NIC_EVENT_SRQ_LIMIT_REACHED,
+					 srq->cookie};
+		list_del(&srq->async_link);
 	} else {
 		found = false;
 		os_event_clear(a->fd);
 	}
-	if (!a->nown && list_empty(&a->qps) && list_empty(&a->cqs))
+	if (!a->nown && list_empty(&a->qps) && list_empty(&a->cqs) &&
+	    list_empty(&a->srqs))
 		os_event_clear(a->fd);
 	pthread_mutex_unlock(&a->lock);
 	return found;

@@ -19,10 +19,12 @@ enum nic_event_type {
 	NIC_EVENT_DEVICE_FATAL = 8,
 	NIC_EVENT_PORT_ACTIVE = 9,
 	NIC_EVENT_PORT_ERR = 10,
+	NIC_EVENT_SRQ_LIMIT_REACHED = 15,
+	NIC_EVENT_QP_LAST_WQE_REACHED = 16,
 	NIC_EVENT_GID_CHANGE = 18,
 };
 
-/** struct nic_event - @cookie: of the CQ or QP (NULL: the device's or port's). */
+/** struct nic_event - @cookie: of the CQ, QP or SRQ (NULL: the device's or port's). */
 struct nic_event {
 	enum nic_event_type type;
 	void *cookie;

@@ -90,6 +90,7 @@ struct nic {
 	struct nic_peers peers;
 	struct nic_qps qps;
 	struct list asyncs;
+	struct list armed; /* shared receive queues with a limit */
 	size_t rcvbuf;
 	bool closed, dead;
 	struct idle_wait idle;

@@ -223,6 +223,7 @@ bool engine_rx_plan(struct nic *nic, struct step *s, uint64_t now_ns)
 		s->at += len;
 	}
 	CHECK(res != RX_FULL || s->run.qp);
+	events_srqs(nic);
 	inlet_rest(nic, s);
 	return s->run.qp != NULL || s->at < s->rx.len;
 }

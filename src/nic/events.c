@@ -12,6 +12,7 @@
 #include "nic/cq.h"
 #include "nic/device.h"
 #include "nic/qp.h"
+#include "nic/srq.h"
 #include "nic/upcall.h"
 #include "os/wait.h"
 #include "ring/cq.h"
@@ -83,6 +84,31 @@ static void events_report(struct nic_qp *qp)
 	pthread_mutex_unlock(&a->lock);
 }
 
+static void srq_report(struct nic_srq *srq)
+{
+	struct nic_async *a = srq->async;
+
+	srq->srq.reached = false;
+	list_del(&srq->armed);
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	if (list_empty(&srq->async_link))
+		list_add_tail(&a->srqs, &srq->async_link);
+	os_event_set(a->fd);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void events_srqs(struct nic *nic)
+{
+	list_for_each_safe(l, tmp, &nic->armed) {
+		struct nic_srq *srq = list_entry(l, struct nic_srq, armed);
+
+		if (srq->srq.reached)
+			srq_report(srq);
+	}
+}
+
 void events_deliver(struct nic *nic)
 {
 	list_for_each_safe(l, tmp, &nic->x.work.fired) {
@@ -105,6 +131,7 @@ void events_deliver(struct nic *nic)
 		list_del(l);
 		events_report(container_of(qp, struct nic_qp, qp));
 	}
+	events_srqs(nic);
 	upcalls_deliver(nic);
 }
 

@@ -18,7 +18,7 @@ struct nic_async {
 	int fd;
 	struct list all; /* nic.asyncs */
 	pthread_mutex_t lock;
-	struct list cqs, qps; /* with events to report */
+	struct list cqs, qps, srqs; /* with events to report */
 	/* the device's and the port's, in this order, each once */
 	enum nic_event_type own[ASYNC_OWN_MAX];
 	unsigned nown;
@@ -35,6 +35,10 @@ struct nic_channel {
 /** channel_quiet() - Clear the channel's descriptor, if no event is left there. Locked. */
 void channel_quiet(struct nic_channel *ch);
 void events_deliver(struct nic *nic);
+
+/** events_srqs() - Deliver that limits of shared receive queues were reached, as is done
+ * after each plan in which a message may have taken a receive. Engine lock held. */
+void events_srqs(struct nic *nic);
 
 /** events_raise() - Raise an event of the device or of its port, in every queue of events.
  * Engine lock held. */

@@ -112,6 +112,7 @@ static void init_fields(struct nic *nic, const struct nic_config *cfg)
 	list_init(&nic->peers.all);
 	list_init(&nic->peers.dests);
 	list_init(&nic->asyncs);
+	list_init(&nic->armed);
 	timerq_init(&nic->peers.timers);
 	prefetch_init(nic);
 	nic->roce.port = -1;

@@ -43,6 +43,8 @@ int nic_present(void);
 enum {
 	NIC_MAX_QP = 48384, /* 3/4 of the QPNs of all ports but 4791 */
 	NIC_MAX_QP_WR = 32768,
+	NIC_MAX_SRQ = 65536,
+	NIC_MAX_SRQ_WR = 32768,
 	NIC_MAX_SGE = 32,
 	NIC_MAX_INLINE = 512,
 	NIC_MAX_CQ = 65536,

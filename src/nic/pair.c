@@ -18,6 +18,7 @@
 #include "nic/progress.h"
 #include "nic/qp.h"
 #include "nic/roce.h"
+#include "nic/srq.h"
 #include "os/net.h"
 #include "os/run.h"
 #include "os/wait.h"
@@ -53,7 +54,7 @@ static int queues_init(struct nic_qp *qp)
 	err = wq_init(&qp->sq, i->max_send_wr, i->max_send_sge, i->max_inline);
 	if (err)
 		return err;
-	err = rq_init(&qp->rq, i->max_recv_wr, i->max_recv_sge);
+	err = rq_init(&qp->rq, i->max_recv_wr, i->max_recv_sge, i->pd);
 	if (err)
 		wq_fini(&qp->sq);
 	return err;
@@ -70,11 +71,12 @@ static void ud_marks(struct nic *nic, int port)
 /* Lock held: everything that other objects know of the QP. */
 static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 {
+	struct nic_srq *srq = qp->init.srq;
 	struct qp_config cfg = {
 		.pd = qp->init.pd,
 		.sq = &qp->sq,
-		.rq = &qp->rq,
-		.receives = &qp->rq.source,
+		.rq = srq ? NULL : &qp->rq,
+		.receives = srq ? &srq->srq.source : &qp->rq.source,
 		.send_cq = &qp->init.send_cq->cq,
 		.recv_cq = &qp->init.recv_cq->cq,
 		.sq_sig_all = qp->init.sq_sig_all,
@@ -99,6 +101,8 @@ static int attach(struct nic *nic, struct nic_qp *qp, uint32_t *qpn)
 	pd_get(nic->mem, qp->init.pd);
 	qp->init.send_cq->refs++;
 	qp->init.recv_cq->refs++;
+	if (srq)
+		srq->refs++;
 	return 0;
 }
 
@@ -120,6 +124,8 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	init->max_message = init->ud ? __atomic_load_n(&nic->iface.mtu,
 						       __ATOMIC_RELAXED)
 				     : NIC_MAX_MESSAGE;
+	if (init->srq)
+		init->max_recv_wr = init->max_recv_sge = 0;
 	qp->init = *init;
 	err = queues_init(qp);
 	if (err) {
@@ -177,11 +183,13 @@ static void forget_completions(struct nic *nic, struct nic_qp *qp,
 }
 
 /* From here on another thread may destroy them. */
-static void let_cqs_go(struct nic *nic, struct nic_qp *qp)
+static void let_queues_go(struct nic *nic, struct nic_qp *qp)
 {
 	nic_lock(nic);
 	qp->init.send_cq->refs--;
 	qp->init.recv_cq->refs--;
+	if (qp->init.srq)
+		qp->init.srq->refs--;
 	nic_unlock(nic);
 }
 
@@ -281,7 +289,7 @@ int nic_qp_destroy(struct nic_qp *qp)
 	forget_completions(nic, qp, qp->init.send_cq);
 	if (qp->init.recv_cq != qp->init.send_cq)
 		forget_completions(nic, qp, qp->init.recv_cq);
-	let_cqs_go(nic, qp);
+	let_queues_go(nic, qp);
 	pthread_mutex_destroy(&qp->sq_lock);
 	pthread_mutex_destroy(&qp->rq_lock);
 	wq_fini(&qp->sq);
@@ -450,7 +458,7 @@ int nic_recv_begin(struct nic_qp *qp)
 	if (nic_child(qp->nic))
 		return -ENODEV;
 	pthread_mutex_lock(&qp->rq_lock);
-	if (state_of(qp) != QPS_RESET)
+	if (!qp->init.srq && state_of(qp) != QPS_RESET)
 		return 0;
 	pthread_mutex_unlock(&qp->rq_lock);
 	return -EINVAL;

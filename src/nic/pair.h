@@ -11,16 +11,19 @@
 struct nic;
 struct nic_async;
 struct nic_cq;
+struct nic_srq;
 struct nic_qp;
 
 /**
  * struct nic_qp_init - What a program asks for; in/out: what it got.
+ * @srq:	the source of its receives, which it then posts none itself; or NULL
  * @ud:		datagrams: WQEs say where to, and are SENDs of up to @max_message
  * @max_message: out: bytes that one request may carry
  */
 struct nic_qp_init {
 	uint32_t pd;
 	struct nic_cq *send_cq, *recv_cq;
+	struct nic_srq *srq;
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge;
 	uint32_t max_inline;
 	bool sq_sig_all, ud;

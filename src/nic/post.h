@@ -8,6 +8,7 @@
 #include "ring/wqe.h"
 
 struct nic_qp;
+struct nic_srq;
 
 /**
  * Posting: nic_send_begin() locks the send queue; then for each request
@@ -40,9 +41,20 @@ int nic_send_ready(const struct nic_qp *qp);
 struct wqe *nic_send_slot_ahead(struct nic_qp *qp, uint32_t ahead);
 void nic_send_publish_many(struct nic_qp *qp, uint32_t n);
 
+/** nic_recv_begin() - Return: 0; -EINVAL: in RESET, or the QP takes its receives from a
+ * shared queue; -ENODEV. */
 int nic_recv_begin(struct nic_qp *qp);
 struct wqe *nic_recv_slot(struct nic_qp *qp);
 void nic_recv_publish(struct nic_qp *qp);
 void nic_recv_end(struct nic_qp *qp);
+
+/** nic_srq_recv_begin() - Begin to post receives to a shared queue, in the same way, of up
+ * to nic_srq_max_sge() SGEs. Return: 0; -ENODEV. */
+int nic_srq_recv_begin(struct nic_srq *srq);
+struct wqe *nic_srq_recv_slot(struct nic_srq *srq);
+void nic_srq_recv_publish(struct nic_srq *srq);
+void nic_srq_recv_end(struct nic_srq *srq);
+/** nic_srq_max_sge() - Return how many SGEs a receive may have. Constant. */
+uint32_t nic_srq_max_sge(const struct nic_srq *srq);
 
 #endif

@@ -37,9 +37,13 @@ struct receive_ops {
 	void (*done)(struct receive_source *s, struct wqe *w);
 };
 
-/** struct receive_source - Part of the queue that it is. */
+/**
+ * struct receive_source - Part of the queue that it is.
+ * @pd:		of the memory of its receives (IBTA 10.2.9: that of the queue, not of the QP)
+ */
 struct receive_source {
 	const struct receive_ops *ops;
+	uint32_t pd;
 };
 
 static inline const struct wqe *receive_peek(const struct receive_source *s,

@@ -46,9 +46,9 @@ static void rq_done(struct receive_source *s, struct wqe *w)
 
 static const struct receive_ops rq_ops = {rq_peek, rq_take, rq_untake, rq_done};
 
-int rq_init(struct rq *q, uint32_t slots, uint32_t max_sge)
+int rq_init(struct rq *q, uint32_t slots, uint32_t max_sge, uint32_t pd)
 {
-	q->source.ops = &rq_ops;
+	q->source = (struct receive_source){&rq_ops, pd};
 	q->next = 0;
 	return wq_init(&q->wq, slots, max_sge, 0);
 }

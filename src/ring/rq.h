@@ -18,8 +18,9 @@ struct rq {
 	uint32_t next;
 };
 
-/** rq_init(), rq_fini() - Initialize and free as wq_init() and wq_fini() do. */
-int rq_init(struct rq *q, uint32_t slots, uint32_t max_sge);
+/** rq_init(), rq_fini() - Initialize and free as wq_init() and wq_fini() do.
+ * @pd:	of the QP */
+int rq_init(struct rq *q, uint32_t slots, uint32_t max_sge, uint32_t pd);
 void rq_fini(struct rq *q);
 
 /** rq_reset() - Forget everything; no other thread may be using the queue. */

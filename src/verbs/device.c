@@ -113,6 +113,7 @@ static void set_ops(struct verbs_context *v)
 	v->context.ops.req_notify_cq = req_notify_cq;
 	v->context.ops.post_send = post_send;
 	v->context.ops.post_recv = post_recv;
+	v->context.ops.post_srq_recv = post_srq_recv;
 }
 
 static struct vctx *vctx_new(void)

@@ -173,7 +173,7 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 }
 
 /* What an event belongs to; its number says so, as in verbs. */
-enum target { TARGET_DEVICE, TARGET_CQ, TARGET_QP };
+enum target { TARGET_DEVICE, TARGET_CQ, TARGET_QP, TARGET_SRQ };
 
 static enum target event_target(enum ibv_event_type type)
 {
@@ -185,7 +185,10 @@ static enum target event_target(enum ibv_event_type type)
 	case IBV_EVENT_QP_ACCESS_ERR:
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return TARGET_QP;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return TARGET_SRQ;
 	default:
 		return TARGET_DEVICE;
 	}
@@ -209,6 +212,9 @@ static bool event_to_verbs(const struct nic_event *ev,
 		return false;
 	if (target == TARGET_CQ)
 		event->element.cq = &container_of(t, struct vcq, events)->base;
+	else if (target == TARGET_SRQ)
+		event->element.srq =
+			&container_of(t, struct vsrq, events)->base;
 	else
 		event->element.qp = &container_of(t, struct vqp, events)->base;
 	return true;
@@ -234,6 +240,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_cq *cq = event->element.cq;
 	struct ibv_qp *qp = event->element.qp;
+	struct ibv_srq *srq = event->element.srq;
 
 	switch (event_target(event->event_type)) {
 	case TARGET_CQ:
@@ -241,6 +248,9 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 		break;
 	case TARGET_QP:
 		ack(&qp->mutex, &qp->cond, &qp->events_completed, 1);
+		break;
+	case TARGET_SRQ:
+		ack(&srq->mutex, &srq->cond, &srq->events_completed, 1);
 		break;
 	case TARGET_DEVICE:
 		break;

@@ -10,6 +10,7 @@
 #include "nic/event_counter.h"
 #include "nic/memory.h"
 #include "nic/pair.h"
+#include "nic/shared.h"
 #include "nic/upcall_queue.h"
 #include "verbs/event.h"
 #include "verbs/verbs.h"
@@ -40,6 +41,10 @@ static void drop_nic_object(struct nic *nic, struct vobj *obj,
 	case VOBJ_QP:
 		nic_qp_destroy(list_entry(obj, struct vqp, obj)->nic);
 		tracked_del(&list_entry(obj, struct vqp, obj)->events);
+		break;
+	case VOBJ_SRQ:
+		nic_srq_destroy(list_entry(obj, struct vsrq, obj)->nic);
+		tracked_del(&list_entry(obj, struct vsrq, obj)->events);
 		break;
 	case VOBJ_COUNTER:
 		nic_counter_close(

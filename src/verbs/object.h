@@ -19,6 +19,7 @@
 /* In the order in which the close of a device takes them down. */
 enum vobj_kind {
 	VOBJ_QP,
+	VOBJ_SRQ,
 	VOBJ_MR,
 	VOBJ_UPCALLS, /* of MRs */
 	VOBJ_COUNTER, /* that upcalls raise */
@@ -138,6 +139,16 @@ struct vqp {
 	struct wqe *wr;
 };
 
+struct vsrq {
+	union {
+		struct ibv_srq base;
+		uint8_t room[sizeof(struct ibv_srq) + GROWTH_BYTES];
+	};
+	struct vobj obj;
+	struct tracked events;
+	struct nic_srq *nic;
+};
+
 static inline struct vctx *vctx_of(struct ibv_context *context)
 {
 	return container_of(context, struct vctx, v.context);
@@ -160,6 +171,11 @@ static inline struct vcq *vcq_of(struct ibv_cq *cq)
 static inline struct vqp *vqp_of(struct ibv_qp *qp)
 {
 	return container_of(qp, struct vqp, base);
+}
+
+static inline struct vsrq *vsrq_of(struct ibv_srq *srq)
+{
+	return container_of(srq, struct vsrq, base);
 }
 
 /** fail() - Set errno. Return: NULL, for functions that return a pointer. */

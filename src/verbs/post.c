@@ -223,6 +223,18 @@ int post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return post_post(qp, wr, &counter, bad);
 }
 
+/* @wqe: NULL: the queue is full */
+static int wqe_receive(struct wqe *wqe, const struct ibv_recv_wr *wr,
+		       uint32_t max_sge)
+{
+	if (!wqe)
+		return ENOMEM;
+	*wqe = (struct wqe){.wr_id = wr->wr_id, .op = WR_RECV};
+	/* a negative count is over every limit */
+	return wqe_set_sges(wqe, wr->sg_list, (size_t)(unsigned)wr->num_sge,
+			    max_sge);
+}
+
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	      struct ibv_recv_wr **bad)
 {
@@ -234,16 +246,8 @@ int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		return rc;
 	}
 	for (; wr; wr = wr->next) {
-		struct wqe *wqe = nic_recv_slot(nic);
-
-		rc = wqe ? 0 : ENOMEM;
-		if (!rc) {
-			*wqe = (struct wqe){.wr_id = wr->wr_id, .op = WR_RECV};
-			/* a negative count is over every limit */
-			rc = wqe_set_sges(wqe, wr->sg_list,
-					  (size_t)(unsigned)wr->num_sge,
-					  nic_qp_limits(nic)->max_recv_sge);
-		}
+		rc = wqe_receive(nic_recv_slot(nic), wr,
+				 nic_qp_limits(nic)->max_recv_sge);
 		if (rc) {
 			*bad = wr;
 			break;
@@ -251,5 +255,28 @@ int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		nic_recv_publish(nic);
 	}
 	nic_recv_end(nic);
+	return rc;
+}
+
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad)
+{
+	struct nic_srq *nic = vsrq_of(srq)->nic;
+	int rc = -nic_srq_recv_begin(nic);
+
+	if (rc) {
+		*bad = wr;
+		return rc;
+	}
+	for (; wr; wr = wr->next) {
+		rc = wqe_receive(nic_srq_recv_slot(nic), wr,
+				 nic_srq_max_sge(nic));
+		if (rc) {
+			*bad = wr;
+			break;
+		}
+		nic_srq_recv_publish(nic);
+	}
+	nic_srq_recv_end(nic);
 	return rc;
 }

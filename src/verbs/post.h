@@ -20,6 +20,8 @@ int post_write_notify(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		      uint32_t counter, struct ibv_send_wr **bad);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	      struct ibv_recv_wr **bad);
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad);
 /**
  * wqe_set_sges() - Set the scatter/gather list, without its empty entries, in place of a
  * list or inline data.

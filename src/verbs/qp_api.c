@@ -44,14 +44,14 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	    attr->create_flags)
 		return EOPNOTSUPP;
-	if ((attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD) ||
-	    attr->srq)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
 	    !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
 	if (attr->send_cq->context != attr->pd->context ||
-	    attr->recv_cq->context != attr->pd->context)
+	    attr->recv_cq->context != attr->pd->context ||
+	    (attr->srq && attr->srq->context != attr->pd->context))
 		return EINVAL;
 	return check_cap(&attr->cap);
 }
@@ -83,6 +83,7 @@ static struct vqp *vqp_new(const struct ibv_qp_init_attr_ex *attr)
 	q->base.pd = attr->pd;
 	q->base.send_cq = attr->send_cq;
 	q->base.recv_cq = attr->recv_cq;
+	q->base.srq = attr->srq;
 	q->base.qp_type = attr->qp_type;
 	q->base.state = IBV_QPS_RESET;
 	pthread_mutex_init(&q->base.mutex, NULL);
@@ -98,6 +99,7 @@ static int open_qp(struct vqp *q, struct ibv_qp_init_attr_ex *attr)
 		.pd = attr->pd->handle,
 		.send_cq = vcq_of(attr->send_cq)->nic,
 		.recv_cq = vcq_of(attr->recv_cq)->nic,
+		.srq = attr->srq ? vsrq_of(attr->srq)->nic : NULL,
 		.max_send_wr = attr->cap.max_send_wr,
 		.max_recv_wr = attr->cap.max_recv_wr,
 		.max_send_sge = attr->cap.max_send_sge,
@@ -217,6 +219,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		.qp_context = qp->qp_context,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,
+		.srq = qp->srq,
 		.cap = attr->cap,
 		.qp_type = qp->qp_type,
 		.sq_sig_all = init.sq_sig_all,

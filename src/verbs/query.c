@@ -27,8 +27,9 @@ enum {
 		      IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 	RC_ODP_CAPS = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 		      IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
-		      IBV_ODP_SUPPORT_ATOMIC,
-	UD_ODP_CAPS = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV,
+		      IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,
+	UD_ODP_CAPS = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+		      IBV_ODP_SUPPORT_SRQ_RECV,
 };
 
 /* Not in the headers: what the fields of struct ibv_port_attr encode. */
@@ -62,6 +63,9 @@ static void fill_device(const struct nic_attr *nic, struct ibv_device_attr *a)
 		.max_cqe = NIC_MAX_CQE,
 		.max_mr = NIC_MAX_MR,
 		.max_pd = NIC_MAX_PD,
+		.max_srq = NIC_MAX_SRQ,
+		.max_srq_wr = NIC_MAX_SRQ_WR,
+		.max_srq_sge = NIC_MAX_SGE,
 		.max_qp_rd_atom = NIC_MAX_RD_ATOMIC,
 		.max_res_rd_atom = NIC_MAX_RD_ATOMIC * NIC_MAX_QP,
 		.max_qp_init_rd_atom = NIC_MAX_RD_ATOMIC,

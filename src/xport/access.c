@@ -49,10 +49,13 @@ struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
 			    .remote = true};
 }
 
-struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
-		   uint32_t len, bool write)
+struct dma sge_dma(const struct qp *qp, const struct wqe *w, unsigned i,
+		   uint64_t off, uint32_t len, bool write)
 {
-	return (struct dma){.pd = qp->cfg.pd,
+	const struct sge *s = wqe_sge(w) + i;
+	const bool receive = w->op == WR_RECV;
+
+	return (struct dma){.pd = receive ? qp->cfg.receives->pd : qp->cfg.pd,
 			    .share = qp->share,
 			    .key = s->lkey,
 			    .iova = s->addr + off,
@@ -82,7 +85,7 @@ static void ask_others(const struct qp *qp, const struct wqe *w, uint64_t off,
 	for (unsigned i = 0; i < w->num_sge && len; i++) {
 		const uint64_t skip = MIN(off, s[i].len);
 		const uint32_t n = (uint32_t)MIN(len, s[i].len - skip);
-		const struct dma d = sge_dma(qp, &s[i], skip, n, write);
+		const struct dma d = sge_dma(qp, w, i, skip, n, write);
 
 		if (i != but)
 			dma_too(qp->x->mem, &d, qp->x->now, qp->x->fresh_ns);
@@ -110,7 +113,7 @@ enum verdict sge_walk(struct qp *qp, const struct wqe *w, uint64_t off,
 			continue;
 		}
 		n = (uint32_t)MIN(len, s[i].len - off);
-		d = sge_dma(qp, &s[i], off, n, write);
+		d = sge_dma(qp, w, i, off, n, write);
 		if (!qp->connected) /* a receive may be larger than any datagram */
 			d.ahead = MIN(d.ahead, rest);
 		d.follow = MIN(d.ahead, rest);

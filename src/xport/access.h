@@ -27,9 +27,9 @@ bool request_allowed(const struct qp *qp, const struct pkt *p);
 struct dma remote_dma(const struct qp *qp, uint32_t key, uint64_t va,
 		      uint64_t len, uint32_t need);
 
-/** sge_dma() - Return the access to [off, off + len) of an SGE. */
-struct dma sge_dma(const struct qp *qp, const struct sge *s, uint64_t off,
-		   uint32_t len, bool write);
+/** sge_dma() - Return the access to [off, off + len) of the SGE @i of a WQE. */
+struct dma sge_dma(const struct qp *qp, const struct wqe *w, unsigned i,
+		   uint64_t off, uint32_t len, bool write);
 
 /**
  * sge_walk() - Resolve [off, off + len) of a WQE's SGEs into moves.

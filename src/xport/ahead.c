@@ -44,7 +44,7 @@ void ahead_sges(const struct qp *qp, const struct wqe *w, uint64_t len,
 
 	for (unsigned i = 0; i < w->num_sge && len; i++) {
 		const uint32_t n = (uint32_t)MIN(len, s[i].len);
-		struct dma d = sge_dma(qp, &s[i], 0, n, write);
+		struct dma d = sge_dma(qp, w, i, 0, n, write);
 
 		ahead_ask(qp, &d);
 		len -= n;

@@ -304,6 +304,10 @@ void qp_flush(struct qp *qp)
 		return;
 	comp_flush(qp);
 	resp_flush(qp);
+	if (qp->cfg.rq || qp->abandoned || qp->last_told)
+		return;
+	qp->last_told = true;
+	qp_event(qp, QP_EVENT_LAST_WQE_REACHED);
 }
 
 /* The state changes in the middle of a call, and counts at its end. */
@@ -361,7 +365,7 @@ static void to_reset(struct qp *qp)
 	if (qp->cfg.rq)
 		rq_reset(qp->cfg.rq);
 	qp->peer = NULL;
-	qp->abandoned = false;
+	qp->abandoned = qp->last_told = false;
 	qp->attr = (struct qp_attr){.port = 1};
 	qp->open.mine = 0;
 	qp->cause = CAUSE_NONE;

@@ -29,7 +29,7 @@ struct xport;
 
 /**
  * struct qp_config - @push_event etc.: none; events travel through qp.events.
- * @rq:		is flushed and reset with the QP; NULL: it has none
+ * @rq:		is flushed and reset with the QP; NULL: it shares a source of receives
  * @receives:	where its messages take receives
  * @transport:	what service it is
  * @mtu:	of what has no peer: so long are its datagrams
@@ -75,6 +75,7 @@ struct qp {
 	bool tx_moving, rx_moving;
 	bool connected; /* as its transport */
 	bool abandoned; /* pushes no completion */
+	bool last_told; /* QP_EVENT_LAST_WQE_REACHED, since it is in ERR */
 	bool counts; /* immediate data of WRITEs is a counter to raise */
 	uint32_t mtu;
 	struct open open;

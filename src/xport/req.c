@@ -303,7 +303,7 @@ static enum verdict req_gather(struct qp *qp, struct burst *b,
 		return sge_walk(qp, w, off, len, 0, false, NULL,
 				(uint16_t)(b->nsegs - 1), &qp->req.wait,
 				&b->gathers, &b->holds);
-	d = sge_dma(qp, wqe_sge(w), off, len, false);
+	d = sge_dma(qp, w, 0, off, len, false);
 	return burst_gather(b, &d, &qp->req.wait);
 }
 

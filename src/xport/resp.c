@@ -137,8 +137,8 @@ static void flush_receive(struct qp *qp, struct receive *recv)
 	qp_push_cqe(qp, qp->cfg.recv_cq, &e);
 }
 
-/* A message that has a receive uses it up; others are flushed if they are the QP's
- * own. */
+/* A message that has a receive uses it up, unless nobody would hear of that; others are
+ * flushed if they are the QP's own. */
 void resp_flush(struct qp *qp)
 {
 	struct resp *r = &qp->resp;
@@ -148,6 +148,8 @@ void resp_flush(struct qp *qp)
 	win_reset(qp->x, &r->win, r->win.next);
 	waiter_cancel(qp->x->mem, &r->wait);
 	waiter_cancel(qp->x->mem, &r->replay.wait);
+	if (qp->abandoned && !qp->cfg.rq)
+		receive_untake(&r->msg.recv);
 	if (r->msg.recv.wqe)
 		flush_receive(qp, &r->msg.recv);
 	while (qp->cfg.rq && receive_take(&qp->cfg.rq->source, &recv))

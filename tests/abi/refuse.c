@@ -117,11 +117,9 @@ static void check_context(struct ibv_context *ctx)
 
 static void check_pd(struct ibv_pd *pd)
 {
-	struct ibv_srq_init_attr srq = {.attr = {1, 1, 0}};
 	struct ibv_ah_attr group = {
 		.grh.dgid.raw = {0xff, 0x0e}, .is_global = 1, .port_num = 1};
 
-	NULL_OF(ibv_create_srq(pd, &srq));
 	NULL_OF(ibv_alloc_mw(pd, IBV_MW_TYPE_1));
 	NULL_OF(ibv_alloc_mw(pd, IBV_MW_TYPE_2));
 	NULL_OF(ibv_alloc_null_mr(pd));

@@ -59,6 +59,7 @@ MANY = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw"]
 NO_SIZE = ["ib_atomic_bw", "ib_atomic_lat"]
 PINGPONG = ["", "-o", "-O", "-o -P", "-e", "-s 1000000", "-n 1", "-c",
             "-m 4096 -s 100000", "-r 1 -s 1"]
+SRQ_PINGPONG = ["-n 1", "-c", "-c -e -q 3 -s 65536", "-c -o -q 64 -r 200"]
 # Of these, each but -c checks nothing; -r: no more than a socket holds.
 UD_PINGPONG = ["", "-e", "-c", "-c -r 16", "-s 1 -n 100"]
 QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
@@ -66,7 +67,8 @@ QUICK = ["ibv_devices", "ibv_devinfo -v", "ibv_rc_pingpong",
          "ibv_rc_pingpong -s 1000000", "ib_write_bw -n 1000",
          "ib_write_lat -n 1000", "ib_read_bw --odp", "ib_send_bw -e",
          "ib_send_lat -I 64", "ib_atomic_lat -n 1000", "ib_write_bw -m 4096",
-         "ibv_ud_pingpong -c", "ib_send_bw -c UD", "ib_send_lat -c UD"]
+         "ibv_srq_pingpong -c", "ibv_ud_pingpong -c", "ib_send_bw -c UD",
+         "ib_send_lat -c UD"]
 BRIEF = ["ibv_rc_pingpong -e", "ib_write_bw -n 1000", "ib_read_bw --odp",
          "ib_send_bw -e", "ib_send_lat -I 64", "ib_atomic_lat -n 1000",
          "ibv_ud_pingpong -c"]
@@ -238,6 +240,9 @@ def all_cases():
     for options in PINGPONG:
         name = f"ibv_rc_pingpong {options}".strip()
         yield Case(name, ["pingpong"], f"-g 0 {options}", True,
+                   expected=["bytes in", "iters in"])
+    for options in SRQ_PINGPONG:
+        yield Case(f"ibv_srq_pingpong {options}", ["pingpong"], f"-g 0 {options}", True,
                    expected=["bytes in", "iters in"])
     for options in UD_PINGPONG:
         yield Case(f"ibv_ud_pingpong {options}".strip(), ["pingpong"],

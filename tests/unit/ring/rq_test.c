@@ -20,7 +20,7 @@ static int setup(void **state)
 {
 	(void)state;
 	q = aligned_alloc(_Alignof(struct rq), sizeof(*q));
-	return q ? rq_init(q, SLOTS, 1) : -1;
+	return q ? rq_init(q, SLOTS, 1, 0) : -1;
 }
 
 static int teardown(void **state)

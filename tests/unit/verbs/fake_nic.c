@@ -50,8 +50,7 @@ struct nic_qp {
 	struct wq sq, rq;
 };
 
-/* Return: 0, or the error if this is the call that was to fail. */
-static int step(void)
+int fake_step(void)
 {
 	if (fake.fail_in == 0 || --fake.fail_in != 0)
 		return 0;
@@ -83,7 +82,7 @@ int fake_check(void **state)
 
 int nic_get(struct nic **out)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	if (!rc) {
 		*out = &the_nic;
@@ -167,7 +166,7 @@ void nic_counter_close(struct nic_counter *c)
 
 int nic_async_open(struct nic *nic, struct nic_async **out, int *fd)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)nic;
 	if (rc)
@@ -195,7 +194,7 @@ int nic_async_get(struct nic_async *a, struct nic_event *ev)
 
 int nic_channel_open(struct nic *nic, struct nic_channel **out, int *fd)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)nic;
 	if (rc)
@@ -233,7 +232,7 @@ int nic_cq_create(struct nic *nic, struct nic_async *async,
 		  struct nic_channel *ch, uint32_t entries, void *cookie,
 		  struct nic_cq **out)
 {
-	const int rc = step();
+	const int rc = fake_step();
 	struct nic_cq *cq;
 
 	(void)nic;
@@ -263,12 +262,12 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t entries, uint32_t asked)
 {
 	CHECK(asked <= entries);
 	(void)cq;
-	return step();
+	return fake_step();
 }
 
 int nic_cq_poll(struct nic_cq *cq, unsigned n, struct cqe *out)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	return rc ? rc : (int)cq_take(&cq->ring, n, out);
 }
@@ -277,14 +276,14 @@ int nic_cq_arm(struct nic_cq *cq, bool solicited_only)
 {
 	(void)cq;
 	fake.solicited = solicited_only;
-	return step();
+	return fake_step();
 }
 
 /* --- protection domains and regions ------------------------------------------------ */
 
 int nic_pd_alloc(struct nic *nic, uint32_t *pd)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)nic;
 	if (rc)
@@ -296,7 +295,7 @@ int nic_pd_alloc(struct nic *nic, uint32_t *pd)
 
 int nic_pd_dealloc(struct nic *nic, uint32_t pd)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)nic;
 	(void)pd;
@@ -307,7 +306,7 @@ int nic_pd_dealloc(struct nic *nic, uint32_t pd)
 
 int nic_mr_reg(struct nic *nic, const struct mr_attr *attr, uint32_t *key)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)nic;
 	if (rc)
@@ -327,7 +326,7 @@ int nic_mr_replace(struct nic *nic, uint32_t old, const struct mr_attr *attr,
 
 int nic_mr_change(struct nic *nic, uint32_t key, uint32_t pd, uint32_t access)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)nic;
 	(void)key;
@@ -349,7 +348,7 @@ int nic_mr_query(struct nic *nic, uint32_t key, struct mr_attr *attr)
 	(void)nic;
 	(void)key;
 	*attr = fake.mr;
-	return step();
+	return fake_step();
 }
 
 int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
@@ -362,7 +361,7 @@ int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
 	fake.num_advised += n;
 	fake.advice = advice;
 	fake.flush = flush;
-	return step();
+	return fake_step();
 }
 
 /* --- queue pairs ------------------------------------------------------------------------ */
@@ -370,7 +369,7 @@ int nic_mr_advise(struct nic *nic, uint32_t pd, enum nic_advice advice,
 int nic_qp_create(struct nic *nic, struct nic_async *async,
 		  struct nic_qp_init *init, struct nic_qp **out, uint32_t *qpn)
 {
-	const int rc = step();
+	const int rc = fake_step();
 	struct nic_qp *qp;
 
 	(void)nic;
@@ -385,6 +384,8 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	CHECK(!wq_init(&qp->rq, init->max_recv_wr, init->max_recv_sge, 0));
 	init->send_cq->users++;
 	init->recv_cq->users++;
+	if (init->srq)
+		fake_srq_user(init->srq, 1);
 	*qpn = 0x1234;
 	*out = qp;
 	fake.live++;
@@ -393,12 +394,14 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 
 int nic_qp_destroy(struct nic_qp *qp)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	if (rc)
 		return rc;
 	qp->init.send_cq->users--;
 	qp->init.recv_cq->users--;
+	if (qp->init.srq)
+		fake_srq_user(qp->init.srq, -1);
 	wq_fini(&qp->sq);
 	wq_fini(&qp->rq);
 	free(qp);
@@ -411,7 +414,7 @@ int nic_qp_modify(struct nic_qp *qp, const struct qp_attr *attr, uint32_t mask)
 	(void)qp;
 	fake.attr = *attr;
 	fake.mask = mask;
-	return step();
+	return fake_step();
 }
 
 int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
@@ -419,7 +422,7 @@ int nic_qp_query(struct nic_qp *qp, struct qp_attr *attr,
 {
 	*attr = fake.attr;
 	*init = qp->init;
-	return step();
+	return fake_step();
 }
 
 int nic_send_begin(struct nic_qp *qp)
@@ -429,7 +432,7 @@ int nic_send_begin(struct nic_qp *qp)
 
 int nic_send_lock(struct nic_qp *qp)
 {
-	const int rc = step();
+	const int rc = fake_step();
 
 	(void)qp;
 	fake.locks += rc == 0;
@@ -440,7 +443,7 @@ int nic_send_ready(const struct nic_qp *qp)
 {
 	(void)qp;
 	CHECK(fake.locks == 1);
-	return step();
+	return fake_step();
 }
 
 struct wqe *nic_send_slot(struct nic_qp *qp)

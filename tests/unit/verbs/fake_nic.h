@@ -61,11 +61,18 @@ int fake_reset(void **state);
 /** fake_check() - At its end: everything was destroyed. */
 int fake_check(void **state);
 
+/** fake_step() - Return: 0, or the error if this is the call that was to fail. */
+int fake_step(void);
+
 /** fake_open() - The device, opened. */
 struct ibv_context *fake_open(void);
 
 /** fake_wqe() - The i-th published request since the QP was created, or NULL. */
 struct wqe *fake_wqe(struct ibv_qp *qp, bool send, unsigned i);
+/** fake_srq_user() - A QP more, or less, takes receives from it. */
+void fake_srq_user(struct nic_srq *srq, int more);
+/** fake_srq_wqe() - The i-th that is posted there, or NULL. */
+const struct wqe *fake_srq_wqe(struct ibv_srq *srq, unsigned i);
 /** fake_slots() - Count the published slots of a queue. */
 unsigned fake_published(struct ibv_qp *qp);
 /** fake_complete() - A completion appears in @cq. */

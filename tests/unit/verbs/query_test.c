@@ -45,7 +45,7 @@ static void device_ex__on_demand_paging(void **state)
 {
 	const uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 			    IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
-			    IBV_ODP_SUPPORT_ATOMIC;
+			    IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 	struct ibv_device_attr_ex attr;
 
 	(void)state;
@@ -55,6 +55,9 @@ static void device_ex__on_demand_paging(void **state)
 	assert_int_equal(attr.odp_caps.per_transport_caps.rc_odp_caps, rc);
 	assert_int_equal(attr.phys_port_cnt_ex, 1);
 	assert_int_equal(attr.orig_attr.max_qp_wr, 32768);
+	assert_int_equal(attr.orig_attr.max_srq_wr, 32768);
+	assert_int_equal(attr.orig_attr.max_srq_sge, 32);
+	assert_true(attr.orig_attr.max_srq > 0);
 }
 
 static void device_ex__honours_size(void **state)

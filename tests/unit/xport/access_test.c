@@ -183,8 +183,12 @@ static void remote_dma__of_a_qp(void **state)
 
 static void sge_dma__and_the_rest_of_it(void **state)
 {
-	const struct sge sge = {BASE, 100, 3};
-	struct dma d = sge_dma(&s.qp, &sge, 30, 50, false);
+	struct {
+		struct wqe wqe;
+		struct sge sge[2];
+	} w = {.wqe.op = WR_SEND, .sge[1] = {BASE, 100, 3}};
+	struct receive_source shared = {.pd = s.pd + 1};
+	struct dma d = sge_dma(&s.qp, &w.wqe, 1, 30, 50, false);
 
 	(void)state;
 	assert_false(d.remote || d.write);
@@ -194,10 +198,15 @@ static void sge_dma__and_the_rest_of_it(void **state)
 	assert_int_equal(d.iova, BASE + 30);
 	assert_int_equal(d.len, 50);
 	assert_int_equal(d.ahead, 20);
-	d = sge_dma(&s.qp, &sge, 30, 70, true);
+	d = sge_dma(&s.qp, &w.wqe, 1, 30, 70, true);
 	assert_true(d.write);
+	assert_int_equal(d.pd, s.pd);
 	assert_int_equal(d.need, ACCESS_LOCAL_WRITE);
 	assert_int_equal(d.ahead, 0);
+	/* a receive is of its queue's protection domain */
+	s.qp.cfg.receives = &shared;
+	w.wqe.op = WR_RECV;
+	assert_int_equal(sge_dma(&s.qp, &w.wqe, 1, 30, 70, true).pd, s.pd + 1);
 }
 
 /* --- lists ------------------------------------------------------------------- */

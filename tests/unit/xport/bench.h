@@ -76,7 +76,7 @@ static inline void bench_open(struct bench *b, enum peer_kind kind, psn_t psn)
 	cfg.pd = mr.pd = b->pd = (uint32_t)pd_alloc(b->mem);
 	assert_int_equal(mr_register(b->mem, &mr, &b->key), 0);
 	assert_int_equal(wq_init(&b->sq, BENCH_WQES, 2, 64), 0);
-	assert_int_equal(rq_init(&b->rq, BENCH_WQES, 2), 0);
+	assert_int_equal(rq_init(&b->rq, BENCH_WQES, 2, b->pd), 0);
 	assert_int_equal(timerq_reserve(&b->x.timers, 1), 0);
 	assert_int_equal(cq_init(&b->cq, BENCH_WQES), 0);
 	list_init(&b->cq.link);

@@ -101,7 +101,7 @@ static int setup_as(void **state, bool ud)
 	s.sq = aligned_alloc(_Alignof(struct wq), sizeof(*s.sq));
 	s.rq = aligned_alloc(_Alignof(struct rq), sizeof(*s.rq));
 	assert_int_equal(wq_init(s.sq, 1, 1, 64), 0);
-	assert_int_equal(rq_init(s.rq, RECVS, 1), 0);
+	assert_int_equal(rq_init(s.rq, RECVS, 1, s.pd), 0);
 	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
 	assert_int_equal(cq_init(&s.cq, 2 * RECVS), 0);
 	list_init(&s.cq.link);

@@ -105,7 +105,7 @@ static inline int setup(void **state)
 	assert_int_equal(mr_register(s.mem, &mr, &s.key), 0);
 	assert_int_equal(wq_init(&s.sq, RECVS, 1, 64), 0);
 	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
-	assert_int_equal(rq_init(&s.rq, RECVS, 1), 0);
+	assert_int_equal(rq_init(&s.rq, RECVS, 1, s.pd), 0);
 	assert_int_equal(cq_init(&s.cq, 2 * RECVS), 0);
 	list_init(&s.cq.link);
 	ready();

@@ -101,7 +101,7 @@ static void post_all(void)
 {
 	struct shared *r = &s.recvs;
 
-	r->source.ops = &shared_ops;
+	r->source = (struct receive_source){&shared_ops, s.pd};
 	for (uint64_t i = 0; i < RECVS; i++) {
 		r->slot[i].wqe = (struct wqe){.wr_id = i,
 					      .op = WR_RECV,
@@ -340,6 +340,43 @@ static void of_a_message__whose_qp_is_reset(void **state)
 	next_is(0);
 }
 
+/* IBV_EVENT_QP_LAST_WQE_REACHED */
+enum { LAST_WQE = 1 << 16 };
+
+/* Nobody would hear of it: it is left to the other QP. */
+static void of_a_message__whose_qp_is_destroyed(void **state)
+{
+	(void)state;
+	page_comes(0);
+	come(0, OP_SEND_FIRST);
+	commit(0, true);
+	next_is(1);
+	qp_abandon(&s.qp[0]);
+	assert_true(cq_empty(&s.cq));
+	assert_false(s.qp[0].events & LAST_WQE);
+	next_is(0);
+}
+
+/* It is told when its last completion is there, and not before. */
+static void of_a_qp__that_fails(void **state)
+{
+	(void)state;
+	page_comes(0);
+	come(0, OP_SEND_FIRST);
+	commit(0, true);
+	come(0, OP_SEND_LAST);
+	qp_error(&s.qp[0]);
+	assert_false(s.qp[0].events & LAST_WQE); /* a move is out */
+	commit(0, true);
+	assert_true(s.qp[0].events & LAST_WQE);
+	received(0, 0, WC_WR_FLUSH_ERR);
+	s.qp[0].events = 0;
+	qp_error(&s.qp[0]);
+	assert_int_equal(s.qp[0].events, 0);
+	qp_error(&s.qp[1]);
+	assert_true(s.qp[1].events & LAST_WQE);
+}
+
 /* Payload goes where the guess was that it belongs: the receive is taken by then. */
 static void of_a_message__that_comes_in_place(void **state)
 {
@@ -511,6 +548,8 @@ int main(void)
 		T(of_a_run__whose_qp_fails),
 		T(of_a_message__that_is_too_long),
 		T(of_a_message__whose_qp_is_reset),
+		T(of_a_message__whose_qp_is_destroyed),
+		T(of_a_qp__that_fails),
 		T(of_a_message__that_comes_in_place),
 		UD(of_a_datagram__that_waits_for_its_page),
 		UD(of_datagrams__whose_qp_fails),

@@ -218,7 +218,7 @@ static void reset__forgets_all(void **state)
 
 	(void)state;
 	assert_int_equal(wq_init(&s.sq, 1, 1, 64), 0);
-	assert_int_equal(rq_init(&s.rq, 1, 1), 0);
+	assert_int_equal(rq_init(&s.rq, 1, 1, 0), 0);
 	assert_int_equal(timerq_reserve(&s.x.timers, 1), 0);
 	assert_int_equal(cq_init(&s.cq, 8), 0);
 	list_init(&s.cq.link);
