@@ -7,6 +7,7 @@
 #include "nic/pair.h"
 #include "nic/post.h"
 #include "oracle.h"
+#include "shared.h"
 
 #include <stdlib.h>
 
@@ -267,8 +268,8 @@ static uint64_t draw_off(struct sim *sim, uint64_t room)
 }
 
 /* Cut @len bytes into pieces of the memory of one slot, with gaps. */
-static unsigned draw_parts(struct sim *sim, uint64_t addr, uint32_t len,
-			   unsigned max, struct part *part)
+unsigned draw_parts(struct sim *sim, uint64_t addr, uint32_t len, unsigned max,
+		    struct part *part)
 {
 	const unsigned num = (unsigned)sim_between(sim, len == 0 ? 0 : 1,
 						   MIN(max, FLOW_SGES));
@@ -557,6 +558,10 @@ void flow_recv(struct flow *f)
 	struct wqe *wqe;
 	int err;
 
+	if (f->to->node->shared) {
+		shared_recv(f->to->node);
+		return;
+	}
 	if (f->failed || f->recv_posted - f->recv_done >= w->cfg.recvs ||
 	    !sim_chance(w->sim, w->cfg.recv_lazy))
 		return;

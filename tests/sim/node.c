@@ -19,6 +19,7 @@
 #include "nic/reg.h"
 #include "oracle.h"
 #include "os/run.h"
+#include "shared.h"
 #include "wire/roce.h"
 #include "xport/peer.h"
 
@@ -142,6 +143,7 @@ void node_open(struct node *node)
 	EXPECT(w, err == 0, "nic_pd_alloc: %d", err);
 	upcall_open(node);
 	node_cells(node);
+	shared_open(node);
 }
 
 void node_close(struct node *node)
@@ -151,6 +153,7 @@ void node_close(struct node *node)
 	struct counters cnt;
 
 	EXPECT(w, nic_mr_dereg(node->nic, node->cells_key) == 0, "dereg");
+	shared_close(node);
 	upcall_close(node);
 	EXPECT(w, nic_pd_dealloc(node->nic, node->pd) == 0, "dealloc pd");
 	for (unsigned i = 0; i < NODE_CQS; i++)
@@ -332,6 +335,7 @@ void end_create(struct world *w, struct end *e, struct node *node)
 		.max_recv_sge = (uint32_t)sim_between(sim, 1, FLOW_SGES),
 		.max_inline = (uint32_t)sim_between(sim, 0, 220),
 		.sq_sig_all = sim_chance(sim, SIM_PPM / 10),
+		.srq = shared_queue(node),
 		.cookie = e,
 	};
 	int err;

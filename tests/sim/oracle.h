@@ -155,6 +155,16 @@ void op_data(const struct op *op, uint64_t off, uint8_t *out, uint64_t len);
 /** parts_read() - Read the first @len bytes of local memory. */
 void parts_read(struct node *node, const struct part *part, unsigned parts,
 		uint8_t *out, uint32_t len);
+/** in_parts() - Does [@addr, @addr + @len) lie in one of them? */
+bool in_parts(const struct part *part, unsigned parts, uint64_t addr,
+	      uint64_t len);
+/** page_in_parts() - Is all of the page at @addr in the first @len bytes of them? */
+bool page_in_parts(const struct part *part, unsigned parts, uint64_t addr,
+		   uint32_t len);
+/** draw_parts() - Cut @len bytes of memory at @addr at random. Return: in how many. */
+unsigned draw_parts(struct sim *sim, uint64_t addr, uint32_t len, unsigned max,
+		    struct part *part);
+
 /** message_check() - Is the message of @x in the receive buffer @r? */
 void message_check(struct flow *f, const struct expect *x,
 		   const struct recv *r);

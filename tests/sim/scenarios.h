@@ -34,7 +34,7 @@ extern const struct scenario scenario_pair, scenario_lossy, scenario_fault,
 	scenario_queue, scenario_prefetch, scenario_adaptive, scenario_suspend,
 	scenario_flood, scenario_resume, scenario_notify, scenario_upcall,
 	scenario_sync, scenario_order, scenario_budget, scenario_open,
-	scenario_ending, scenario_rescue, scenario_reads;
+	scenario_ending, scenario_rescue, scenario_reads, scenario_srq;
 
 /** adaptive_table() - Print what scenario_adaptive compares. */
 void adaptive_table(void);

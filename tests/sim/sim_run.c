@@ -59,6 +59,7 @@ static const struct scenario *const scenarios[] = {
 	&scenario_ending,
 	&scenario_rescue,
 	&scenario_reads,
+	&scenario_srq,
 };
 
 struct options {

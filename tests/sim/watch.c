@@ -6,6 +6,7 @@
 #include "base/page.h"
 #include "base/range.h"
 #include "oracle.h"
+#include "shared.h"
 
 #include <inttypes.h>
 
@@ -112,8 +113,8 @@ static void watch_target(struct flow *f, uint64_t off, uint64_t len)
 		   op_at(f, missing)->high, op_at(f, missing)->len);
 }
 
-static bool in_parts(const struct part *part, unsigned parts, uint64_t addr,
-		     uint64_t len)
+bool in_parts(const struct part *part, unsigned parts, uint64_t addr,
+	      uint64_t len)
 {
 	for (unsigned i = 0; i < parts; i++) {
 		if (addr >= part[i].addr &&
@@ -216,8 +217,8 @@ static void watch_cells(struct node *node, uint64_t addr, uint64_t len)
 		   node->index, cell, then, now);
 }
 
-static bool page_in_parts(const struct part *part, unsigned parts,
-			  uint64_t addr, uint32_t len)
+bool page_in_parts(const struct part *part, unsigned parts, uint64_t addr,
+		   uint32_t len)
 {
 	for (unsigned i = 0; i < parts; i++) {
 		const uint32_t n = MIN(part[i].len, len);
@@ -283,7 +284,8 @@ void watch_drop(void *arg, uint64_t addr)
 		if ((a->kind == AREA_TARGET &&
 		     drop_target(f, addr - a->addr)) ||
 		    (a->kind == AREA_LOCAL && drop_local(f, addr)) ||
-		    (a->kind == AREA_RECV && drop_recv(f, addr)))
+		    (a->kind == AREA_RECV && drop_recv(f, addr)) ||
+		    (a->kind == AREA_SHARED && shared_drops(node, addr)))
 			return;
 	}
 	world_fail(node->w,
@@ -327,6 +329,9 @@ void watch_write(void *arg, uint64_t addr, uint64_t len)
 			return;
 		case AREA_RECV:
 			watch_recv(a->flow, addr, len);
+			return;
+		case AREA_SHARED:
+			shared_wrote(node, addr, len);
 			return;
 		case AREA_DATAGRAMS:
 			ud_wrote(node, addr, len);

@@ -105,6 +105,7 @@ struct world_config {
 	bool always_ready;
 	bool polite; /* nothing is sent for which no receive is posted */
 	bool counters;
+	bool shared; /* the QPs of a node share their receives (shared.h) */
 	bool standard; /* no NIC learns that the others are nopins */
 	unsigned deaf; /* so many HELLOs are lost: only some learn it */
 	unsigned mute; /* and so many OPENs */
@@ -116,6 +117,7 @@ enum area_kind {
 	AREA_LOCAL,
 	AREA_TARGET,
 	AREA_RECV,
+	AREA_SHARED, /* srq.c */
 	AREA_CELLS,
 	AREA_DATAGRAMS, /* ud.c */
 	AREA_SYNC, /* sync.c, which knows itself what is in it */
@@ -157,6 +159,7 @@ struct node {
 	unsigned cell_changes[CELLS];
 	struct churn churn;
 	struct nic_upcalls *upcalls; /* or NULL */
+	struct shared_recvs *shared; /* or NULL */
 	struct watched *watched; /* ever */
 };
 

@@ -109,7 +109,7 @@ static void srq__taken_in_order_and_done_in_any(void **state)
 /* Posts, takes, gives back and ends at random: each receive is one QP's, once. */
 static void srq__loses_and_doubles_none(void **state)
 {
-	struct receive out[SLOTS];
+	struct receive out[SLOTS + 1];
 	uint8_t where[SLOTS] = {0}; /* 0 free, 1 posted, 2 taken */
 	uint32_t seed = 1, taken = 0, posted = 0;
 	const struct wqe *base = wq_at(&q->slots, 0);
