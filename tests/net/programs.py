@@ -5,7 +5,8 @@
 Sets: devices, pingpong, one of the perftest programs, quick (a few of each),
 brief (one of each kind of operation), moving (SEND, WRITE and READ), lossy (more of them, to be run where
 packets are lost), many (64 QPs), refusals (what perftest-table.txt lists), ucx
-(its transport over datagrams, which sends again what sockets lose) and all.
+(its transports over datagrams, which sends again what sockets lose, and over
+connections that share receives) and all.
 
   --netns        servers in namespace A, clients in B of topology.sh, which
                  this program runs under
@@ -26,6 +27,7 @@ Prints a line for each case; of one that fails all that its programs said.
 """
 import argparse
 import concurrent.futures
+import itertools
 import os
 import re
 import shutil
@@ -75,6 +77,8 @@ BRIEF = ["ibv_rc_pingpong -e", "ib_write_bw -n 1000", "ib_read_bw --odp",
 # Test of ucx_perftest -> its options.
 UCX = {"tag_lat": "-n 1000", "tag_bw": "-n 50 -s 1048576",
        "ucp_put_bw": "-n 50 -s 1048576"}
+# Connections are made by datagrams.
+UCX_TLS = {"ud": "ud_verbs,self", "rc": "rc_verbs,ud:aux,self"}
 # It asks for more than what fits the veth, and takes no less.
 LOOPBACK = ["ibv_rc_pingpong -m 4096 -s 100000"]
 LOSSY = ["ibv_rc_pingpong", "ibv_rc_pingpong -e", "ib_write_bw -n 1000",
@@ -96,12 +100,12 @@ class Case:
     pair      whether it has a server and a client
     refused   words with which the program must refuse, or None
     expected  words that it must print
-    is_ucx    whether its transport is to be datagrams; by IPv6, is_v6
+    ucx       what UCX's transports are to be, or None; by IPv6, is_v6
     counted   what its NICs counted, after run()
     """
 
     def __init__(self, name, sets, args, is_pair, refused=None, expected=(),
-                 is_ucx=False, is_v6=False):
+                 ucx=None, is_v6=False):
         self.name = name
         self.program = name.split()[0]
         self.sets = sets
@@ -109,15 +113,15 @@ class Case:
         self.pair = is_pair
         self.refused = refused
         self.expected = expected
-        self.is_ucx = is_ucx
+        self.ucx = ucx
         self.is_v6 = is_v6
         self.counted = set()
 
     def ucx_environment(self, place):
         """Nothing but what transport it is, and which address of several."""
-        if not self.is_ucx:
+        if not self.ucx:
             return {}
-        env = {"UCX_TLS": "ud_verbs,self"}
+        env = {"UCX_TLS": self.ucx}
         if self.is_v6 and place.is_loopback:
             env["NOPIN_ADDR"] = "::1"
         elif self.is_v6:
@@ -255,11 +259,11 @@ def all_cases():
 def ucx_cases():
     # Built with MPI, it takes what has no terminal for a process of an MPI job.
     alone = "-P 0 " if "MPI mode" in said_by("ucx_perftest", "-h") else ""
-    for test, options in UCX.items():
+    for (test, options), (name, tls) in itertools.product(UCX.items(), UCX_TLS.items()):
         for is_v6 in (False, True):
-            yield Case(f"ucx_perftest {test}" + " IPv6" * is_v6, ["ucx"],
+            yield Case(f"ucx_perftest {test} {name}" + " IPv6" * is_v6, ["ucx"],
                        f"{alone}-t {test} {options}", True, expected=["Final:"],
-                       is_ucx=True, is_v6=is_v6)
+                       ucx=tls, is_v6=is_v6)
 
 
 def is_datagrams(case):
@@ -267,7 +271,7 @@ def is_datagrams(case):
 
 
 def is_chosen(case, sets, only):
-    chosen = (("all" in sets and not case.is_ucx)
+    chosen = (("all" in sets and not case.ucx)
               or any(s in sets for s in case.sets)
               or ("quick" in sets and case.name in QUICK)
               or ("brief" in sets and case.name in BRIEF)
