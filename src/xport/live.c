@@ -26,7 +26,8 @@
  * of for so long there is no reason to think that it will give any of it back.
  *
  * A standard peer answers no question: what moves us is news, and nothing else. It is
- * sent everything again for each retry.
+ * sent everything again for each retry. An RNR, of which there is a count of its own, ends
+ * a silence: what it was not heard of before counts no more.
  */
 #include "xport/live.h"
 #include "base/check.h"
@@ -296,6 +297,12 @@ bool live_spend(struct qp *qp, enum wc_cause cause)
 	comp_fail_wqe(qp, index, WC_RETRY_EXC_ERR,
 		      r->failure.too_large ? CAUSE_TOO_LARGE : cause);
 	return false;
+}
+
+void live_not_ready(struct qp *qp)
+{
+	if (!qp_dialect(qp)->answers)
+		qp->req.retries = qp->attr.retry_cnt;
 }
 
 /* @why: of the ACK timeout. Return: false: it was the last. */

@@ -59,6 +59,10 @@ void live_none_sent(struct qp *qp);
  * @cause, or because packets are too large. */
 bool live_spend(struct qp *qp, enum wc_cause cause);
 
+/** live_not_ready() - Give the retries back, as the peer said RNR, unless it is one that is
+ * asked. */
+void live_not_ready(struct qp *qp);
+
 /** live_moved() - Is it further than it ever was, since this was asked last? */
 bool live_moved(struct qp *qp);
 void live_progress(struct qp *qp);

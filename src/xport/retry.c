@@ -187,6 +187,7 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 	}
 	if (r->rnr_retries != 7 && !fault)
 		r->rnr_retries--;
+	live_not_ready(qp);
 	retry_rewind(qp, FLIGHT_NAK_RX);
 	r->at[REQ_PAUSE] = qp->x->now + rnr_code_to_ns(code);
 	qp_rearm(qp);

@@ -468,6 +468,25 @@ static void live__standard_and_a_page_of_ours(void **state)
 	close_qp();
 }
 
+/* It was silent, not ready, and silent again: the silences are not one. A nopin, which is
+ * asked, was explained by that, and no more. */
+static void live__silence_between_two_rnr(void **state)
+{
+	(void)state;
+	for (enum peer_kind kind = PEER_NOPIN; kind <= PEER_STANDARD; kind++) {
+		if (kind != PEER_NOPIN && kind != PEER_STANDARD)
+			continue;
+		open_qp(kind);
+		s.qp.attr.rnr_retry = s.qp.req.rnr_retries = 7;
+		assert_true(live_spend(&s.qp, CAUSE_SILENCE));
+		retry_rnr(&s.qp, 1, false);
+		assert_int_equal(s.qp.req.retries,
+				 kind == PEER_STANDARD ? RETRIES : RETRIES - 1);
+		assert_int_equal(s.qp.req.rnr_retries, 7);
+		close_qp();
+	}
+}
+
 /* A nopin can be asked: a page of ours is no news of it. */
 static void live__silent_nopin_and_a_page(void **state)
 {
@@ -534,6 +553,7 @@ int main(void)
 		cmocka_unit_test(live__standard),
 		cmocka_unit_test(live__standard_and_a_page_of_ours),
 		cmocka_unit_test(live__silent_nopin_and_a_page),
+		cmocka_unit_test(live__silence_between_two_rnr),
 		cmocka_unit_test(live__opens_late),
 	};
 
