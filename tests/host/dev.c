@@ -162,6 +162,7 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 uint8_t link_timeout = 20, link_retries = 7, link_rnr_retries = 7;
 uint32_t link_psn_ahead;
+struct ibv_srq *link_srq;
 
 void link_connect(struct link *l, const struct link_card *mine,
 		  const struct link_card *peer)
@@ -209,6 +210,7 @@ void link_make(struct link *l, struct host *h, const struct ibv_mr *mr,
 	struct ibv_qp_init_attr init = {
 		.send_cq = h->cq,
 		.recv_cq = h->cq,
+		.srq = link_srq,
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 		.cap = {.max_send_wr = DEPTH,

@@ -162,6 +162,8 @@ struct link_card {
 extern uint8_t link_timeout, link_retries, link_rnr_retries;
 /** link_psn_ahead - And by so many their PSNs are ahead of what their peer expects. */
 extern uint32_t link_psn_ahead;
+/** link_srq - And they take their receives from this queue, unless it is NULL. */
+extern struct ibv_srq *link_srq;
 
 void host_open(struct host *h);
 
