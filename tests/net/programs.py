@@ -51,6 +51,7 @@ OPTIONS = {
     "--odp": ("-n 1000", "Mtu"),
     "-m 256": ("-n 500", "Mtu             : 256[B]"),
     "-m 4096": ("-n 1000", "Mtu             : 4096[B]"),
+    "--use-srq": ("-n 1000", "Using SRQ      : ON"),
     "-D 3": ("-f 1", "Mtu"),
     # No more than what a socket holds: what it does not, nobody sends again.
     "-c UD": ("-n 40 -s 1024", "Connection type : UD"),
