@@ -1,18 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""mutate.py [--seeds N] [--sample N] [WORD]: breaks the tree on purpose, one mistake
-of mutations.py at a time (those with WORD in their names, or N of them drawn at
-random), in a copy of the tree, and runs UNITS and the simulator on each. Ends with a
-line "N passed, N failed": a mistake that no test catches has failed.
+"""mutate.py [--seeds N] [--sample N] [--jobs N] [WORD]: breaks the tree on purpose, one
+mistake of mutations.py at a time (those with WORD in their names, or N of them drawn at
+random), in a copy of the tree for each job, and runs the unit tests and the simulator on
+each: the tests of the file that is broken first, then all others, the quick ones first;
+those that take long only for mistakes that no quick one caught, at the end. Ends with a line "N passed, N failed": a mistake that no test catches has failed.
 
 mutate.py --fits only checks that each entry still fits the tree."""
 import argparse
+import concurrent.futures
+import itertools
 import os
+import queue
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from mutations import MUTATIONS
 
@@ -22,58 +27,26 @@ SCENARIOS = ["pair", "lossy", "fault", "preempt", "replay", "rnr", "evict",
              "teardown", "mixed", "card", "busy", "full", "slow", "refuse", "reg",
              "strategy", "fixed", "queue", "adaptive", "prefetch", "suspend",
              "ud", "flood", "resume", "notify", "upcall", "sync",
-             "order", "budget", "open", "ending", "rescue", "reads"]
-UNITS = ["mem_ticket_test", "mem_dma_test", "mem_ahead_test", "mem_pattern_test",
-         "mem_release_test", "nic_prefetch_test", "mem_spt_test", "mem_mr_test",
-         "mem_model_test", "xport_window_test", "xport_flow_test",
-         "xport_credit_test", "xport_open_test", "xport_reorder_test",
-         "xport_live_test", "xport_live_window_test", "nic_peers_test",
-         "xport_hold_test", "xport_fault_resume_test", "xport_replay_test",
-         "xport_ahead_test", "xport_life_test", "xport_fault_test",
-         "xport_exec_test", "xport_fault_adaptive_test", "xport_fault_rnr_test",
-         "xport_reset_test", "xport_resp_test", "xport_next_test",
-         "xport_receive_test", "xport_fault_backup_test", "xport_req_test",
-         "xport_reply_test", "xport_retry_test", "xport_blame_test",
-         "xport_scatter_test", "xport_transport_rc_test", "xport_places_test",
-         "xport_ud_rx_test", "xport_ud_tx_test", "xport_qp_test",
-         "xport_burst_test", "xport_comp_test", "xport_reads_test",
-         "xport_owe_test", "xport_deadline_test", "xport_ack_test",
-         "xport_wqe_test", "xport_access_test", "wire_grh_test", "nic_ud_test",
-         "mem_moving_test", "mem_renew_test", "nic_takeover_test",
-         "nic_overlap_test", "nic_unsent_test", "nic_owed_test", "nic_lastack_test",
-         "nic_scatter_test", "nic_pins_test", "nic_reg_test", "nic_errors_test",
-         "nic_states_test", "nic_pair_test", "nic_mr_test",
-         "verbs/verbs_mr_api_test", "ext/ext_attributes_test",
-         "verbs/verbs_post_test", "verbs/verbs_wr_test", "verbs/verbs_ah_test",
-         "verbs/verbs_sysfs_test", "mem_account_test", "mem_overwrite_test",
-         "nic_demux_test", "os_fresh_test", "os_backing_test", "os_lane_test",
-         "nic_cq_test", "mem_suspend_test", "nic_suspend_test", "os_move_test",
-         "mem_share_test", "mem_handover_test", "mem_eventcount_test",
-         "os_file_test", "os_fork_test",
-         "os_thread_test", "nic_notes_test", "nic_counter_test", "mem_upcall_test",
-         "mem_spare_test", "nic_upcall_test", "session_sync_home_test", "session_sync_member_test",
-         "session_sync_model_test", "base_fair_test", "mem_pool_test", "mem_resize_test",
-         "os_board_test", "nic_arbiter_test", "session_blocks_test",
-         "session_news_model_test", "session_news_test", "nic_roce_test", "nic_holder_test",
-         "nic_responder_test", "os_cred_test", "os_ctl_test", "os_name_test",
-         "os_door_test", "os_signal_test", "os_wait_test", "os_fd_test",
-         "os_mounts_test", "os_copy_test", "os_probe_test", "nic_events_test",
-         "nic_trace_test"]
+             "order", "budget", "open", "ending", "rescue", "reads", "srq", "far"]
 # worlds that few seeds make
 SEEDS = [("upcall", 139), ("notify", 128), ("notify", 16386),
          ("order", 10208), ("order", 12188), ("order", 14085)]
-# what takes its time is asked last
-SLOW = ["ext/ext_upcall_test", "ext/ext_counter_test", "ext/ext_sync_test",
-        "ext/ext_cache_test"]
-PATIENCE_S = 300
+LIBS = ["libnopin_core.a", "libnopin_os.a"]
+NOBODY = "nobody: it does not compile"
+SIM = "tests/sim/sim_run"
+FEW_SEEDS = 5
+QUICK_S = 3
+UNIT_S = 60
+SIM_S = 300
+SKIPPED = 77
 
 
-def run(command):
+def run(command, patience_s=None):
     """Whether @command succeeds, in good time."""
     try:
         return subprocess.run(command, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, check=False,
-                              timeout=PATIENCE_S).returncode == 0
+                              timeout=patience_s).returncode in (0, SKIPPED)
     except subprocess.TimeoutExpired:
         return False
 
@@ -83,28 +56,60 @@ def not_sources(folder, names):
         n.startswith("build") and os.path.isdir(os.path.join(folder, n)))]
 
 
-def build(tree):
-    targets = ["tests/sim/sim_run"] + [f"tests/unit/{u}" for u in UNITS + SLOW]
-    return run(["ninja", "-C", f"{tree}/build"] + targets)
+def units(tree):
+    """The names of all unit tests that a tree has."""
+    targets = subprocess.run(["ninja", "-C", f"{tree}/build", "-t", "targets", "all"],
+                             capture_output=True, text=True, check=True).stdout
+    return [line.split(":")[0].removeprefix("tests/unit/") for line in targets.splitlines()
+            if line.startswith("tests/unit/") and line.endswith("_test: c_LINKER")]
 
 
-def caught_by(tree, seeds):
-    """The first test that fails, or None."""
-    for unit in UNITS:
-        if not run([f"{tree}/build/tests/unit/{unit}"]):
-            return unit
+def build(tree, targets, jobs):
+    return run(["ninja", "-C", f"{tree}/build", "-j", str(jobs), *targets])
+
+
+class Test:
+    """A program with its arguments, that a mistake may make fail."""
+
+    def __init__(self, name, target, args=(), patience_s=UNIT_S):
+        self.name, self.target, self.args = name, target, args
+        self.patience_s = patience_s
+        self.took_s = None
+
+    def passes(self, tree):
+        return run([f"{tree}/build/{self.target}", *self.args], self.patience_s)
+
+    def try_out(self, tree):
+        """Run it without a mistake, and note how long it takes."""
+        begin = time.monotonic()
+        passed = self.passes(tree)
+        self.took_s = time.monotonic() - begin
+        return passed
+
+    def is_of(self, path):
+        """Whether it is a unit test of the file @path."""
+        layer, file = path.removeprefix("src/").split("/")[:2]
+        own = f"{layer}_{os.path.splitext(file)[0]}_"
+        return self.name.split("/")[-1].startswith(own)
+
+
+def sim_test(scenario, option, number):
+    return Test(f"sim/{scenario}, {option[2:]} {number}", SIM,
+                ["--scenario", scenario, option, str(number)], SIM_S)
+
+
+def all_tests(tree, seeds):
+    """All tests that a tree has. What @seeds must meet, fewer need not."""
+    tests = [Test(n, f"tests/unit/{n}") for n in units(tree)]
+    tests += [sim_test(s, "--seed", n) for s, n in SEEDS]
     for scenario in SCENARIOS:
-        if not run([f"{tree}/build/tests/sim/sim_run", "--scenario",
-                    scenario, "--seeds", str(seeds)]):
-            return f"sim/{scenario}"
-    for scenario, seed in SEEDS:
-        if not run([f"{tree}/build/tests/sim/sim_run", "--scenario",
-                    scenario, "--seed", str(seed)]):
-            return f"sim/{scenario}, seed {seed}"
-    for unit in SLOW:
-        if not run([f"{tree}/build/tests/unit/{unit}"]):
-            return unit
-    return None
+        tests += [sim_test(scenario, "--seeds", n) for n in (FEW_SEEDS, seeds)]
+    return tests
+
+
+def first_failed(tree, tests):
+    """The name of the first test that fails, or None."""
+    return next((t.name for t in tests if not t.passes(tree)), None)
 
 
 def misfit(entry):
@@ -142,43 +147,88 @@ def mutated(tree, path, old, new):
     return name, text
 
 
+class Trees:
+    """Copies of the tree, a job each."""
+
+    def __init__(self, directory, jobs, seeds):
+        self.free = queue.Queue()
+        self.builders = max(1, (os.cpu_count() or 1) // jobs)
+        for i in range(jobs):
+            tree = os.path.join(directory, f"tree{i}")
+            shutil.copytree(TOP, tree, ignore=not_sources)
+            run(["meson", "setup", f"{tree}/build", tree])
+            tests = all_tests(tree, seeds)
+            if not build(tree, {t.target for t in tests}, os.cpu_count()):
+                sys.exit("the tree does not build")
+            self.free.put(tree)
+        self.tests = []
+        for test in tests:
+            if test.try_out(tree):
+                self.tests.append(test)
+            else:
+                print(f"not asked, as it fails without a mistake: {test.name}", flush=True)
+        self.tests.sort(key=lambda t: t.took_s)
+
+    def first_failed(self, tree, path, quick):
+        """The first of the tests that fails where the file @path is broken, or None."""
+        tests = [t for t in self.tests if (t.took_s < QUICK_S) == quick]
+        own = [t for t in tests if t.is_of(path)]
+        if not build(tree, LIBS + [t.target for t in own], self.builders):
+            return NOBODY
+        failed = first_failed(tree, own)
+        if failed:
+            return failed
+        if not build(tree, {t.target for t in tests}, self.builders):
+            return NOBODY
+        return first_failed(tree, [t for t in tests if t not in own])
+
+    def judge(self, entry, quick):
+        """Which of the tests notices the mistake, or None."""
+        _, path, old, new = entry
+        tree = self.free.get()
+        file, text = mutated(tree, path, old, new)
+        test = self.first_failed(tree, path, quick)
+        with open(file, "w", encoding="utf-8") as original:
+            original.write(text)
+        self.free.put(tree)
+        return test
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__)
     args.add_argument("--seeds", type=int, default=60)
     args.add_argument("--sample", type=int)
+    args.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args.add_argument("--fits", action="store_true")
     args.add_argument("word", nargs="?", default="")
     args = args.parse_args()
-    passed = failed = 0
     check_entries(MUTATIONS)
     if args.fits:
         print(f"{len(MUTATIONS)} entries fit")
         return 0
+    missed = 0
     chosen = [e for e in MUTATIONS if args.word in e[0]]
     if args.sample is not None:
         chosen = random.sample(chosen, min(args.sample, len(chosen)))
 
-    with tempfile.TemporaryDirectory() as directory:
-        tree = os.path.join(directory, "tree")
-        shutil.copytree(TOP, tree, ignore=not_sources)
-        run(["meson", "setup", f"{tree}/build", tree])
-        if not build(tree):
-            sys.exit("the tree does not build")
-        test = caught_by(tree, args.seeds)
-        if test:
-            sys.exit(f"without a mistake {test} fails")
-        for name, path, old, new in chosen:
-            file, text = mutated(tree, path, old, new)
-            test = caught_by(tree, args.seeds) if build(tree) else "nobody: " \
-                "it does not compile"
-            bad = test is None or test.startswith("nobody")
-            print(f"{name}: {test or 'not caught'}", flush=True)
-            failed += bad
-            passed += not bad
-            with open(file, "w", encoding="utf-8") as original:
-                original.write(text)
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+    with tempfile.TemporaryDirectory() as directory, \
+            concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        trees = Trees(directory, args.jobs, args.seeds)
+        left = chosen
+        for quick in (True, False):
+            asked, left = left, []
+            for entry, test in zip(asked, pool.map(trees.judge, asked,
+                                                   itertools.repeat(quick))):
+                if test is None:
+                    left.append(entry)
+                else:
+                    print(f"{entry[0]}: {test}", flush=True)
+                missed += test == NOBODY
+        for entry in left:
+            print(f"{entry[0]}: not caught")
+    missed += len(left)
+    print(f"{len(chosen) - missed} passed, {missed} failed")
+    return missed != 0
 
 
 if __name__ == "__main__":
