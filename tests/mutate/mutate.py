@@ -3,8 +3,10 @@
 """mutate.py [--seeds N] [--sample N] [--jobs N] [WORD]: breaks the tree on purpose, one
 mistake of mutations.py at a time (those with WORD in their names, or N of them drawn at
 random), in a copy of the tree for each job, and runs the unit tests and the simulator on
-each: the tests of the file that is broken first, then all others, the quick ones first;
-those that take long only for mistakes that no quick one caught, at the end. Ends with a line "N passed, N failed": a mistake that no test catches has failed.
+each: the tests of the file that is broken first, then those of its directory, the
+simulator and all others, the quick ones first; those that take long only for mistakes
+that no quick one caught, at the end. Ends with a line "N passed, N failed": a mistake
+that no test catches has failed.
 
 mutate.py --fits only checks that each entry still fits the tree."""
 import argparse
@@ -34,6 +36,7 @@ SEEDS = [("upcall", 139), ("notify", 128), ("notify", 16386),
 LIBS = ["libnopin_core.a", "libnopin_os.a"]
 NOBODY = "nobody: it does not compile"
 SIM = "tests/sim/sim_run"
+SIMULATED = ["base", "wire", "ring", "mem", "xport", "nic"]
 FEW_SEEDS = 5
 QUICK_S = 3
 UNIT_S = 60
@@ -86,11 +89,15 @@ class Test:
         self.took_s = time.monotonic() - begin
         return passed
 
-    def is_of(self, path):
-        """Whether it is a unit test of the file @path."""
+    def distance(self, path):
+        """0: a unit test of the file @path; more: what is less likely to notice it."""
         layer, file = path.removeprefix("src/").split("/")[:2]
-        own = f"{layer}_{os.path.splitext(file)[0]}_"
-        return self.name.split("/")[-1].startswith(own)
+        name = self.name.split("/")[-1]
+        if name.startswith(f"{layer}_{os.path.splitext(file)[0]}_"):
+            return 0
+        if name.startswith(f"{layer}_"):
+            return 1
+        return 2 if (self.target == SIM) == (layer in SIMULATED) else 3
 
 
 def sim_test(scenario, option, number):
@@ -167,12 +174,12 @@ class Trees:
                 self.tests.append(test)
             else:
                 print(f"not asked, as it fails without a mistake: {test.name}", flush=True)
-        self.tests.sort(key=lambda t: t.took_s)
 
     def first_failed(self, tree, path, quick):
         """The first of the tests that fails where the file @path is broken, or None."""
         tests = [t for t in self.tests if (t.took_s < QUICK_S) == quick]
-        own = [t for t in tests if t.is_of(path)]
+        tests.sort(key=lambda t: (t.distance(path), t.took_s))
+        own = [t for t in tests if t.distance(path) == 0]
         if not build(tree, LIBS + [t.target for t in own], self.builders):
             return NOBODY
         failed = first_failed(tree, own)
@@ -180,7 +187,7 @@ class Trees:
             return failed
         if not build(tree, {t.target for t in tests}, self.builders):
             return NOBODY
-        return first_failed(tree, [t for t in tests if t not in own])
+        return first_failed(tree, tests[len(own):])
 
     def judge(self, entry, quick):
         """Which of the tests notices the mistake, or None."""

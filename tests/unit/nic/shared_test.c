@@ -375,6 +375,70 @@ static void srq_arm__told_of_datagrams(void **state)
 		assert_int_equal(nic_qp_destroy(ud[i].qp), 0);
 }
 
+enum { MANY = 1000 };
+
+static void many_qp(struct side *s, struct nic_cq *cq, struct nic_srq *from)
+{
+	struct nic_qp_init init = {.max_send_wr = 1,
+				   .max_send_sge = 1,
+				   .srq = from,
+				   .pd = s->pd,
+				   .send_cq = cq,
+				   .recv_cq = cq};
+
+	assert_int_equal(nic_qp_create(s->nic, NULL, &init, &s->qp, &s->qpn),
+			 0);
+}
+
+/* Each QP sends one message at once, and there are just as many receives. */
+static void receives__of_a_thousand_qps(void **state)
+{
+	static struct side s[MANY][SIDES];
+	static bool seen[MANY];
+	const struct nic_srq_attr attr = {.max_wr = MANY, .max_sge = 1};
+	struct nic_srq *ours = srq;
+	struct nic_cq *cq[SIDES];
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	assert_int_equal(
+		nic_srq_create(side[1].nic, NULL, pd, &attr, NULL, &srq), 0);
+	for (int i = 0; i < SIDES; i++)
+		assert_int_equal(nic_cq_create(side[i].nic, NULL, NULL, 4096,
+					       NULL, &cq[i]),
+				 0);
+	for (int p = 0; p < MANY; p++) {
+		for (int i = 0; i < SIDES; i++) {
+			s[p][i] = side[i];
+			many_qp(&s[p][i], cq[i], i ? srq : NULL);
+		}
+		side_connect(&s[p][0], &s[p][1]);
+		side_connect(&s[p][1], &s[p][0]);
+		assert_true(post((uint64_t)p));
+	}
+	for (int p = 0; p < MANY; p++)
+		side_post(&s[p][0], (struct wqe){.op = WR_SEND}, side[0].buf,
+			  8);
+	for (int n = 0; n < MANY; n++) {
+		struct side ends[SIDES] = {{.cq = cq[0]}, {.cq = cq[1]}};
+		struct cqe e;
+
+		assert_int_equal(side_cqe(&ends[0]).status, WC_SUCCESS);
+		e = side_cqe(&ends[1]);
+		assert_int_equal(e.status, WC_SUCCESS);
+		assert_in_range(e.wr_id, 0, MANY - 1);
+		assert_false(seen[e.wr_id]);
+		seen[e.wr_id] = true;
+	}
+	for (int p = 0; p < MANY; p++)
+		for (int i = 0; i < SIDES; i++)
+			assert_int_equal(nic_qp_destroy(s[p][i].qp), 0);
+	for (int i = 0; i < SIDES; i++)
+		assert_int_equal(nic_cq_destroy(cq[i]), 0);
+	assert_int_equal(nic_srq_destroy(srq), 0);
+	srq = ours;
+}
+
 static void create__refuses(void **state)
 {
 	static const struct nic_srq_attr bad[] = {{0, 1, 0},
@@ -406,6 +470,7 @@ int main(void)
 		T(srq_arm__told_of_datagrams),
 		T(last_wqe__told_once),
 		T(last_wqe__not_of_a_qp_with_its_own),
+		T(receives__of_a_thousand_qps),
 		T(create__refuses),
 	};
 
