@@ -61,7 +61,8 @@ enum { CQ_ENTRIES_MIN = 16 };
 
 /* A card makes them larger than asked for, and programs got used to that:
  * ib_send_lat -e asks for one, but leaves a completion there whenever an ACK is
- * later than the answer. */
+ * later than the answer. Others fill what they are told (pyverbs, with fewer sends than
+ * this): so the size that is told is the one that was asked for. */
 static uint32_t cq_entries(uint32_t wanted)
 {
 	return MAX(wanted, CQ_ENTRIES_MIN);
@@ -77,7 +78,7 @@ static struct vcq *vcq_new(struct ibv_context *context,
 	q->base.context = context;
 	q->base.channel = attr->channel;
 	q->base.cq_context = attr->cq_context;
-	q->base.cqe = (int)cq_entries(attr->cqe);
+	q->base.cqe = (int)attr->cqe;
 	pthread_mutex_init(&q->base.mutex, NULL);
 	pthread_cond_init(&q->base.cond, NULL);
 	pthread_mutex_init(&q->ex_lock, NULL);
@@ -105,7 +106,7 @@ static struct vcq *create_cq(struct ibv_context *context,
 	if (rc)
 		goto free_cq;
 	rc = nic_cq_create(ctx->nic, ctx->async, nic_channel_of(attr->channel),
-			   (uint32_t)q->base.cqe, q->events.cookie, &q->nic);
+			   cq_entries(attr->cqe), q->events.cookie, &q->nic);
 	if (rc)
 		goto untrack;
 	vobj_add(ctx, &q->obj, VOBJ_CQ);
@@ -147,18 +148,17 @@ struct ibv_cq_ex *create_cq_ext(struct ibv_context *context,
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	uint32_t entries;
 	int rc;
 
 	if (cqe <= 0 || (uint32_t)cqe > NIC_MAX_CQE)
 		return EINVAL;
 	if (in_child(cq->context))
 		return ENODEV;
-	entries = cq_entries((uint32_t)cqe);
 	pthread_mutex_lock(&cq->mutex);
-	rc = -nic_cq_resize(vcq_of(cq)->nic, entries, (uint32_t)cqe);
+	rc = -nic_cq_resize(vcq_of(cq)->nic, cq_entries((uint32_t)cqe),
+			    (uint32_t)cqe);
 	if (!rc)
-		cq->cqe = (int)entries;
+		cq->cqe = cqe;
 	pthread_mutex_unlock(&cq->mutex);
 	return rc;
 }
