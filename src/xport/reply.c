@@ -160,7 +160,7 @@ static void take_syndrome(struct qp *qp, const struct pkt *p)
 		break;
 	case AETH_RNR:
 		comp_placed(qp, p->psn);
-		retry_rnr(qp, value, p->xack_flags & XACK_FAULT);
+		retry_rnr(qp, p->psn, value, p->xack_flags & XACK_FAULT);
 		break;
 	case AETH_NAK:
 		comp_placed(qp, p->psn);

@@ -169,7 +169,7 @@ void retry_ask_again(struct qp *qp, psn_t due, psn_t end)
 	qp_kick(qp);
 }
 
-void retry_rnr(struct qp *qp, uint8_t code, bool fault)
+void retry_rnr(struct qp *qp, psn_t psn, uint8_t code, bool fault)
 {
 	struct req *r = &qp->req;
 	uint32_t index;
@@ -187,7 +187,8 @@ void retry_rnr(struct qp *qp, uint8_t code, bool fault)
 	}
 	if (r->rnr_retries != 7 && !fault)
 		r->rnr_retries--;
-	live_not_ready(qp);
+	if (psn == r->psn.una)
+		live_not_ready(qp);
 	retry_rewind(qp, FLIGHT_NAK_RX);
 	r->at[REQ_PAUSE] = qp->x->now + rnr_code_to_ns(code);
 	qp_rearm(qp);

@@ -28,7 +28,7 @@ void retry_news(struct qp *qp, bool progress);
 
 /** retry_rnr() - Go back and pause as the RNR @code says, or fail the oldest request if no
  * retry is left. @fault: a nopin says that a page is missing: costs nothing. */
-void retry_rnr(struct qp *qp, uint8_t code, bool fault);
+void retry_rnr(struct qp *qp, psn_t psn, uint8_t code, bool fault);
 void retry_sack(struct qp *qp, const struct pkt *p, bool probed);
 
 /** retry_twice() - Learn how late packets are from the peer's word that one came twice. */

@@ -479,7 +479,11 @@ static void live__silence_between_two_rnr(void **state)
 		open_qp(kind);
 		s.qp.attr.rnr_retry = s.qp.req.rnr_retries = 7;
 		assert_true(live_spend(&s.qp, CAUSE_SILENCE));
-		retry_rnr(&s.qp, 1, false);
+		/* one behind the oldest, which is a READ */
+		retry_rnr(&s.qp, UNA + 1, 1, false);
+		assert_int_equal(s.qp.req.retries, RETRIES - 1);
+		s.qp.req.at[REQ_PAUSE] = TIME_NEVER;
+		retry_rnr(&s.qp, UNA, 1, false);
 		assert_int_equal(s.qp.req.retries,
 				 kind == PEER_STANDARD ? RETRIES : RETRIES - 1);
 		assert_int_equal(s.qp.req.rnr_retries, 7);
