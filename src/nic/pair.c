@@ -114,6 +114,8 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 
 	if (nic_child(nic))
 		return -ENODEV;
+	if (init->srq)
+		init->max_recv_wr = init->max_recv_sge = 0;
 	if (!init_ok(init))
 		return -EINVAL;
 	qp = heap_alloc(sizeof(*qp));
@@ -124,8 +126,6 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	init->max_message = init->ud ? __atomic_load_n(&nic->iface.mtu,
 						       __ATOMIC_RELAXED)
 				     : NIC_MAX_MESSAGE;
-	if (init->srq)
-		init->max_recv_wr = init->max_recv_sge = 0;
 	qp->init = *init;
 	err = queues_init(qp);
 	if (err) {

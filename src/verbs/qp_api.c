@@ -22,13 +22,14 @@ enum {
 	IN_ORDER_ALIGNED_128 = 1 << 1,
 };
 
-static int check_cap(const struct ibv_qp_cap *cap)
+static int check_cap(const struct ibv_qp_cap *cap, bool own_receives)
 {
 	if (cap->max_send_wr > NIC_MAX_QP_WR ||
-	    cap->max_recv_wr > NIC_MAX_QP_WR ||
 	    cap->max_send_sge > NIC_MAX_SGE ||
-	    cap->max_recv_sge > NIC_MAX_SGE ||
 	    cap->max_inline_data > NIC_MAX_INLINE)
+		return EINVAL;
+	if (own_receives && (cap->max_recv_wr > NIC_MAX_QP_WR ||
+			     cap->max_recv_sge > NIC_MAX_SGE))
 		return EINVAL;
 	return 0;
 }
@@ -53,7 +54,7 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 	    attr->recv_cq->context != attr->pd->context ||
 	    (attr->srq && attr->srq->context != attr->pd->context))
 		return EINVAL;
-	return check_cap(&attr->cap);
+	return check_cap(&attr->cap, !attr->srq);
 }
 
 static void cap_to_verbs(const struct nic_qp_init *init, struct ibv_qp_cap *cap)

@@ -377,6 +377,8 @@ int nic_qp_create(struct nic *nic, struct nic_async *async,
 	if (rc)
 		return rc;
 	qp = calloc(1, sizeof(*qp));
+	if (init->srq)
+		init->max_recv_wr = init->max_recv_sge = 0;
 	init->max_message = init->ud ? fake.mtu : NIC_MAX_MESSAGE;
 	qp->init = *init;
 	CHECK(!wq_init(&qp->sq, init->max_send_wr, init->max_send_sge,

@@ -152,7 +152,9 @@ static void qp__takes_its_receives_from_it(void **state)
 	struct ibv_qp_init_attr init = {.send_cq = cq,
 					.recv_cq = cq,
 					.srq = srq,
-					.cap = {.max_send_wr = 1},
+					.cap = {.max_send_wr = 1,
+						.max_recv_wr = UINT32_MAX,
+						.max_recv_sge = UINT32_MAX},
 					.qp_type = IBV_QPT_RC},
 				told;
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
