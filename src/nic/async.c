@@ -78,7 +78,8 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 
 		*ev = (struct nic_event){(enum nic_event_type)bit,
 					 qp->init.cookie};
-		qp->events &= ~(1u << bit);
+		if (bit != NIC_EVENT_QP_LAST_WQE_REACHED || !--qp->lasts)
+			qp->events &= ~(1u << bit);
 		if (!qp->events)
 			list_del(&qp->async_link);
 	} else if (!list_empty(&a->cqs)) {

@@ -78,6 +78,7 @@ static void events_report(struct nic_qp *qp)
 		return;
 	pthread_mutex_lock(&a->lock);
 	qp->events |= events;
+	qp->lasts += events >> NIC_EVENT_QP_LAST_WQE_REACHED & 1;
 	if (list_empty(&qp->async_link))
 		list_add_tail(&a->qps, &qp->async_link);
 	os_event_set(a->fd);
@@ -88,7 +89,7 @@ static void srq_report(struct nic_srq *srq)
 {
 	struct nic_async *a = srq->async;
 
-	srq->srq.reached = false;
+	srq->attr.limit = 0;
 	list_del(&srq->armed);
 	if (!a)
 		return;
@@ -104,7 +105,7 @@ void events_srqs(struct nic *nic)
 	list_for_each_safe(l, tmp, &nic->armed) {
 		struct nic_srq *srq = list_entry(l, struct nic_srq, armed);
 
-		if (srq->srq.reached)
+		if (srq_left(&srq->srq) < srq->attr.limit)
 			srq_report(srq);
 	}
 }

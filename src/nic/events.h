@@ -36,8 +36,9 @@ struct nic_channel {
 void channel_quiet(struct nic_channel *ch);
 void events_deliver(struct nic *nic);
 
-/** events_srqs() - Deliver that limits of shared receive queues were reached, as is done
- * after each plan in which a message may have taken a receive. Engine lock held. */
+/** events_srqs() - Deliver that shared receive queues have fewer receives than their
+ * limits, as is looked at after each plan in which a message may have taken one. A receive
+ * that was given back by then was not missed. Engine lock held. */
 void events_srqs(struct nic *nic);
 
 /** events_raise() - Raise an event of the device or of its port, in every queue of events.

@@ -15,7 +15,12 @@ struct nic;
 struct nic_async;
 struct nic_port;
 
-/** struct nic_qp - @all: on nic.qps.all */
+/**
+ * struct nic_qp
+ * @all:	on nic.qps.all
+ * @events:	a bit for each kind that is to be fetched (async.lock)
+ * @lasts:	how often NIC_EVENT_QP_LAST_WQE_REACHED is: once for each time in ERR
+ */
 struct nic_qp {
 	struct qp qp;
 	struct nic *nic;
@@ -26,7 +31,7 @@ struct nic_qp {
 	pthread_mutex_t sq_lock, rq_lock;
 	struct list all;
 	struct list async_link;
-	uint32_t events;
+	uint32_t events, lasts;
 	struct nic_port *port;
 	/* posted.c */
 	struct nic_qp *posted_next;

@@ -20,7 +20,7 @@
 static bool attr_ok(const struct nic_srq_attr *a)
 {
 	return a->max_wr && a->max_wr <= NIC_MAX_SRQ_WR &&
-	       a->max_sge <= NIC_MAX_SGE && a->limit <= a->max_wr;
+	       a->max_sge <= NIC_MAX_SGE;
 }
 
 int nic_srq_create(struct nic *nic, struct nic_async *async, uint32_t pd,
@@ -44,7 +44,7 @@ int nic_srq_create(struct nic *nic, struct nic_async *async, uint32_t pd,
 	}
 	srq->nic = nic;
 	srq->async = async;
-	srq->attr = *attr;
+	srq->attr = (struct nic_srq_attr){attr->max_wr, attr->max_sge, 0};
 	srq->cookie = cookie;
 	pthread_mutex_init(&srq->lock, NULL);
 	list_init(&srq->armed);
@@ -90,12 +90,11 @@ int nic_srq_arm(struct nic_srq *srq, uint32_t limit)
 	if (limit > srq->attr.max_wr)
 		return -EINVAL;
 	nic_lock(nic);
-	events_srqs(nic); /* what was reached before is told */
-	srq_arm(&srq->srq, limit);
+	srq->attr.limit = limit;
 	list_del(&srq->armed);
 	if (limit)
 		list_add_tail(&nic->armed, &srq->armed);
-	nic_unlock(nic);
+	nic_unlock(nic); /* looks at it */
 	return 0;
 }
 
@@ -107,7 +106,6 @@ int nic_srq_query(struct nic_srq *srq, struct nic_srq_attr *out)
 		return -ENODEV;
 	nic_lock(nic);
 	*out = srq->attr;
-	out->limit = srq->srq.limit;
 	nic_unlock(nic);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct nic_srq_attr {
 };
 
 /**
- * nic_srq_create() - Create a queue of receives for several QPs.
+ * nic_srq_create() - Create a queue of receives for several QPs, without a limit.
  * @pd:		of the memory of its receives; QPs may have others
  * @cookie:	of its events
  * Return: 0; -EINVAL: no receives, or more of anything than NIC_MAX_*; -ENOMEM.
@@ -34,8 +34,8 @@ int nic_srq_create(struct nic *nic, struct nic_async *async, uint32_t pd,
  * take receives from it. */
 int nic_srq_destroy(struct nic_srq *srq);
 
-/** nic_srq_arm() - Have an event told, once, when fewer than @limit receives are left.
- * 0: none. Return: 0; -EINVAL: more than there can be. */
+/** nic_srq_arm() - Have an event told, once, when fewer than @limit receives are left, be
+ * it now. 0: none. Return: 0; -EINVAL: more than there can be. */
 int nic_srq_arm(struct nic_srq *srq, uint32_t limit);
 
 /** nic_srq_query() - Read the attributes; a limit that was reached is 0. */

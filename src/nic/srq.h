@@ -17,7 +17,8 @@ struct nic_async;
  * struct nic_srq
  * @lock:	of its posters
  * @refs:	QPs that take receives from it (engine lock)
- * @armed:	on nic.armed while it has a limit, or has reached one and that was not told
+ * @attr:	@attr.limit is 0 once it was told
+ * @armed:	on nic.armed while it has a limit
  * @async_link:	on nic_async.srqs: an event is to be fetched
  */
 struct nic_srq {

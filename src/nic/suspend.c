@@ -134,7 +134,8 @@ static void ask_qps(struct nic *nic, uint32_t key, uint32_t pd,
 	list_for_each(l, &nic->qps.all) {
 		const struct qp *qp = &list_entry(l, struct nic_qp, all)->qp;
 
-		if (!qp_receives(qp) || !qp->connected || qp->cfg.pd != pd)
+		if (!qp_receives(qp) || !qp->connected ||
+		    (qp->cfg.pd != pd && qp->cfg.receives->pd != pd))
 			continue;
 		out->limit_ns = MIN(out->limit_ns, qp_patience_ns(qp));
 		out->held += asked(nic, qp, key);

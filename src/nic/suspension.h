@@ -29,7 +29,7 @@ int nic_mr_resume(struct nic *nic, uint32_t key);
  * @held:	connections whose peer is asked to hold
  * @since_ns:	for how long it has been suspended, or 0
  * @limit_ns:	how long standard peers bear it (qp_patience_ns()), UINT64_MAX: there
- *		are none in the region's protection domain
+ *		are none in the region's protection domain, nor take receives from it
  * @pause_ns:	how long the last suspension held up the first waiter that met it
  */
 struct nic_suspension {

@@ -15,6 +15,7 @@
 #include "nic/nic.h"
 #include "nic/progress.h"
 #include "nic/qp.h"
+#include "nic/srq.h"
 #include "nic/text.h"
 #include "os/run.h"
 #include "ring/wq.h"
@@ -115,7 +116,10 @@ void trace_copy(struct trace_qp *t, const struct nic_qp *nq)
 			       .head = qp->resp.win.head,
 			       .next = qp->resp.win.next,
 			       .sq = wq_end(&nq->sq) - nq->sq.cons,
-			       .rq = wq_end(&nq->rq.wq) - nq->rq.wq.cons,
+			       .shared = nq->init.srq != NULL,
+			       .rq = nq->init.srq ? srq_left(&nq->init.srq->srq)
+						  : wq_end(&nq->rq.wq) -
+							    nq->rq.wq.cons,
 			       .retries = qp->req.retries,
 			       .retry_cnt = qp->attr.retry_cnt,
 			       .log = qp->log};
@@ -125,15 +129,16 @@ void trace_copy(struct trace_qp *t, const struct nic_qp *nq)
 size_t trace_format(char *buf, size_t size, const struct trace_qp *t,
 		    uint64_t now_ns)
 {
-	size_t len = add(
-		buf, size, 0,
-		"qp 0x%06" PRIx32 " %s, to qp 0x%06" PRIx32 "\n"
-		"  sends: %" PRIu32 " queued, una 0x%06" PRIx32
-		" acc 0x%06" PRIx32 " snd 0x%06" PRIx32 " max 0x%06" PRIx32 "\n"
-		"  receives: %" PRIu32 " queued, placed 0x%06" PRIx32
-		" accepted 0x%06" PRIx32 "\n",
-		t->qpn, trace_state(t->state), t->dest_qpn, t->sq, t->una,
-		t->acc, t->snd, t->max, t->rq, t->head, t->next);
+	size_t len = add(buf, size, 0,
+			 "qp 0x%06" PRIx32 " %s, to qp 0x%06" PRIx32 "\n"
+			 "  sends: %" PRIu32 " queued, una 0x%06" PRIx32
+			 " acc 0x%06" PRIx32 " snd 0x%06" PRIx32
+			 " max 0x%06" PRIx32 "\n"
+			 "  receives: %" PRIu32 " queued%s, placed 0x%06" PRIx32
+			 " accepted 0x%06" PRIx32 "\n",
+			 t->qpn, trace_state(t->state), t->dest_qpn, t->sq,
+			 t->una, t->acc, t->snd, t->max, t->rq,
+			 t->shared ? " for several QPs" : "", t->head, t->next);
 
 	len = add_wait(buf, size, len, t, now_ns);
 	return add_flight(buf, size, len, &t->log, now_ns);

@@ -19,6 +19,7 @@ struct trace_qp {
 	psn_t una, acc, snd, max;
 	psn_t head, next;
 	uint32_t sq, rq;
+	bool shared; /* rq: several QPs take from it */
 	enum live_wait wait;
 	uint64_t spent_at;
 	uint8_t retries, retry_cnt;

@@ -20,7 +20,7 @@ static struct srq *srq_of(struct receive_source *s)
 }
 
 /* pairs with srq_publish(): the WQEs are complete */
-static uint32_t srq_left(const struct srq *q)
+uint32_t srq_left(const struct srq *q)
 {
 	return load_acquire(&q->posted_end) - q->posted_at;
 }
@@ -36,15 +36,8 @@ static const struct wqe *srq_peek(const struct receive_source *s, uint32_t k)
 static struct wqe *srq_take(struct receive_source *s)
 {
 	struct srq *q = srq_of(s);
-	const uint32_t left = srq_left(q);
 
-	if (!left)
-		return NULL;
-	if (unlikely(left <= q->limit)) {
-		q->limit = 0;
-		q->reached = true;
-	}
-	return q->posted[q->posted_at++ & q->slots.mask];
+	return srq_left(q) ? q->posted[q->posted_at++ & q->slots.mask] : NULL;
 }
 
 static void srq_untake(struct receive_source *s, struct wqe *w)
@@ -86,7 +79,6 @@ int srq_init(struct srq *q, uint32_t slots, uint32_t max_sge, uint32_t pd)
 	q->posted_at = q->posted_end = q->free_at = 0;
 	q->free_end = slots;
 	q->source = (struct receive_source){&srq_ops, pd};
-	srq_arm(q, 0);
 	return 0;
 }
 
@@ -110,10 +102,4 @@ void srq_publish(struct srq *q)
 	q->free_at++;
 	/* pairs with srq_left(): the WQE is complete */
 	store_release(&q->posted_end, q->posted_end + 1);
-}
-
-void srq_arm(struct srq *q, uint32_t limit)
-{
-	q->limit = limit;
-	q->reached = false;
 }

@@ -9,7 +9,6 @@
 #include "ring/receive.h"
 #include "ring/wq.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -18,7 +17,6 @@
  * Indices count for ever, and wrap at 2^32.
  * @slots:	memory of the slots alone
  * @posted, @free: the rings, of slots.mask + 1 pointers
- * @limit:	engine: it is armed; @reached: it was reached, and that was not told
  */
 struct srq {
 	struct receive_source source;
@@ -30,8 +28,6 @@ struct srq {
 	/* engine */
 	uint32_t posted_at __attribute__((aligned(64)));
 	uint32_t free_end;
-	uint32_t limit;
-	bool reached;
 };
 
 /**
@@ -48,8 +44,7 @@ struct wqe *srq_reserve(struct srq *q);
 /** srq_publish() - Post the reserved slot, which is complete. */
 void srq_publish(struct srq *q);
 
-/** srq_arm() - Note when fewer than @limit receives are left. 0: never. Context: the
- * engine. */
-void srq_arm(struct srq *q, uint32_t limit);
+/** srq_left() - Return how many receives are posted and not taken. Context: the engine. */
+uint32_t srq_left(const struct srq *q);
 
 #endif

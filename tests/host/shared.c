@@ -123,16 +123,20 @@ static void arm(struct receiver *r)
 static void few_are_left(struct receiver *r)
 {
 	struct ibv_srq_attr attr;
+	unsigned n, slot;
 
 	REQUIRE(ibv_query_srq(r->srq, &attr) == 0);
 	REQUIRE_EQ(attr.srq_limit, 0);
-	arm(r);
-	pthread_mutex_lock(&r->lock);
 	r->limits++;
-	while (r->laters)
-		r->now[r->nows++] = r->later[--r->laters];
-	pthread_cond_broadcast(&r->more);
-	pthread_mutex_unlock(&r->lock);
+	do {
+		pthread_mutex_lock(&r->lock);
+		n = r->laters;
+		slot = n ? r->later[--r->laters] : 0;
+		pthread_mutex_unlock(&r->lock);
+		if (n)
+			post(r, slot);
+	} while (n);
+	arm(r);
 }
 
 static void *listener(void *arg_)

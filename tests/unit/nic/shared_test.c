@@ -4,11 +4,11 @@
  */
 #include "nic/async.h"
 #include "nic/completion.h"
-#include "nic/handoff.h"
 #include "nic/nic.h"
 #include "nic/post.h"
 #include "nic/shared.h"
 #include "nic/srq.h"
+#include "nic/suspension.h"
 #include "side.h"
 #include "wire/aeth.h"
 
@@ -47,8 +47,8 @@ static void srq_open(void)
 static void shared_qp(struct side *s)
 {
 	struct nic_qp_init init = {.max_send_wr = 1,
-				   .max_recv_wr = 7,
-				   .max_recv_sge = 7,
+				   .max_recv_wr = UINT32_MAX,
+				   .max_recv_sge = UINT32_MAX,
 				   .srq = srq,
 				   .pd = s->pd,
 				   .cookie = s};
@@ -62,10 +62,8 @@ static void shared_qp(struct side *s)
 	assert_int_equal(init.max_recv_sge, 0);
 }
 
-static int setup(void **state)
+static void shared_open(void)
 {
-	(void)state;
-	sides_open_usual();
 	srq_open();
 	for (int p = 0; p < PAIRS; p++) {
 		by[p][0] = side[0];
@@ -75,6 +73,29 @@ static int setup(void **state)
 		side_connect(&by[p][0], &by[p][1]);
 		side_connect(&by[p][1], &by[p][0]);
 	}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sides_open_usual();
+	shared_open();
+	return 0;
+}
+
+/* No NIC takes the other for a nopin. */
+static int setup_standard(void **state)
+{
+	const struct nic_config cfg = {
+		.os = {.addr = "lo", .pagers = 2},
+		.entries = 1 << 16,
+		.pool_bytes = 1 << 20,
+		.standard = true,
+		.strategies = strategy_set(STRATEGY_REDIRECT)};
+
+	(void)state;
+	sides_open(&cfg);
+	shared_open();
 	return 0;
 }
 
@@ -248,24 +269,23 @@ static void srq_arm__told_once(void **state)
 	assert_int_equal(limit(), 0);
 	receives(1, 3);
 	assert_false(told(&ev));
-	/* armed anew, also while the event of before waits */
+	/* armed anew, with as many as are left */
 	assert_int_equal(nic_srq_arm(srq, 2), 0);
+	assert_false(told(&ev));
 	receives(1, 4);
-	assert_int_equal(nic_srq_arm(srq, 1), 0);
 	told_of(NIC_EVENT_SRQ_LIMIT_REACHED, &cookie);
-	assert_int_equal(limit(), 1);
+	/* with fewer, and none, it is told at once */
+	assert_int_equal(nic_srq_arm(srq, 2), 0);
+	assert_int_equal(limit(), 0);
+	told_of(NIC_EVENT_SRQ_LIMIT_REACHED, &cookie);
 	receives(1, 5);
-	told_of(NIC_EVENT_SRQ_LIMIT_REACHED, &cookie);
-	/* reached by another thread, which did not come to tell it */
-	assert_int_equal(nic_srq_arm(srq, 1), 0);
-	handoff_lock(&side[1].nic->engine);
-	srq->srq.reached = true;
-	handoff_unlock(&side[1].nic->engine);
 	assert_int_equal(nic_srq_arm(srq, 1), 0);
 	told_of(NIC_EVENT_SRQ_LIMIT_REACHED, &cookie);
+	assert_false(told(&ev));
 	/* disarmed */
 	assert_true(post(6));
 	assert_int_equal(nic_srq_arm(srq, 1), 0);
+	assert_int_equal(limit(), 1);
 	assert_int_equal(nic_srq_arm(srq, 0), 0);
 	receives(0, 6);
 	assert_false(told(&ev));
@@ -298,6 +318,17 @@ static void last_wqe__told_once(void **state)
 	assert_false(told(&ev));
 	to(&by[0][1], QPS_ERR);
 	told_of(NIC_EVENT_QP_LAST_WQE_REACHED, &by[0][1]);
+	/* and twice before any is fetched */
+	for (int i = 0; i < 2; i++) {
+		to(&by[0][1], QPS_RESET);
+		to(&by[0][1], QPS_ERR);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_true(told(&ev));
+		assert_int_equal(ev.type, NIC_EVENT_QP_LAST_WQE_REACHED);
+	}
+	assert_false(told(&ev));
+	assert_false(side_readable(async_fd, 0));
 }
 
 /* One with receives of its own is flushed, and that is how its end is known. */
@@ -439,12 +470,24 @@ static void receives__of_a_thousand_qps(void **state)
 	srq = ours;
 }
 
+/* The QPs are of another protection domain, and their peers cannot be asked to hold: a
+ * region of the queue's is not suspended for longer than these bear it. */
+static void suspension__of_a_region_of_the_queue(void **state)
+{
+	struct nic_suspension of_queue, of_qps;
+
+	(void)state;
+	assert_int_equal(nic_mr_suspension(side[1].nic, key, &of_queue), 0);
+	assert_int_equal(nic_mr_suspension(side[1].nic, side[1].key, &of_qps),
+			 0);
+	assert_true(of_queue.limit_ns < UINT64_MAX);
+	assert_int_equal(of_queue.limit_ns, of_qps.limit_ns);
+}
+
 static void create__refuses(void **state)
 {
-	static const struct nic_srq_attr bad[] = {{0, 1, 0},
-						  {NIC_MAX_SRQ_WR + 1, 1, 0},
-						  {1, NIC_MAX_SGE + 1, 0},
-						  {1, 1, 2}};
+	static const struct nic_srq_attr bad[] = {
+		{0, 1, 0}, {NIC_MAX_SRQ_WR + 1, 1, 0}, {1, NIC_MAX_SGE + 1, 0}};
 	const struct nic_srq_attr most = {NIC_MAX_SRQ_WR, NIC_MAX_SGE, 0};
 	struct nic_srq *other;
 
@@ -472,6 +515,9 @@ int main(void)
 		T(last_wqe__not_of_a_qp_with_its_own),
 		T(receives__of_a_thousand_qps),
 		T(create__refuses),
+		cmocka_unit_test_setup_teardown(
+			suspension__of_a_region_of_the_queue, setup_standard,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
