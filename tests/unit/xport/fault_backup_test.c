@@ -3,6 +3,7 @@
  * than a ring of receives has room for.
  */
 #include "base/check.h"
+#include "mem/account.h"
 #include "mem/mem.h"
 #include "mem/pool.h"
 #include "mem/state.h"
@@ -40,8 +41,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		win_reset(&s.x, &s.qp[i].resp.win, 0);
+		mem_account_gone(s.mem, &s.qp[i].account);
+	}
 	assert_int_equal(slots_free(s.mem), SLOTS);
 	for (unsigned i = 0; i < ARRAY_SIZE(s.x.pool.sources); i++)
 		assert_int_equal(s.x.pool.sources[i], 0);

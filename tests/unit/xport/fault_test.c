@@ -3,6 +3,7 @@
  * forgotten, its peer told or not?
  */
 #include "bench.h"
+#include "mem/account.h"
 #include "mem/suspend.h"
 #include "xport/fault.h"
 #include "xport/fault_backup.h"
@@ -47,6 +48,7 @@ static int teardown(void **state)
 	(void)state;
 	win_reset(&s.x, &ud.resp.win, 0);
 	win_reset(&s.x, &s.qp.req.win, 0);
+	mem_account_gone(s.mem, &ud.account);
 	bench_close(&s);
 	return 0;
 }

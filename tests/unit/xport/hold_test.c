@@ -4,6 +4,7 @@
  */
 #include "base/check.h"
 #include "base/page.h"
+#include "mem/account.h"
 #include "mem/dma.h"
 #include "mem/mr.h"
 #include "mem/suspend.h"
@@ -96,6 +97,7 @@ static int teardown(void **state)
 {
 	waiter_cancel(s.mem, &s.qp.resp.wait);
 	waiter_cancel(s.mem, &s.qp.resp.replay.wait);
+	mem_account_gone(s.mem, &s.qp.account);
 	ack_cancel(&s.qp);
 	list_del(&s.qp.on.runnable);
 	timerq_set(&s.x.timers, &s.qp.timer, TIME_NEVER);
