@@ -35,25 +35,29 @@ enum {
 	EMPTY_POLLS = 3 /* after two an ACK that is owed goes out */
 };
 
-/** struct phase - @depth 0: ping-pong of SENDs; @random: pages, or page 0. */
+/** struct phase - @depth 0: ping-pong of SENDs; @random: pages, or page 0; @srq: between
+ * QPs that take receives from a shared queue. */
 static const struct phase {
 	const char *name;
 	uint32_t bytes, ops, depth;
-	bool random;
+	bool random, srq;
 } phases[] = {
-	{"idle", 0, 0, 0, false},
-	{"warming", 8, PAGES, DEPTH, true},
-	{"SEND 8 B", 8, 1000, 0, false},
-	{"hot 8 B", 8, 2000, DEPTH, false},
-	{"random 8 B", 8, 2000, DEPTH, true},
-	{"hot 4 KiB", 4096, 1000, DEPTH, false},
-	{"random 4 KiB", 4096, 1000, DEPTH, true},
-	{"hot 1 MiB", BIG, 50, 2, false},
+	{"idle", 0, 0, 0, false, false},
+	{"warming", 8, PAGES, DEPTH, true, false},
+	{"SEND 8 B", 8, 1000, 0, false, false},
+	{"warming SRQ", 8, 16, 0, false, true},
+	{"SEND 8 B, SRQ", 8, 1000, 0, false, true},
+	{"hot 8 B", 8, 2000, DEPTH, false, false},
+	{"random 8 B", 8, 2000, DEPTH, true, false},
+	{"hot 4 KiB", 4096, 1000, DEPTH, false, false},
+	{"random 4 KiB", 4096, 1000, DEPTH, true, false},
+	{"hot 1 MiB", BIG, 50, 2, false, false},
 };
 
 struct side {
 	struct dev d;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp; /* of the phase: without an SRQ, or with one */
+	struct ibv_qp *with[2];
 	struct ibv_mr *mr;
 	struct addr to;
 	int peer;
@@ -98,11 +102,16 @@ static void side_open(struct side *s)
 	s->mr = dev_reg(&s->d, region, bytes);
 	if (!s->mr)
 		skip("ibv_reg_mr: %s", strerror(errno));
-	s->qp = dev_qp(&s->d, DEPTH, DEPTH);
-	mine = dev_addr(&s->d, s->qp, s->mr);
-	send_all(s->peer, &mine, sizeof(mine));
-	recv_all(s->peer, &s->to, sizeof(s->to));
-	dev_connect(&s->d, s->qp, &s->to);
+	s->with[0] = dev_qp(&s->d, DEPTH, DEPTH);
+	s->with[1] = dev_srq_qp(&s->d, DEPTH,
+				2 * DEPTH); /* two phases leave theirs */
+	for (int srq = 1; srq >= 0; srq--) {
+		s->qp = s->with[srq];
+		mine = dev_addr(&s->d, s->qp, s->mr);
+		send_all(s->peer, &mine, sizeof(mine));
+		recv_all(s->peer, &s->to, sizeof(s->to));
+		dev_connect(&s->d, s->qp, &s->to);
+	}
 }
 
 /* A requester that is through needs no more turns. */
@@ -206,6 +215,7 @@ static void play(struct side *s, char **names)
 	for (unsigned i = 0; i < ARRAY_SIZE(phases); i++) {
 		if (!wanted(&phases[i], names))
 			continue;
+		s->qp = s->with[phases[i].srq];
 		for (int k = 1; k < DEPTH && !phases[i].depth && phases[i].ops;
 		     k++)
 			dev_recv(s->qp, s->mr, phases[i].bytes);

@@ -45,11 +45,13 @@ struct ibv_mr *dev_reg(struct dev *d, void *addr, size_t bytes)
 				  IBV_ACCESS_REMOTE_READ);
 }
 
-struct ibv_qp *dev_qp(struct dev *d, uint32_t send_wr, uint32_t recv_wr)
+static struct ibv_qp *make_qp(struct dev *d, struct ibv_srq *srq,
+			      uint32_t send_wr, uint32_t recv_wr)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = d->cq,
 		.recv_cq = d->cq,
+		.srq = srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = send_wr,
 			.max_recv_wr = recv_wr,
@@ -61,6 +63,22 @@ struct ibv_qp *dev_qp(struct dev *d, uint32_t send_wr, uint32_t recv_wr)
 	if (!qp)
 		die(errno, "ibv_create_qp");
 	return qp;
+}
+
+struct ibv_qp *dev_qp(struct dev *d, uint32_t send_wr, uint32_t recv_wr)
+{
+	return make_qp(d, NULL, send_wr, recv_wr);
+}
+
+struct ibv_qp *dev_srq_qp(struct dev *d, uint32_t send_wr, uint32_t recv_wr)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = {.max_wr = recv_wr, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(d->pd, &init);
+
+	if (!srq)
+		die(errno, "ibv_create_srq");
+	return make_qp(d, srq, send_wr, recv_wr);
 }
 
 struct addr dev_addr(const struct dev *d, const struct ibv_qp *qp,
@@ -173,7 +191,8 @@ void dev_recv(struct ibv_qp *qp, const struct ibv_mr *to, uint32_t bytes)
 {
 	struct ibv_sge sge = whole(to, bytes);
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
-	int err = ibv_post_recv(qp, &wr, &bad);
+	int err = qp->srq ? ibv_post_srq_recv(qp->srq, &wr, &bad)
+			  : ibv_post_recv(qp, &wr, &bad);
 
 	if (err)
 		die(err, "ibv_post_recv");
