@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/page.h"
 #include "base/range.h"
+#include "nic/async.h"
 #include "nic/memory.h"
 #include "nic/post.h"
 #include "scenarios.h"
@@ -18,7 +19,9 @@
 #include <stdlib.h>
 
 /**
- * struct shared_recvs - @recv: slots, in memory at @mem; the receives have numbers
+ * struct shared_recvs
+ * @recv:	slots, in memory at @mem; the receives have numbers
+ * @armed:	a limit that was not told; @arming: another thread arms
  */
 struct shared_recvs {
 	struct nic_srq *srq;
@@ -26,6 +29,9 @@ struct shared_recvs {
 	uint64_t mem;
 	struct recv recv[FLOW_SLOTS];
 	uint64_t posted, done;
+	struct nic_async *async;
+	uint32_t armed;
+	bool arming;
 };
 
 void shared_open(struct node *node)
@@ -35,6 +41,7 @@ void shared_open(struct node *node)
 			     .access = ACCESS_LOCAL_WRITE | ACCESS_ON_DEMAND};
 	struct world *w = node->w;
 	struct shared_recvs *s;
+	int fd;
 
 	if (!w->cfg.shared)
 		return;
@@ -47,10 +54,41 @@ void shared_open(struct node *node)
 	upcall_watch(node, &mr);
 	EXPECT(w, nic_mr_reg(node->nic, &mr, &s->key) == 0, "nic_mr_reg");
 	node_registered(node, s->mem);
+	EXPECT(w, nic_async_open(node->nic, &s->async, &fd) == 0,
+	       "nic_async_open");
 	EXPECT(w,
-	       nic_srq_create(node->nic, NULL, s->pd, &attr, node, &s->srq) ==
-		       0,
+	       nic_srq_create(node->nic, s->async, s->pd, &attr, node,
+			      &s->srq) == 0,
 	       "nic_srq_create");
+}
+
+/* What was told was armed, and not told before. */
+static void shared_events(struct node *node)
+{
+	struct shared_recvs *s = node->shared;
+	struct nic_event ev;
+
+	while (nic_async_get(s->async, &ev) == 0) {
+		EXPECT(node->w,
+		       ev.type == NIC_EVENT_SRQ_LIMIT_REACHED && s->armed,
+		       "node %u: event %d, armed %u", node->index, ev.type,
+		       s->armed);
+		s->armed = 0;
+	}
+}
+
+static void shared_arm(struct node *node)
+{
+	struct sim *sim = node->w->sim;
+	struct shared_recvs *s = node->shared;
+
+	shared_events(node);
+	if (s->armed || s->arming)
+		return;
+	s->arming = true;
+	s->armed = (uint32_t)sim_between(sim, 1, FLOW_SLOTS);
+	EXPECT(node->w, nic_srq_arm(s->srq, s->armed) == 0, "nic_srq_arm");
+	s->arming = false;
 }
 
 void shared_close(struct node *node)
@@ -61,11 +99,17 @@ void shared_close(struct node *node)
 
 	if (!s)
 		return;
-	left = s->srq->srq.posted_end - s->srq->srq.posted_at;
+	left = srq_left(&s->srq->srq);
+	shared_events(node);
+	EXPECT(w, left >= s->armed,
+	       "node %u: fewer than %u receives are left, and that was not "
+	       "told",
+	       node->index, s->armed);
 	EXPECT(w, left == s->posted - s->done,
 	       "node %u: %" PRIu64 " receives are left of %" PRIu64,
 	       node->index, left, s->posted - s->done);
 	EXPECT(w, nic_srq_destroy(s->srq) == 0, "nic_srq_destroy");
+	nic_async_close(s->async);
 	EXPECT(w, nic_mr_dereg(node->nic, s->key) == 0, "nic_mr_dereg");
 	EXPECT(w, nic_pd_dealloc(node->nic, s->pd) == 0, "nic_pd_dealloc");
 	free(s);
@@ -109,10 +153,7 @@ void shared_recv(struct node *node)
 	    !sim_chance(w->sim, w->cfg.recv_lazy))
 		return;
 	if (sim_chance(w->sim, SIM_PPM / 4))
-		EXPECT(node->w,
-		       nic_srq_arm(s->srq, (uint32_t)sim_between(
-						   w->sim, 0, FLOW_SLOTS)) == 0,
-		       "nic_srq_arm");
+		shared_arm(node);
 	EXPECT(node->w, nic_srq_recv_begin(s->srq) == 0, "nic_srq_recv_begin");
 	while (s->posted - s->done < w->cfg.recvs &&
 	       (wqe = nic_srq_recv_slot(s->srq))) {
@@ -204,6 +245,7 @@ static void run(struct world *w)
 	c->link.loss = world_some(sim, SIM_PPM / 50);
 	c->link.reorder = world_some(sim, SIM_PPM / 50);
 	c->link.dup = world_some(sim, SIM_PPM / 50);
+	c->force = sim_chance(sim, SIM_PPM / 2);
 	c->standard = sim_chance(sim, SIM_PPM / 4);
 	breaks = sim_chance(sim, SIM_PPM / 2);
 	w->expect_errors = breaks;
