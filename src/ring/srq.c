@@ -98,8 +98,8 @@ struct wqe *srq_reserve(struct srq *q)
 
 void srq_publish(struct srq *q)
 {
-	q->posted[q->posted_end & q->slots.mask] = srq_reserve(q);
-	q->free_at++;
+	q->posted[q->posted_end & q->slots.mask] =
+		q->free[q->free_at++ & q->slots.mask];
 	/* pairs with srq_left(): the WQE is complete */
 	store_release(&q->posted_end, q->posted_end + 1);
 }

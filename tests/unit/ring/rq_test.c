@@ -4,13 +4,10 @@
 #include "ring/receive.h"
 #include "ring/rq.h"
 #include "ring/wq.h"
+#include "takes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { SLOTS = 3 };
 
@@ -40,18 +37,6 @@ static void post(uint64_t id)
 	wq_publish(&q->wq);
 }
 
-static void is(const struct wqe *w, uint64_t id)
-{
-	assert_non_null(w);
-	assert_int_equal(w->wr_id, id);
-}
-
-static void take(struct receive *r, uint64_t id)
-{
-	assert_true(receive_take(&q->source, r));
-	is(r->wqe, id);
-}
-
 static void rq__in_the_order_of_posting(void **state)
 {
 	static const uint32_t first[] = {0, 5, UINT32_MAX - 1, UINT32_MAX};
@@ -68,21 +53,21 @@ static void rq__in_the_order_of_posting(void **state)
 			is(receive_peek(&q->source, k), k);
 		assert_null(receive_peek(&q->source, SLOTS));
 		for (uint64_t id = 0; id < SLOTS; id++)
-			take(&r[id], id);
+			takes(&q->source, &r[id], id);
 		assert_null(receive_peek(&q->source, 0));
 		assert_null(wq_reserve(&q->wq));
 		receive_untake(&r[2]);
 		receive_untake(&r[1]);
 		is(receive_peek(&q->source, 1), 2);
-		take(&r[1], 1);
+		takes(&q->source, &r[1], 1);
 		for (uint64_t id = 0; id < 2; id++) {
 			receive_done(&r[id]);
 			post(SLOTS + id);
 		}
 		assert_null(wq_reserve(&q->wq));
-		take(&r[2], 2);
-		take(&r[0], 3);
-		take(&r[1], 4);
+		takes(&q->source, &r[2], 2);
+		takes(&q->source, &r[0], 3);
+		takes(&q->source, &r[1], 4);
 		receive_done(&r[2]);
 		receive_done(&r[0]);
 		receive_done(&r[1]);
@@ -95,11 +80,11 @@ static void rq_reset__forgets_what_is_out(void **state)
 
 	(void)state;
 	post(7);
-	take(&r, 7);
+	takes(&q->source, &r, 7);
 	rq_reset(q);
 	assert_null(receive_peek(&q->source, 0));
 	post(8);
-	take(&r, 8);
+	takes(&q->source, &r, 8);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -5,15 +5,11 @@
 #include "base/check.h"
 #include "ring/receive.h"
 #include "ring/srq.h"
+#include "takes.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { SLOTS = 5, PD = 7, ROUNDS = 20000 };
 
@@ -41,18 +37,6 @@ static void post(uint64_t id)
 	assert_non_null(w);
 	w->wr_id = id;
 	srq_publish(q);
-}
-
-static void is(const struct wqe *w, uint64_t id)
-{
-	assert_non_null(w);
-	assert_int_equal(w->wr_id, id);
-}
-
-static void take(struct receive *r, uint64_t id)
-{
-	assert_true(receive_take(&q->source, r));
-	is(r->wqe, id);
 }
 
 /* All indices stand at @at. */
@@ -87,7 +71,7 @@ static void srq__taken_in_order_and_done_in_any(void **state)
 		assert_null(receive_peek(&q->source, SLOTS));
 		assert_int_equal(srq_left(q), SLOTS);
 		for (uint64_t id = 0; id < SLOTS; id++)
-			take(&r[id], id);
+			takes(&q->source, &r[id], id);
 		assert_null(receive_peek(&q->source, 0));
 		assert_int_equal(srq_left(q), 0);
 		assert_null(srq_reserve(q));
@@ -98,11 +82,11 @@ static void srq__taken_in_order_and_done_in_any(void **state)
 		/* given back by two QPs, in any order */
 		receive_untake(&r[1]);
 		receive_untake(&r[4]);
-		take(&r[4], 4);
-		take(&r[1], 1);
-		take(&r[3], 10);
+		takes(&q->source, &r[4], 4);
+		takes(&q->source, &r[1], 1);
+		takes(&q->source, &r[3], 10);
 		post(11);
-		take(&r[0], 11);
+		takes(&q->source, &r[0], 11);
 		for (int k = 0; k < SLOTS; k++)
 			receive_done(&r[k]);
 	}
