@@ -42,7 +42,8 @@ struct waiter_access {
  * @owner:	handed back by ticket_done() and moved_take(); the caller's
  * @since_ns:	when the wait began
  * @set:	what may answer the page that it waits for, or waited for last
- * @account:	where the owner has its own (mem_account()), or NULL; set it after waiter_init()
+ * @account:	where the owner has its own (mem_account()), or NULL; set it after
+ *		waiter_init()
  * @share:	of whose tickets it takes (share_get()), or NULL: the NIC's own,
  *		without bound but the NIC's
  * @turn:	a ticket is kept for it

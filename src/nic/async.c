@@ -97,7 +97,6 @@ static bool async_take(struct nic_async *a, struct nic_event *ev)
 		list_del(&srq->async_link);
 	} else {
 		found = false;
-		os_event_clear(a->fd);
 	}
 	if (!a->nown && list_empty(&a->qps) && list_empty(&a->cqs) &&
 	    list_empty(&a->srqs))

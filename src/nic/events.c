@@ -54,6 +54,15 @@ static void fire(struct nic_cq *cq)
 	pthread_mutex_unlock(&ch->lock);
 }
 
+/* Lock of @a held: let it be fetched of the object with @link, on @list of @a. */
+static void async_queue(struct nic_async *a, struct list *list,
+			struct list *link)
+{
+	if (list_empty(link))
+		list_add_tail(list, link);
+	os_event_set(a->fd);
+}
+
 static void overflowed(struct nic_cq *cq)
 {
 	struct nic_async *a = cq->async;
@@ -62,9 +71,7 @@ static void overflowed(struct nic_cq *cq)
 	if (!a)
 		return;
 	pthread_mutex_lock(&a->lock);
-	if (list_empty(&cq->async_link))
-		list_add_tail(&a->cqs, &cq->async_link);
-	os_event_set(a->fd);
+	async_queue(a, &a->cqs, &cq->async_link);
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -79,9 +86,7 @@ static void events_report(struct nic_qp *qp)
 	pthread_mutex_lock(&a->lock);
 	qp->events |= events;
 	qp->lasts += events >> NIC_EVENT_QP_LAST_WQE_REACHED & 1;
-	if (list_empty(&qp->async_link))
-		list_add_tail(&a->qps, &qp->async_link);
-	os_event_set(a->fd);
+	async_queue(a, &a->qps, &qp->async_link);
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -94,9 +99,7 @@ static void srq_report(struct nic_srq *srq)
 	if (!a)
 		return;
 	pthread_mutex_lock(&a->lock);
-	if (list_empty(&srq->async_link))
-		list_add_tail(&a->srqs, &srq->async_link);
-	os_event_set(a->fd);
+	async_queue(a, &a->srqs, &srq->async_link);
 	pthread_mutex_unlock(&a->lock);
 }
 
