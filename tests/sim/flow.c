@@ -268,8 +268,8 @@ static uint64_t draw_off(struct sim *sim, uint64_t room)
 }
 
 /* Cut @len bytes into pieces of the memory of one slot, with gaps. */
-unsigned draw_parts(struct sim *sim, uint64_t addr, uint32_t len, unsigned max,
-		    struct part *part)
+static unsigned draw_parts(struct sim *sim, uint64_t addr, uint32_t len,
+			   unsigned max, struct part *part)
 {
 	const unsigned num = (unsigned)sim_between(sim, len == 0 ? 0 : 1,
 						   MIN(max, FLOW_SGES));
@@ -534,22 +534,27 @@ void flow_post(struct flow *f)
 	nic_send_end(f->from->qp);
 }
 
-static void recv_post(struct flow *f, struct recv *r, struct wqe *wqe)
+void recv_make(struct sim *sim, struct recv *r, uint64_t number, uint64_t mem,
+	       uint32_t key, uint32_t max_sge, struct wqe *wqe)
 {
-	struct sim *sim = f->w->sim;
-	const uint64_t slot = f->recv_posted % FLOW_SLOTS;
-
-	*r = (struct recv){.posted = true, .number = f->recv_posted};
-	r->parts = draw_parts(sim, f->recv_mem + slot * LOCAL_BYTES,
-			      MESSAGE_MAX, f->to->init.max_recv_sge, r->part);
-	wqe->wr_id = f->recv_posted++;
-	wqe->op = WR_RECV;
-	wqe->flags = 0;
-	wqe->length = MESSAGE_MAX;
-	wqe->num_sge = (uint16_t)r->parts;
+	*r = (struct recv){.posted = true, .number = number};
+	r->parts = draw_parts(sim, mem, MESSAGE_MAX, max_sge, r->part);
+	*wqe = (struct wqe){.wr_id = number,
+			    .op = WR_RECV,
+			    .length = MESSAGE_MAX,
+			    .num_sge = (uint16_t)r->parts};
 	for (unsigned i = 0; i < r->parts; i++)
 		wqe_sge(wqe)[i] = (struct sge){r->part[i].addr, r->part[i].len,
-					       f->recv_key};
+					       key};
+}
+
+static void recv_post(struct flow *f, struct wqe *wqe)
+{
+	const uint64_t slot = f->recv_posted % FLOW_SLOTS;
+
+	recv_make(f->w->sim, &f->recv[slot], f->recv_posted++,
+		  f->recv_mem + slot * LOCAL_BYTES, f->recv_key,
+		  f->to->init.max_recv_sge, wqe);
 }
 
 void flow_recv(struct flow *f)
@@ -574,7 +579,7 @@ void flow_recv(struct flow *f)
 		wqe = nic_recv_slot(f->to->qp);
 		if (!wqe)
 			break;
-		recv_post(f, &f->recv[f->recv_posted % FLOW_SLOTS], wqe);
+		recv_post(f, wqe);
 		nic_recv_publish(f->to->qp);
 	}
 	nic_recv_end(f->to->qp);

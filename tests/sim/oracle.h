@@ -161,9 +161,9 @@ bool in_parts(const struct part *part, unsigned parts, uint64_t addr,
 /** page_in_parts() - Is all of the page at @addr in the first @len bytes of them? */
 bool page_in_parts(const struct part *part, unsigned parts, uint64_t addr,
 		   uint32_t len);
-/** draw_parts() - Cut @len bytes of memory at @addr at random. Return: in how many. */
-unsigned draw_parts(struct sim *sim, uint64_t addr, uint32_t len, unsigned max,
-		    struct part *part);
+/** recv_make() - Draw the receive @number into @r, in the slot at @mem; fill in its WQE. */
+void recv_make(struct sim *sim, struct recv *r, uint64_t number, uint64_t mem,
+	       uint32_t key, uint32_t max_sge, struct wqe *wqe);
 
 /** message_check() - Is the message of @x in the receive buffer @r? */
 void message_check(struct flow *f, const struct expect *x,

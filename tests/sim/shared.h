@@ -10,7 +10,7 @@
 void shared_open(struct node *node);
 void shared_close(struct node *node);
 
-/** shared_queue() - Where QPs of @node take receives; NULL: each has its own. */
+/** shared_queue() - Return the queue that the QPs of @node share; NULL: each has its own. */
 struct nic_srq *shared_queue(const struct node *node);
 
 /** shared_recv() - Keep receives posted. */

@@ -125,22 +125,12 @@ static void shared_post(struct node *node, struct wqe *wqe)
 {
 	struct shared_recvs *s = node->shared;
 	unsigned slot = 0;
-	struct recv *r;
 
 	while (s->recv[slot].posted)
 		slot++;
 	CHECK(slot < FLOW_SLOTS);
-	r = &s->recv[slot];
-	*r = (struct recv){.posted = true, .number = s->posted++};
-	r->parts = draw_parts(node->w->sim, s->mem + slot * LOCAL_BYTES,
-			      MESSAGE_MAX, FLOW_SGES, r->part);
-	*wqe = (struct wqe){.wr_id = r->number,
-			    .op = WR_RECV,
-			    .length = MESSAGE_MAX,
-			    .num_sge = (uint16_t)r->parts};
-	for (unsigned i = 0; i < r->parts; i++)
-		wqe_sge(wqe)[i] = (struct sge){r->part[i].addr, r->part[i].len,
-					       s->key};
+	recv_make(node->w->sim, &s->recv[slot], s->posted++,
+		  s->mem + slot * LOCAL_BYTES, s->key, FLOW_SGES, wqe);
 }
 
 void shared_recv(struct node *node)
