@@ -57,7 +57,7 @@ void dev_open(struct dev *d, int cqes);
 /** dev_reg() - With every access right. Return: NULL with errno. */
 struct ibv_mr *dev_reg(struct dev *d, void *addr, size_t bytes);
 struct ibv_qp *dev_qp(struct dev *d, uint32_t send_wr, uint32_t recv_wr);
-/** dev_srq_qp() - Whose receives come from an SRQ of @recv_wr. */
+/** dev_srq_qp() - Create a QP that takes its receives from an SRQ of @recv_wr. */
 struct ibv_qp *dev_srq_qp(struct dev *d, uint32_t send_wr, uint32_t recv_wr);
 /** dev_addr() - Of @qp and, unless NULL, @mr. */
 struct addr dev_addr(const struct dev *d, const struct ibv_qp *qp,
